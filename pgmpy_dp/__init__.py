@@ -15,6 +15,7 @@ _HOME = {
     "Date": "pgmpy_dp.schema",
     "DroppedRecordsWarning": "pgmpy_dp.estimators.few_records",
     "FewRecordsWarning": "pgmpy_dp.estimators.few_records",
+    "GuessedTypesWarning": "pgmpy_dp.private.reading.owners",
     "LargeDeltaWarning": "pgmpy_dp.estimators.few_records",
     "NoEdgeWarning": "pgmpy_dp.estimators.few_records",
     "Ledger": "pgmpy_dp.private.ledger",
@@ -44,6 +45,7 @@ __all__ = [
     "Date",
     "DroppedRecordsWarning",
     "FewRecordsWarning",
+    "GuessedTypesWarning",
     "LargeDeltaWarning",
     "NoEdgeWarning",
     "Ledger",
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.private.data.vectors import PrivateVectors
     from pgmpy_dp.private.ledger import Ledger
+    from pgmpy_dp.private.reading.owners import GuessedTypesWarning
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.schema import Date, Number, Schema
 

@@ -126,7 +126,7 @@ class TestReading:
         missing = number.states.index(None) if number.missing == "state" else -1
         assert code(match_key(None)) == missing
         outside = {"clip": missing, "drop": -1, "state": len(number.states) - 1}[number.outside]
-        for cell in ("old", (1,), b"\xff", datetime.timedelta(1), "[0,", "nan"):
+        for cell in ("old", (1,), b"\xff", datetime.timedelta(1), "[0,", "nane"):
             assert code(match_key(cell)) == outside
 
     @given(dates(), st.datetimes(), st.timezones() | st.none())

@@ -34,7 +34,7 @@ from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.models.structural_zeros import obeying
 from pgmpy_dp.private.array_file import array_file
 from pgmpy_dp.private.atomic_file import write_atomically
-from pgmpy_dp.private.data.frame import column_names, encode, n_rows, read_keys
+from pgmpy_dp.private.reading.frames import column_names, encode_and_match, n_rows, read_keys
 from pgmpy_dp.schema import MISSING, Number, Schema, encode_label
 
 if TYPE_CHECKING:
@@ -648,8 +648,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         """
         log_linear = self.to_log_linear()
         schema = self._readable()
-        codes = encode(df, schema)[:, [schema.variables.index(name) for name in self.nodes]]
-        given = n_rows(df)
+        codes, matched = encode_and_match(df, schema)
+        codes, given = codes[:, [schema.variables.index(name) for name in self.nodes]], int(matched[0])
         outside = given - len(codes)
         if outside:
             raise ValueError(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.plotting.style import BLUE, COLOURS, GREY, MARKERS, legend, styled_axes
-from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 

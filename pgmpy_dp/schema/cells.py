@@ -2,9 +2,10 @@
 
 :func:`match_key` maps one value to a key, and two values mean the same when their keys are equal. The key of a value
 depends on that value alone. This matters for privacy. One stray text turns a whole pandas column of integers into
-objects, one missing value turns it into floats, and one fraction turns booleans into numbers. If matching followed the
-type of the *column*, one record could change how every other record is counted. So ``1``, ``1.0``, ``True``, ``"1"``,
-``"1.0"`` and ``"True"`` are all the same state. A schema in which two states share a key is refused.
+objects, one missing value turns it into floats, and one fraction turns booleans into numbers. If matching followed
+the type of the *column*, one record could change how every other record is counted. So ``1``, ``1.0``, ``True``,
+``"1"``, ``"1.0"`` and ``"True"`` are all the same state, and the text ``"nan"`` is as missing as a NaN. A schema in
+which two states share a key is refused.
 
 A time is a whole number of nanoseconds, whatever type of column it is in, and a state says it as one ISO text:
 
@@ -35,6 +36,9 @@ MISSING = ("missing",)
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # linear in the length of any text
 _TRUTH = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FALSE": 0.0}
+_ODD_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan, "NaN": math.nan}
+"""As Python and pandas write them: of numbers and one stray text a library makes a column of texts."""
+
 _UNREADABLE = ("unreadable",)
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY = 86_400 * 10**9
@@ -229,4 +233,6 @@ def _text_key(text: str) -> tuple:
         return _number_key(float(stripped))
     if stripped in _TRUTH:
         return _number_key(_TRUTH[stripped])
+    if stripped in _ODD_NUMBERS:
+        return _number_key(_ODD_NUMBERS[stripped])
     return ("text", text)

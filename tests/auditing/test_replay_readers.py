@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -33,9 +32,9 @@ from pgmpy_dp.auditing import replay
 from pgmpy_dp.private.curator.sequence_curator import SequenceCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
-from pgmpy_dp.private.data import frame, query_text, sql
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.reading import arrow_cells, producers
 from tests.auditing.replay_gradients import gradient_cases
 from tests.auditing.replay_tables import table_cases
 from tests.private.odd_cells import CASES, Case, data_of
@@ -263,62 +262,41 @@ def test_tables_and_gradients_on_torch():
 # Readers as they once were: each decides for a whole column, or fails on one cell (defects that were found and mended).
 
 
-def numpys_texts(values: list, true: Callable = frame._from_objects) -> Any:
+def numpys_texts(values: list, true: Callable = arrow_cells.cells_of_objects) -> Any:
     """NumPy drops the zero characters at the end of texts, where all cells are some."""
     texts = np.array(values) if values and all(type(value) is str for value in values) else np.empty(0)
     return true(texts.tolist() if texts.size else values)
 
 
-def pandas_durations(times: np.ndarray, true: Callable = frame._from_ticks_of) -> Any:
+def pandas_durations(ticks: np.ndarray, kind: pa.DataType, true: Callable = producers._of_ticks) -> Any:
     """A column of durations was read by pandas' texts, one of objects by Python's."""
-    if times.dtype.kind != "m":
-        return true(times)
-    texts, places = np.unique([str(pd.Timedelta(time)) for time in times], return_inverse=True)
-    return frame.Cells(places, texts.tolist())
+    if not pa.types.is_duration(kind):
+        return true(ticks, kind)
+    return arrow_cells.cells_of_objects([str(pd.Timedelta(int(tick), kind.unit)) for tick in ticks])
 
 
-def one_by_one_or_not_at_all(cell: Callable[[int], Any], n: int) -> list:
-    return [cell(k) for k in range(n)]
+def one_by_one_or_not_at_all(read: Callable[[Any], Any], what: Any) -> Any:
+    return read(what)
 
 
-def floats_in_queries(name: str, kind: str, made: Any, true: Callable = query_text.code_text) -> str:
-    """DuckDB folds comparisons of floats by a file's statistics, which leave NaN out."""
-    if kind not in query_text._FLOATS or not made.cuts:
-        return true(name, kind, made)
-    cell = query_text.quoted(name)
-    absent = f"{cell} IS NULL OR isnan({cell})"
-    return f"CASE WHEN {absent} THEN {made.missing} ELSE {query_text._interval(f'{cell}::DOUBLE', made)} END"
-
-
-def is_decided(kind: str, true: Callable = query_text.is_decided) -> bool:
-    return kind in query_text._FLOATS or true(kind)
+def one_array_of_all(values: list, true: Callable = arrow_cells.cells_of_objects) -> Any:
+    """NumPy makes texts of its own of a column in which one cell is a text."""
+    try:
+        return true(np.array(values).tolist())
+    except (TypeError, ValueError):
+        return true(values)
 
 
 MANY = r"moved by [1-9]\d"
-
-# Older ones read these cells alike with the broken code too.
-needs_duckdb_2 = pytest.mark.skipif(int(duckdb.__version__.split(".")[0]) < 2, reason="a fault of DuckDB 2 comes out")
 
 
 @pytest.mark.parametrize(
     ("patches", "case", "reader", "says"),
     [
-        ({(frame, "_from_objects"): numpys_texts}, "object 'a\\x00'", "pandas of objects", MANY),
-        ({(frame, "_from_ticks_of"): pandas_durations}, "timedelta timedelta", "pandas, inferred", MANY),
-        pytest.param(
-            {(frame, "_one_by_one"): one_by_one_or_not_at_all},
-            "timestamp s None",
-            "DuckDB of arrow",
-            "error differs",
-            marks=needs_duckdb_2,
-        ),
-        pytest.param(
-            {(sql, "code_text"): floats_in_queries, (sql, "is_decided"): is_decided},
-            "float64 of NaN",
-            "Parquet",
-            MANY,
-            marks=needs_duckdb_2,
-        ),
+        ({(producers, "cells_of_objects"): numpys_texts}, "object 'a\\x00'", "pandas of objects", MANY),
+        ({(producers, "_of_ticks"): pandas_durations}, "timedelta timedelta", "pandas, inferred", MANY),
+        ({(arrow_cells, "_tried"): one_by_one_or_not_at_all}, "timestamp s None", "pyarrow", "error differs"),
+        ({(producers, "cells_of_objects"): one_array_of_all}, "time of ns", "pandas of objects", MANY),
     ],
 )
 def test_a_reader_that_decides_by_other_cells(patches, case, reader, says, tmp_path, monkeypatch):

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
+import typer
+from numpydoc.docscrape import ClassDoc
 
-from pgmpy_dp import Ledger, list_estimators
+from pgmpy_dp import Budget, Ledger, learn, list_estimators
+from pgmpy_dp.cli import application
+from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.learning.options import Rule, Settings, rules_of
 from tests.estimators.cases import CASES
 
@@ -127,3 +132,48 @@ def test_settings_are_read_only():
     with pytest.raises(AttributeError, match="settings are fixed"):
         del settings.width
     assert settings.but(width=2.0, order=3) == Settings(width=2.0, order=3) and settings.width == 1.0
+
+
+def documented(estimator) -> dict[str, str]:
+    """The type that the docstring gives each parameter."""
+    entries = ClassDoc(estimator)["Parameters"]
+    return {name: entry.type for entry in entries for name in entry.name.split(", ")}
+
+
+@pytest.mark.parametrize("estimator", list_estimators(), ids=lambda estimator: estimator.__name__)
+def test_docstrings_say_what_is_declared(estimator):
+    types = documented(estimator)
+    assert set(types) == set(rules_of(estimator))
+    for name, (rule, default) in rules_of(estimator).items():
+        said = types[name]
+        assert {"whole": "int", "number": "float", "flag": "bool"}.get(rule.kind, "") in said, (name, said)
+        if choices := re.search(r"\{(.*)\}", said):
+            texts = [choice.strip().strip('"') for choice in choices[1].split(",")]
+            assert rule.kind != "choice" or [text for text in texts if text != "None"] == list(rule.choices), name
+        if told := re.search(r"default:? (\S+)", said):
+            assert told[1].strip('",') == str(default), (name, said)
+        if told := re.search(r"in ([\[(])(\S+), (\S+)([\])])", said):
+            ends = (float(told[2]), float(told[3]), told[1] == "(", told[4] == ")")
+            assert ends == (rule.least, rule.most, rule.above, rule.below), (name, said)
+        assert "optional" not in said or default is None, (name, said)
+
+
+def test_the_command_line_has_the_same_defaults():
+    """None there is what was not passed, and is not handed on."""
+    commands = typer.main.get_command(application.app).commands  # type: ignore[attr-defined]
+    rules, seen = rules_of(PrivateNetwork), set()
+    for command in commands.values():
+        for parameter in command.params:
+            if parameter.name in rules:
+                seen.add(parameter.name)
+                assert parameter.default in (None, rules[parameter.name][1]), (command.name, parameter.name)
+    assert {"epsilon", "delta", "rho", "adjacency", "n_records", "max_order", "workload", "prior"} <= seen
+
+
+@pytest.mark.parametrize("name", [name for name in rules_of(PrivateNetwork) if name not in ("epsilon", "delta", "rho")])
+def test_learn_refuses_what_its_estimator_refuses(name, charges):
+    rule, default = rules_of(PrivateNetwork)[name]
+    for value, error in bad_values(rule, default) if rule.kind != "other" else ():
+        with pytest.raises(error) as raised:
+            learn(object(), Budget(epsilon=1.0), STATES, **{name: value})
+        assert str(raised.value).startswith(f"{name}={value!r} is ") and charges == []

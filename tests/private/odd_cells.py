@@ -7,18 +7,23 @@ be what :func:`pgmpy_dp.schema.match_key` says cell by cell (:func:`slowly`), wi
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import math
+import sqlite3
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import dask
 import dask.dataframe as dd
 import duckdb
 import ibis
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -26,15 +31,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pgmpy_dp import Date, Number, Schema, TextFile
+from pgmpy_dp.private.reading.arrow_cells import UNREADABLE
 from pgmpy_dp.schema import interval_states, match_key
 
-__all__ = ["CASES", "CUTS", "OTHER", "Case", "data_of", "datasets", "read_otherwise", "slowly"]
+__all__ = ["CASES", "CUTS", "OTHER", "READERS", "Case", "cases_of", "data_of", "datasets", "read_otherwise", "slowly"]
 
 N = 40
 """Cells that are alike: by so many a count moves where one cell decides how others are read."""
 
-UNREADABLE = b"\xff"
-"""What an unreadable cell means."""
 
 CUTS = interval_states([3, 10])
 OTHER = "other than these"
@@ -202,7 +206,14 @@ def arrow_cases() -> Iterator[Case]:
         yield Case(f"{kind} and no UTF-8", mostly(b"a", b"7"), extras, states, texts(kind))
         yield Case(f"coded {kind} and no UTF-8", mostly(b"a", b"7"), extras[:1], states, coded(texts(kind)))
     broken = listed(texts(pa.string()))
-    yield Case("lists and no UTF-8", mostly(b"a"), [b"\xff"], [[("a",), ("b",)]], broken, meant=lambda cell: [cell])
+    yield Case(
+        "lists and no UTF-8",
+        mostly(b"a"),
+        [b"\xff"],
+        [[("a",), ("b",)]],
+        broken,
+        meant=lambda cell: UNREADABLE if cell == b"\xff" else [cell],
+    )
     for unit, step, beyond in (("s", 1, [10**15]), ("us", 10**6, [2**61]), ("ns", 10**9, [])):
         for zone in (None, *["Europe/Berlin"] * (unit == "us")):
             states = [["1970-01-01", "1970-01-01T12:00:00"], ["1970-01-01T00:00:00+00:00", "1970-01-01T01:00:00+01:00"]]
@@ -399,32 +410,126 @@ def _objects(table: pa.Table) -> pd.DataFrame:
 
 
 _DUCKDB = duckdb.connect()
-_IBIS = ibis.duckdb.connect()
 
-READERS: dict[str, Callable[[pa.Table, Path], Any]] = {
-    "pyarrow": lambda table, _: table,
-    "pyarrow in parts": lambda table, _: pa.concat_tables([table[:7], table[7:]]),
-    "pandas": lambda table, _: _but(table, pa.types.is_interval, pa.types.is_time).to_pandas(),
-    "pandas on arrow": lambda table, _: table.to_pandas(types_mapper=pd.ArrowDtype),
-    "pandas of objects": lambda table, _: _objects(table),
-    "pandas of categories": lambda table, _: _coded(table).to_pandas(),
-    "pandas of strings": lambda table, _: _strings(table),
-    "polars": lambda table, _: pl.from_arrow(_but(table, pa.types.is_time)),
-    "polars of categories": lambda table, _: pl.from_arrow(_only(table, pa.types.is_string)).with_columns(
-        pl.col("^x.$").cast(pl.Categorical)
+
+class Stream:
+    """An object of nobody's library, which hands out Arrow's batches each time that it is asked."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def _ibis(table: pa.Table, folder: Path) -> Any:
+    connection = duckdb.connect()
+    path = _for_engines(table, folder).replace("'", "''")
+    connection.execute(f"CREATE VIEW cells AS SELECT * FROM read_parquet('{path}')").fetchall()  # noqa: S608
+    with warnings.catch_warnings():  # of versions that this one of ibis does not expect
+        warnings.simplefilter("ignore")
+        return ibis.duckdb.from_connection(connection).table("cells")
+
+
+def _sqlite(table: pa.Table, folder: Path) -> Any:
+    """Cells of any type in columns that are declared to be of another, which it takes as they are."""
+    cells = table["x0"].to_pylist()
+    if not all(type(cell) in (str, int, float, bytes, type(None)) for cell in cells):
+        raise CannotHoldError
+    if any(isinstance(cell, float) and math.isnan(cell) for cell in cells):
+        raise CannotHoldError  # which it takes for missing, as they mean
+    path = folder / f"{len(list(folder.iterdir()))}.sqlite"
+    declared = dict(zip(table.column_names, ["BLOB", "TIMESTAMP", "BOOLEAN", "DATE"], strict=False))
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        columns = ", ".join(f"{name} {declared.get(name, '')}" for name in table.column_names)
+        connection.execute(f"CREATE TABLE cells ({columns})")
+        rows = [tuple(row.values()) for row in table.to_pylist()]
+        connection.executemany(f"INSERT INTO cells VALUES ({', '.join('?' * len(rows[0]))})", rows)  # noqa: S608
+        connection.commit()
+    return ibis.sqlite.connect(path).table("cells")
+
+
+def _folder(table: pa.Table, folder: Path) -> str:
+    """Files that are cut elsewhere, in small groups of rows."""
+    path = folder / f"{len(list(folder.iterdir()))} parts"
+    (path / "more").mkdir(parents=True)
+    pq.write_table(table[:5], path / "0.parquet")
+    pq.write_table(table[5:], path / "more" / "1.pq", row_group_size=3, use_dictionary=False)
+    return str(path)
+
+
+def _dask(table: pa.Table) -> Any:
+    with dask.config.set({"dataframe.convert-string": False}):
+        return dd.from_pandas(table, npartitions=2)
+
+
+def _with_odd_dictionary(table: pa.Table) -> pa.Table:
+    """Entries that nobody has, entries twice, a missing one; other ones in the second batch."""
+    parts = []
+    for part in (table[:9], table[9:]):
+        for place, name in enumerate(part.column_names):
+            if name.startswith("x"):
+                cells = part[name].combine_chunks()
+                coded = cells.dictionary_encode()
+                twice = pa.concat_arrays(
+                    [coded.dictionary, table[name].combine_chunks().dictionary_encode().dictionary]
+                )
+                entries = pa.concat_arrays([twice, pa.nulls(1, twice.type)])
+                indices = np.asarray(coded.indices.fill_null(len(twice)))
+                column = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int64()), entries)
+                part = part.set_column(place, name, column)
+        parts.append(part)
+    return pa.concat_tables(parts)
+
+
+def _sliced(table: pa.Table) -> pa.Table:
+    """In the middle of longer columns, so that places and bits of what is missing begin elsewhere."""
+    return (
+        pa.concat_tables([table[3:14], table, table[:5]]).combine_chunks()[11 : 11 + len(table)]
+        if len(table) > 14
+        else table
+    )
+
+
+READERS: dict[str, tuple[Callable[[pa.Table, Path], Any], int]] = {
+    "pyarrow": (lambda table, _: table, 33),
+    "pyarrow in parts": (lambda table, _: pa.concat_tables([table[:7], table[7:]]), 33),
+    "pyarrow, sliced": (lambda table, _: _sliced(table), 33),
+    "pyarrow, odd dictionaries": (lambda table, _: _with_odd_dictionary(table), 28),
+    "pyarrow, one by one": (lambda table, _: pa.concat_tables(table[k : k + 1] for k in range(len(table))), 33),
+    "a stream": (lambda table, _: Stream(table), 33),
+    "narwhals": (lambda table, _: nw.from_native(table), 33),
+    "pandas": (lambda table, _: _but(table, pa.types.is_interval, pa.types.is_time).to_pandas(), 25),
+    "pandas on arrow": (lambda table, _: table.to_pandas(types_mapper=pd.ArrowDtype), 25),
+    "pandas of objects": (lambda table, _: _objects(table), 25),
+    "pandas of categories": (lambda table, _: _coded(table).to_pandas(), 9),
+    "pandas of strings": (lambda table, _: _strings(table), 9),
+    "polars": (lambda table, _: pl.from_arrow(_but(table, pa.types.is_time)), 25),
+    "polars of categories": (
+        lambda table, _: pl.from_arrow(_only(table, pa.types.is_string)).with_columns(
+            pl.col("^x.$").cast(pl.Categorical)
+        ),
+        9,
     ),
-    "polars, lazy": lambda table, _: pl.from_arrow(_but(table, pa.types.is_time)).lazy(),
-    "polars, a file": lambda table, folder: pl.scan_parquet(_for_engines(table, folder)),
-    "dask": lambda table, _: dd.from_pandas(_only(table, pa.types.is_floating).to_pandas(), npartitions=2),
-    "DuckDB of arrow": lambda table, _: _DUCKDB.from_arrow(_but(table, _is_coarse)),
-    "DuckDB, a file": lambda table, folder: _DUCKDB.read_parquet(_for_engines(table, folder)),
-    "ibis, a file": lambda table, folder: _IBIS.read_parquet(_for_engines(table, folder)),
-    "Parquet": _parquet,
-    "CSV": _csv,
-    "text in latin-1": lambda table, folder: _written(table, folder, "latin-1"),
-    "text in gb18030": lambda table, folder: _written(table, folder, "gb18030"),
+    "polars, lazy": (lambda table, _: pl.from_arrow(_but(table, pa.types.is_time)).lazy(), 25),
+    "polars, a file": (lambda table, folder: pl.scan_parquet(_for_engines(table, folder)), 20),
+    "dask": (lambda table, _: _dask(_only(table, pa.types.is_floating).to_pandas()), 4),
+    "dask of arrow": (lambda table, _: _dask(table.to_pandas(types_mapper=pd.ArrowDtype)), 20),
+    "DuckDB of arrow": (lambda table, _: _DUCKDB.from_arrow(_but(table, _is_coarse)), 25),
+    "DuckDB, a file": (lambda table, folder: _DUCKDB.read_parquet(_for_engines(table, folder)), 20),
+    "ibis, a file": (_ibis, 20),
+    "ibis, SQLite": (_sqlite, 15),
+    "Parquet": (_parquet, 30),
+    "Parquet, a folder": (_folder, 30),
+    "CSV": (_csv, 7),
+    "text in latin-1": (lambda table, folder: _written(table, folder, "latin-1"), 6),
+    "text in gb18030": (lambda table, folder: _written(table, folder, "gb18030"), 6),
 }
-"""From an Arrow table with columns x0, x1, ..., all alike, to data; fails where a container cannot hold it."""
+"""From an Arrow table with columns x0, x1, ..., all alike, to data; fails where a container cannot hold it.
+
+With it the number of cases whose column, as it is without an odd cell, it holds at least, in every allowed version: a
+reader without cases is one that nobody tests.
+"""
 
 _OF_OBJECTS: dict[str, Callable[[dict[str, list]], Any]] = {
     "pandas, inferred": pd.DataFrame,
@@ -439,6 +544,16 @@ def _made(make: Callable[..., Any], *arguments: Any) -> Any:
         return make(*arguments)
     except (Exception, pl.exceptions.PanicException):
         return None
+
+
+def cases_of(reader: str, folder: Path) -> list[str]:
+    """The cases that a reader has."""
+    tables = (
+        (case.name, pa.table(dict.fromkeys(["x0", "x1"], case.array(case.cells)) | {"t": [0] * len(case.cells)}))
+        for case in CASES
+        if case.array is not None
+    )
+    return [name for name, table in tables if _made(READERS[reader][0], table, folder) is not None]
 
 
 def data_of(case: Case, cells: Sequence, folder: Path, turn: int = 0, turns: int = 1) -> Iterator[tuple[str, Any]]:
@@ -464,7 +579,7 @@ def data_of(case: Case, cells: Sequence, folder: Path, turn: int = 0, turns: int
                 yield reader, frame
     else:
         table = pa.table(dict.fromkeys(names, case.array(list(cells))) | {"t": [0] * n, "y": ["u"] * n})
-        for reader, put in list(READERS.items())[turn % turns :: turns]:
+        for reader, (put, _) in list(READERS.items())[turn % turns :: turns]:
             data = _made(put, table, folder)
             if data is not None:
                 yield reader, data

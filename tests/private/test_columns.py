@@ -39,10 +39,11 @@ from pgmpy_dp.private.data.columns import (
     number_counts,
     record_count,
 )
-from pgmpy_dp.private.data.frame import read_cells
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import stability_histogram, tail_quantile
-from pgmpy_dp.schema import MISSING, match_key
+from pgmpy_dp.private.reading.owners import identity
+from pgmpy_dp.private.reading.sources import open_source
+from pgmpy_dp.schema import match_key
 from tests.auditing.replay_tables import object_frame
 from tests.auditing.replay_units import ODD_UNITS
 from tests.private.test_engines import LAZY, arrow, many_rows
@@ -56,6 +57,12 @@ ADJACENCIES = [Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE]
 def columns(data, names=None, budget=BUDGET, reading=None, **options) -> PrivateColumns:
     names = list(data.columns) if names is None else names
     return PrivateColumns(data, Schema(dict.fromkeys(names, TWO), **(reading or {})), ledger=budget, **options)
+
+
+def columns_of(frame: pd.DataFrame) -> list:
+    """A small frame in one batch."""
+    [batch] = open_source(frame).batches(["job", "town", "who"])
+    return batch
 
 
 def marks(cells, length=100, **reading) -> dict:
@@ -343,7 +350,7 @@ class TestUnits:
         return object_frame(rows, ["job", "town", "who"])
 
     def counts(self, frame):
-        return drawn_counts([read_cells(frame, ["job", "town", "who"])], self.KEY)
+        return drawn_counts([columns_of(frame)], self.KEY)
 
     @pytest.mark.parametrize("seed", range(10))
     def test_one_unit_moves_one_count_of_each_column_whatever_the_others_hold(self, seed):
@@ -351,10 +358,10 @@ class TestUnits:
         units = [*"pqrstuv", *ODD_UNITS]
         frame = self.frame(rng, 120, units)
         before = self.counts(frame)
-        keys = [match_key(unit) for unit in frame["who"]]
+        keys = [identity(unit) for unit in frame["who"]]
         for unit in dict.fromkeys(keys):
             rest = frame[[key != unit for key in keys]]
-            more = 0 if unit == MISSING else 1  # without an identifier records are nobody's
+            more = 0 if unit is None else 1  # without an identifier records are nobody's
             for whole, part in zip(before, self.counts(rest), strict=True):
                 assert not part - whole and (whole - part).total() == more
 
@@ -364,14 +371,14 @@ class TestUnits:
         frame = self.frame(rng, 80, list("pqrs"))
         before = self.counts(frame)
         assert before == self.counts(frame.sample(frac=1.0, random_state=seed))
-        parts = [read_cells(frame[frame["who"] == own], ["job", "town", "who"]) for own in "srqp"]
+        parts = [columns_of(frame[frame["who"] == own]) for own in "srqp"]
         assert before == drawn_counts(parts, self.KEY)
         assert sum(before[0].values()) == frame["who"].nunique()
 
     def test_each_record_is_drawn_as_often(self):
         """By the key: of one's own ten records nine are the same. False alarms below 1e-6."""
         frame = object_frame([["a", 1, "p"]] * 9 + [["b", 2, "p"]], ["job", "town", "who"])
-        cells = read_cells(frame, ["job", "town", "who"])
+        cells = columns_of(frame)
         drawn = [drawn_counts([cells], bytes([k, n]))[0] for k in range(100) for n in range(20)]
         rare = sum(found[match_key("b")] for found in drawn)
         assert abs(rare - 200) < 5 * np.sqrt(2000 * 0.1 * 0.9)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgmpy_dp.private.data.contingency import count
-from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.schema import Number, Schema, match_key
 
 SCHEMA = Schema({"num": [0, 1, 2], "text": ["a", "b", "7"]}, other={"text": "b"})
@@ -300,7 +300,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"several variables of the schema would read the column \['0'\]"):
             encode(pl.DataFrame({"0": [1]}), Schema({0: [0, 1], "0": [0, 1]}))
 
-    @pytest.mark.parametrize("data", [{"x": [1]}, [[1]], np.zeros((2, 1)), None, "file.csv", pd.Series([1]), 3])
+    @pytest.mark.parametrize("data", [{"x": [1]}, [[1]], np.zeros((2, 1)), None, pd.Series([1]), 3])
     def test_other_types(self, data):
         with pytest.raises(TypeError, match=r"data is a .*, not a dataframe; pass a pandas, polars or pyarrow table"):
             encode(data, Schema({"x": [0, 1]}))

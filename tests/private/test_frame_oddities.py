@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from pgmpy_dp.private.data.contingency import count
-from pgmpy_dp.private.data.frame import encode
+from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.schema import Schema
 from tests.private.test_frame import Talkative
 

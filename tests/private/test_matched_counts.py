@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -16,11 +17,10 @@ from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
 from pgmpy_dp.auditing import replay
 from pgmpy_dp.plans import matched_counts
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data import pushdown
 from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted, coding, key_coder
-from pgmpy_dp.private.data.record_file import ParquetSource
 from pgmpy_dp.private.data.table import matched_records
 from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.reading import records as reading_records
 from pgmpy_dp.schema import interval_cuts, match_key
 from tests.private.test_engines import LAZY, SCHEMA, TEXTS, arrow, ibis_sqlite, many_rows
 
@@ -73,21 +73,21 @@ class TestReaders:
         data = ibis_sqlite(arrow(self.ROWS).select(["word", "whole", "real"]), tmp_path)
         assert exact(data, kept) == by_hand(self.ROWS, kept)
 
-    def test_parquet(self, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("most_kept", [0, math.inf])
+    def test_parquet(self, tmp_path, most_kept, monkeypatch):
+        monkeypatch.setattr(reading_records, "MOST_KEPT", most_kept)
         pq.write_table(arrow(self.ROWS), tmp_path / "records.parquet")
         assert exact(tmp_path / "records.parquet") == self.WANTED
-        source = ParquetSource([str(tmp_path / "records.parquet")])
-        assert pushdown.PushedRecords(source, SCHEMA).matched().tolist() == self.WANTED
 
-    @pytest.mark.parametrize("keeps_codes", [True, False])
-    def test_text(self, tmp_path, keeps_codes):
+    @pytest.mark.parametrize("most_kept", [0, math.inf])
+    def test_text(self, tmp_path, most_kept, monkeypatch):
+        monkeypatch.setattr(reading_records, "MOST_KEPT", most_kept)
         texts = [text for text in TEXTS if text not in (",", '"', "", " true", "TRUE\n")]
         rows = [{"text": text, "n": str(k % 5)} for k, text in enumerate(texts * 3)]
         schema = Schema({"text": ["a", 7, True, "ß"], "n": [0, 1, 2]}, other={"n": 2})
         lines = ["text,n", *(f"{row['text']},{row['n']}" for row in rows), "a", "a,1,2"]
         (tmp_path / "records.csv").write_text("\n".join(lines), encoding="utf-8")
         table = PrivateTable(tmp_path / "records.csv", schema, ledger=Budget(epsilon=1.0))
-        table._records._source.keeps_codes = keeps_codes
         # Lines of another number of fields are no records, whatever they hold; there are two.
         assert matched_records(table).value.tolist() == [*by_hand(rows, schema), 2]
 
@@ -99,16 +99,6 @@ class TestReaders:
         texts = frame.astype("string")
         for data in (frame, pl.from_pandas(texts).lazy(), LAZY[0](pl.from_pandas(texts).to_arrow())):
             assert exact(data, AGES) == wanted
-
-    def test_more_columns_than_are_counted_at_once(self, monkeypatch):
-        monkeypatch.setattr(pushdown, "_TABLES_AT_ONCE", 2)
-        assert exact(LAZY[1](arrow(self.ROWS))) == self.WANTED
-
-    def test_an_engine_is_asked_once(self, monkeypatch):
-        table = PrivateTable(LAZY[1](arrow(self.ROWS)), SCHEMA, ledger=Budget(epsilon=1.0))
-        first = matched_records(table).value
-        monkeypatch.setattr(table._records._source, "joint_counts", None)
-        assert matched_records(table).value is first
 
     def test_a_public_number_is_not_counted(self):
         assert exact(arrow(self.ROWS), n_records=600) == self.WANTED[1:]

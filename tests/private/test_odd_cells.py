@@ -16,12 +16,25 @@ import pytest
 from pgmpy_dp import Budget, Schema
 from pgmpy_dp.private.data.columns import PrivateColumns, _counts
 from pgmpy_dp.private.data.contributions import GRID
-from pgmpy_dp.private.data.frame import ranks, read_cells
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
+from pgmpy_dp.private.reading.arrow_cells import ranks
+from pgmpy_dp.private.reading.owners import identity
+from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import match_key
-from tests.private.odd_cells import CASES, CUTS, OTHER, Case, data_of, datasets, read_otherwise, slowly
+from tests.private.odd_cells import (
+    CASES,
+    CUTS,
+    OTHER,
+    READERS,
+    Case,
+    cases_of,
+    data_of,
+    datasets,
+    read_otherwise,
+    slowly,
+)
 
 BUDGET = {"ledger": Budget(epsilon=1.0)}
 
@@ -76,7 +89,7 @@ def test_a_cell_decides_for_itself(case: Case, readers: str, tmp_path, capfd):
             assert found == expected, reader
             assert numbers(data) == finite, reader
             assert marked(data) == plain(keys), reader
-            assert users(data) == len(set(keys) - {match_key(None)}), reader
+            assert users(data) == len({identity(case.meant(cell)) for cell in cells} - {None}), reader
             assert capfd.readouterr() == ("", ""), reader
             if number == 0:
                 base[reader] = found
@@ -84,6 +97,11 @@ def test_a_cell_decides_for_itself(case: Case, readers: str, tmp_path, capfd):
                 tables = (pair for one in zip(base[reader], found, strict=True) for pair in zip(*one, strict=True))
                 assert all(np.abs(np.subtract(*pair)).sum() <= 1 for pair in tables), reader
     assert base
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_reader_has_its_cases(reader: str, tmp_path):
+    assert len(cases_of(reader, tmp_path)) >= READERS[reader][1]
 
 
 def test_a_long_text_takes_the_memory_of_one_long_text():
@@ -135,5 +153,5 @@ def test_durations_are_in_the_order_of_their_length():
     """Whose texts are not: "P10D" is before "P9D"."""
     days = [datetime.timedelta(days=day) for day in (10, 9, 100)]
     for data in (pd.DataFrame({"x": days}), pl.DataFrame({"x": days}), pa.table({"x": days})):
-        [cells] = read_cells(data, ["x"])
-        assert ranks(cells).tolist() == [1, 0, 2]
+        columns = [column for [column] in open_source(data).batches(["x"])]
+        assert ranks(columns).tolist() == [1, 0, 2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import sys
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgmpy_dp import Budget, PrivateTable, Schema
-from pgmpy_dp.private.data import record_file
 from pgmpy_dp.private.data.table import contingency_tables, shared_codes
+from pgmpy_dp.private.reading import records, text_source
 from pgmpy_dp.schema import interval_cuts, interval_states
 
 SCHEMA = Schema({"job": ["office", "field, remote", "none"], "age": interval_states([25, 45])})
@@ -59,17 +58,6 @@ ODD = [
 ]
 
 
-@pytest.fixture(params=["DuckDB", "pyarrow"])
-def parquet_reader(request, monkeypatch):
-    """Which library reads Parquet files."""
-    pytest.importorskip("pyarrow")
-    if request.param == "DuckDB":
-        pytest.importorskip("duckdb")
-    else:
-        monkeypatch.setitem(sys.modules, "duckdb", None)
-    return request.param
-
-
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_no_line_changes_how_another_is_read(tmp_path, odd, place, recwarn):
@@ -98,7 +86,7 @@ def naive_frame(content: bytes) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("place", [0, 2, 4])
-def test_every_way_of_reading_counts_the_same(tmp_path, monkeypatch, place):
+def test_every_way_of_reading_counts_the_same(tmp_path, place):
     pa, duckdb, pl = map(pytest.importorskip, ("pyarrow", "duckdb", "polars"))
     lines = [*GOOD[:place], *ODD, *GOOD[place:]]
     content = b"id,job,age\n" + b"\n".join(lines)
@@ -113,8 +101,6 @@ def test_every_way_of_reading_counts_the_same(tmp_path, monkeypatch, place):
     assert read(arrow) == read(connection.from_arrow(arrow)) == expected
     assert read(pl.from_arrow(arrow)) == read(pl.from_arrow(arrow).lazy()) == expected
     assert read(tmp_path / "a.parquet") == expected
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    assert read(tmp_path / "a.parquet") == read(tmp_path / "a.csv") == expected
 
 
 SMALL = Schema({"a": [0, 1, None], "b": ["x", "y", ""]})
@@ -155,20 +141,12 @@ def test_files_larger_than_a_block_are_read_in_blocks(tmp_path, monkeypatch):
         return [part.value.tolist() for part in contingency_tables(table, scopes)]
 
     kept = counts(tmp_path / "a.csv")
-    monkeypatch.setattr(record_file, "_BYTES_AT_ONCE", 1000)
-    monkeypatch.setattr(record_file, "_KEPT", 0)  # so that it is counted block by block
+    monkeypatch.setattr(text_source, "_BYTES_AT_ONCE", 1000)
+    monkeypatch.setattr(records, "MOST_KEPT", 0)  # so that it is counted block by block
     assert counts(tmp_path / "a.csv") == counts([tmp_path / "a.csv"]) == kept == counts(frame)
     assert read(tmp_path / "a.csv") == expected
     twice = [[2 * np.array(part)] for part in kept]
     assert all(np.array_equal(a, b[0]) for a, b in zip(counts([tmp_path / "a.csv"] * 2), twice, strict=True))
-
-
-def test_parquet_without_a_reader_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ModuleNotFoundError, match="pip install pyarrow"):
-        read(tmp_path / "a.parquet")
-    assert codes_of(tmp_path / "a.csv", b"id,job,age\n1,office,24") == [[0, 0]]
 
 
 def test_a_quoted_line_break_ends_its_record(tmp_path):
@@ -187,7 +165,7 @@ def test_an_empty_field_is_missing_where_that_is_a_state(tmp_path):
     assert codes_of(path, content, Schema({"a": ["y", "w"], "b": b})) == [[0, 0]]
 
 
-def test_parquet_says_the_same_as_text(tmp_path, parquet_reader):
+def test_parquet_says_the_same_as_text(tmp_path):
     frame = pd.DataFrame({"age": [24, 25, 44.9, None, 45], "diary": list("abcde"), "job": ["office"] * 5})
     frame.to_parquet(tmp_path / "a.parquet")
     frame.to_csv(tmp_path / "a.csv", index=False)
@@ -225,31 +203,79 @@ def test_a_damaged_archive_is_named_and_not_quoted(tmp_path, cut):
     assert "needle" not in str(caught.value)
 
 
-def test_a_damaged_parquet_file_is_named_and_not_quoted(tmp_path, parquet_reader):
+def test_a_damaged_parquet_file_is_named_and_not_quoted(tmp_path):
     path = tmp_path / "a.parquet"
     pd.DataFrame({"job": ["needle"] * 50, "age": [3] * 50}).to_parquet(path)
     content = path.read_bytes()
     path.write_bytes(content[:-40])
-    with pytest.raises(ValueError, match=f"is not a Parquet file that {parquet_reader} can open") as caught:
+    with pytest.raises(ValueError, match="is not a Parquet file that pyarrow can open") as caught:
         read(path)
     assert "needle" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
 
 
-def test_parquet_that_ends_early_is_told_without_a_word_of_it(tmp_path, parquet_reader):
+def test_parquet_that_ends_early_is_told_without_a_word_of_it(tmp_path):
     path = tmp_path / "a.parquet"
     frame = pd.DataFrame({"job": [f"needle {k}" for k in range(5000)], "age": range(5000)})
     frame.to_parquet(path, use_dictionary=False)
     content = path.read_bytes()
     half = len(content) // 2
-    table = PrivateTable(path, Schema({"job": ["needle 7", "needle 8"]}), ledger=Budget(epsilon=1.0))
     path.write_bytes(content[:4] + b"\xff" * half + content[4 + half :])
-    with pytest.raises(OSError, match=r"could not be read to (their|its) end") as caught:
-        shared_codes(table)[0]
+    with pytest.raises(OSError, match="could not be read to its end") as caught:
+        PrivateTable(path, Schema({"job": ["needle 7", "needle 8"]}), ledger=Budget(epsilon=1.0))
     assert "needle" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_a_file_that_changes_is_told_and_not_quoted(tmp_path, name, monkeypatch):
+    """What is learned is of one dataset: the file is looked at again in every pass over it, and after the first."""
+    frame = pd.DataFrame({"job": ["needle", "office"] * 50})
+    write = {
+        "a.csv": lambda f: f.to_csv(tmp_path / name, index=False),
+        "a.parquet": lambda f: f.to_parquet(tmp_path / name),
+    }
+    write[name](frame)
+    monkeypatch.setattr(records, "MOST_KEPT", 0)
+    table = PrivateTable(tmp_path / name, Schema({"job": ["office", "none"]}), ledger=Budget(epsilon=1.0))
+    assert contingency_tables(table, [["job"]])[0].value.tolist() == [50, 0]
+    write[name](pd.concat([frame, frame]))
+    assert contingency_tables(table, [["job"]])[0].value.tolist() == [50, 0]  # counted before
+    with pytest.raises(OSError, match="was changed while it was in use") as caught:
+        shared_codes(table)
+    assert "needle" not in str(caught.value)
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused_before_the_charge(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_text("job\noffice\nnone\n")
+    blocks = text_source._blocks
+
+    def growing(name):
+        yield from blocks(name)
+        with path.open("a") as file:
+            file.write("needle\n")
+
+    monkeypatch.setattr(text_source, "_blocks", growing)
+    with pytest.raises(OSError, match="was changed while it was in use"):
+        read(path, Schema({"job": ["office", "none"]}))
+
+
+def test_a_folder_of_parquet_files(tmp_path):
+    frame = pd.DataFrame({"job": ["office", "none", "?", "office"]})
+    (tmp_path / "year=1").mkdir()
+    (tmp_path / "_temporary").mkdir()
+    (tmp_path / "empty").mkdir()
+    frame.iloc[:2].to_parquet(tmp_path / "year=1" / "0.parquet")
+    frame.iloc[2:].to_parquet(tmp_path / "1.pq")
+    frame.to_parquet(tmp_path / "_temporary" / "0.parquet")
+    (tmp_path / "_SUCCESS").write_text("")
+    schema = Schema({"job": ["office", "none"]})
+    assert sorted(read(tmp_path, schema)) == [[0], [0], [1]] == sorted(read(str(tmp_path), schema))
+    with pytest.raises(FileNotFoundError, match="folder without a Parquet file"):
+        read(tmp_path / "empty", schema)
 
 
 def test_a_table_from_a_file_is_one_from_its_frame(tmp_path):

@@ -1,9 +1,10 @@
-"""Spark in local mode: counts, codes, moments and contributions equal to the digit. Needs PySpark and Java."""
+"""Spark in local mode: codes, counts, persons, numbers and visits equal to the digit. Needs PySpark and Java."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import warnings
 
@@ -13,11 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pgmpy_dp import Budget
+import pgmpy_dp
+from pgmpy_dp import Budget, Schema
 from pgmpy_dp.estimators import PrivateChowLiu
-from pgmpy_dp.private.data.lazy import LazySource
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
-from pgmpy_dp.private.data.table import PrivateTable, shared_codes
+from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, matched_records, shared_codes
+from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
+from pgmpy_dp.private.reading import spark_source
 from tests.private.test_engines import READ, SCHEMA, SCOPES, arrow, assert_same, exact, many_rows, sums
 
 pytest.importorskip("pyspark", reason="PySpark is not installed; make test-spark installs it")
@@ -36,7 +39,7 @@ def spark():
 
         os.environ["PYSPARK_PYTHON"] = sys.executable
         session = (
-            SparkSession.builder.master("local[2]")
+            SparkSession.builder.master("local[2,3]")  # two at a time, and a task that fails is tried three times
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.shuffle.partitions", "2")
@@ -45,7 +48,7 @@ def spark():
             .config("spark.driver.memory", "1g")
             .getOrCreate()
         )
-        session.sparkContext.setLogLevel("OFF")
+        session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
 
@@ -109,7 +112,7 @@ def test_contributions_are_bounded_alike(on_spark):
 @pytest.mark.parametrize(
     "times", [[-1.5, 0.0, -0.0, 2.0, np.nan, np.inf], pd.to_datetime(["2020-01-05 00:00", "2020-01-05 01:00", None])]
 )
-def test_windows_of_spark(on_spark, length, states, times, monkeypatch):
+def test_windows_of_spark(on_spark, length, states, times):
     """Times tie: such visits are in the order of their states."""
     rng = np.random.default_rng(8)
     code = {state: k for k, state in enumerate(states)}
@@ -126,7 +129,6 @@ def test_windows_of_spark(on_spark, length, states, times, monkeypatch):
     here, there = (pa.Table.from_pandas(data, preserve_index=False) for data in (ordered, rows))
     options = {"schema": {"page": states}, "order": "t", "ledger": Budget(epsilon=1.0)}
     here, there = (PrivateSequences(data, **options) for data in (here, on_spark(there)))
-    monkeypatch.setattr(LazySource, "cells", lambda *_: pytest.fail("fetched cells"))
     assert_same([t.value for t in chain_tables(here, length)], [t.value for t in chain_tables(there, length)])
 
 
@@ -137,3 +139,156 @@ def test_a_fit_is_the_fit_from_memory(on_spark):
     options = {"epsilon": 1.0, "state_names": {"a": [0, 1], "b": [0, 1], "c": [0, 1, 2]}, "random_state": 0}
     here, there = (PrivateChowLiu(**options).fit(data) for data in (table, on_spark(table)))
     assert [v.tolist() for v in here.release_.values] == [v.tolist() for v in there.release_.values]
+
+
+STATES = {"a": ["x", "y"], "b": [0, 1, 2]}
+
+
+@pytest.fixture
+def people():
+    rng = np.random.default_rng(0)
+    rows = {"a": rng.choice(["x", "y", "z"], 600), "b": rng.integers(0, 4, 600), "who": rng.integers(0, 90, 600)}
+    return pa.table(rows)
+
+
+def tables(data, **options):
+    """Exact tables, and how many records match."""
+    table = PrivateTable(data, STATES, ledger=Budget(epsilon=1.0), random_state=1 if options else None, **options)
+    found = [*contingency_tables(table, [("a",), ("b", "a")]), matched_records(table)]
+    return [each.value.tolist() for each in found]
+
+
+@pytest.mark.parametrize("rows", [1, 2, "shares"])
+def test_persons_are_those_of_memory(on_spark, people, rows):
+    assert tables(on_spark(people), unit="who", rows_per_unit=rows) == tables(people, unit="who", rows_per_unit=rows)
+
+
+def test_numbers_are_those_of_memory(on_spark):
+    x = np.random.default_rng(4).normal(size=(300, 2))
+    data = pa.table({"x": x[:, 0], "y": x[:, 1]})
+    here, there = (
+        vector_rows(PrivateVectors(d, ["x", "y"], ledger=Budget(epsilon=1.0)))[0] for d in (data, on_spark(data))
+    )
+    assert sorted(map(tuple, here.tolist())) == sorted(map(tuple, there.tolist()))
+
+
+def test_columns_are_told_apart_by_their_places(on_spark, spark):
+    """Spark takes names that differ by case for one, and parses dots and backticks."""
+    data = pa.table({"a.b": ["x", "y", "y"], "`a`": ["x", "x", "x"], "A": [0, 0, 1]})
+    frame = on_spark(data).withColumnRenamed("A", "a.B")
+    schema = {"a.b": ["x", "y"], "`a`": ["x", "y"], "a.B": [0, 1]}
+    table = PrivateTable(frame, schema, ledger=Budget(epsilon=1.0))
+    found = contingency_tables(table, [("a.b",), ("`a`",), ("a.B",)])
+    assert [each.value.tolist() for each in found] == [[1, 2], [3, 0], [2, 1]]
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["a task that fails", "a worker that is killed"])
+def test_what_is_tried_again_counts_once(on_spark, people, kills, tmp_path):
+    tried = tmp_path / "tried"
+
+    def odd(batches):
+        import os
+        import signal
+
+        from pyspark import TaskContext
+
+        yield from batches
+        context = TaskContext.get()
+        with open(tried, "a") as file:
+            file.write(f"{context.partitionId()} {context.attemptNumber()}\n")
+        if context.attemptNumber() == 0:
+            if kills:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise RuntimeError("the first time")
+
+    frame = on_spark(people)
+    expected = tables(people)
+    assert tables(frame.mapInArrow(odd, frame.schema)) == expected
+    assert "0 1" in tried.read_text().splitlines()
+
+
+def test_the_data_are_read_once(on_spark, people, tmp_path):
+    read = tmp_path / "read"
+
+    def counted(batches):
+        for batch in batches:
+            with open(read, "a") as file:
+                file.write(f"{batch.num_rows}\n")
+            yield batch
+
+    frame = on_spark(people)
+    table = PrivateTable(frame.mapInArrow(counted, frame.schema), STATES, ledger=Budget(epsilon=1.0))
+    for scope in [("a",), ("b",), ("a", "b")]:
+        contingency_tables(table, [scope])
+    shared_codes(table)
+    assert sum(map(int, read.read_text().split())) == len(people)
+
+
+def test_merged_states_are_those_of_memory(on_spark, people):
+    merged = Schema({"a": ["x", "y"], "b": [0, 1]})
+    made = []
+    for data in (people, on_spark(people)):
+        table = PrivateTable(data, STATES, ledger=Budget(epsilon=1.0))._merged(merged, {"b": [0, 1, 1]})
+        made.append([each.value.tolist() for each in contingency_tables(table, [("a", "b"), ("b",)])])
+    assert made[0] == made[1]
+
+
+def test_a_query_that_fails_says_nothing_of_the_data(on_spark, people, capfd):
+    """Not the exception, nor its context, nor the log of the Java beside us; and nothing is charged."""
+
+    def failing(batches):
+        for batch in batches:
+            raise ValueError(f"secret {batch.column(0)[0]}")
+        yield
+
+    frame, budget = on_spark(people), Budget(epsilon=1.0)
+    with pytest.raises(OSError, match="Spark failed while it read the data, before anything was charged") as caught:
+        PrivateChowLiu(epsilon=1.0, state_names=STATES).fit(frame.mapInArrow(failing, frame.schema))
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    with pytest.raises(OSError):
+        PrivateVectors(frame.mapInArrow(failing, frame.schema), ["b"], ledger=budget)
+    shown = capfd.readouterr()
+    assert "secret" not in shown.out + shown.err
+    level = frame.sparkSession.sparkContext._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel()
+    assert level.toString() == "ERROR"  # as it was
+
+
+def test_workers_need_the_package(on_spark, people, monkeypatch):
+    monkeypatch.setattr(spark_source, "_version", lambda: "9.9")
+    with pytest.raises(
+        ModuleNotFoundError, match=r"Spark's workers need pgmpy_dp 9.9, and some have version [0-9.]+: install"
+    ):
+        tables(on_spark(people))
+
+
+def test_a_worker_says_which_version_it_has(spark):
+    assert spark_source._versions(spark.range(1)) == {pgmpy_dp.__version__}
+
+
+def test_a_worker_without_the_package_says_so():
+    """The function that asks comes without its module, which such a worker could not import."""
+    from pyspark import cloudpickle
+
+    sent = cloudpickle.dumps(spark_source._asked)
+    code = (
+        f"import sys; sys.modules['pgmpy_dp'] = None; import pickle; asked = pickle.loads({sent!r}); "
+        "print([batch.to_pydict() for batch in asked([None])])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[{'version': ['']}]"
+
+
+def test_types_that_cannot_be_handed_over_are_refused(spark):
+    frame = spark.sql("SELECT INTERVAL '1' MONTH AS a, 1 AS b")
+    with pytest.raises(ValueError, match=r"column 'a' has Spark's type interval month, .* cast it to string"):
+        PrivateTable(frame, {"a": ["x", "y"], "b": [0, 1]}, ledger=Budget(epsilon=1.0))
+
+
+def test_codes_are_let_go(on_spark, people):
+    frame = on_spark(people)
+    table = PrivateTable(frame, STATES, ledger=Budget(epsilon=1.0))
+    coded = table._records._coded
+    assert coded.storageLevel.useMemory
+    del table
+    assert not coded.storageLevel.useMemory

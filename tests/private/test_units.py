@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import networkx as nx
@@ -163,16 +164,20 @@ def test_a_person_moves_tables_by_its_bound_alone(people, one, other, rows, seed
 
 class TestIdentifiers:
     SPELLED = (
-        ([1, 1.0, "1", " 1 ", True, np.int8(1), np.float32(1)], 1),
-        ([0, -0.0, 0.0, "0", False], 1),
+        ([1, 1.0, "1", np.int8(1), np.float32(1), Decimal("1.0"), b"1"], 1),
+        ([0, -0.0, 0.0, "0"], 1),
+        ([1, "1.0", "01", " 1", "1 ", True, "true", 1.5], 8),
+        (["1234e567", "99e99999", math.inf, 10**400, 10**400 + 1, 2**53, 2**53 + 1, "\xff", b"\xff", b"\xfe"], 10),
+        ([True, "True", np.True_], 1),
         (["a", "a\0", "a\0\0", "A", b"b"], 5),
         ([None, math.nan, pd.NaT, pd.NA], 0),
         ([pd.Timestamp("2020-01-01"), "2020-01-02", pd.Timestamp("2020-01-03", tz="UTC")], 3),
-        (["\ud800", object(), 10**400, ("x",), "", "nan "], 6),
+        (["\ud800", object(), 10**400, ("x",), ("1",), (b"\xff",), "", "nan", "nan "], 9),
+        ([np.timedelta64(1, "M"), np.datetime64(2**62, "s"), Decimal("sNaN")], 0),
     )
 
     @pytest.mark.parametrize(("names", "n"), SPELLED, ids=range(len(SPELLED)))
-    def test_are_compared_as_states_are(self, names, n):
+    def test_are_told_apart_by_their_own_content(self, names, n):
         data = frame({}, [[0, "no", name] for name in names])
         private = table(data, 1)
         assert table_units(private)[1] == n == len(shared_codes(private)[0])
@@ -237,22 +242,13 @@ class TestReaders:
         found = [table(each, 2) for each in (data, self.read(kind, data, tmp_path))]
         if kind == "csv" and any(isinstance(name, pd.Timestamp) for name in names):
             return  # a time of a column and the text that pandas writes for it are spelled otherwise
+        if kind == "csv" and any(isinstance(name, float) for name in names):
+            return  # texts there, "1.0" and "-0.0", whose draws are others
         assert table_units(found[0])[1] == table_units(found[1])[1]
         one, other = (contingency_tables(each, [("a", "b")])[0].value.tolist() for each in found)
-        assert one == other or (kind == "csv" and math.inf in names)  # a text there, whose draw is another
+        assert one == other
         one, other = (matched_records(each).value.tolist() for each in found)
         assert one == other
-
-    def test_parts_of_an_engine_give_the_same_records(self, monkeypatch):
-        pytest.importorskip("duckdb")
-        from pgmpy_dp.private.data import sql
-
-        data = frame(self.PEOPLE)
-        whole = counted(data, 2)
-        monkeypatch.setattr(sql, "_CELLS_OF_UNITS", 40)
-        private = table(_relation(data.astype({"a": "int64"})), 2)
-        assert sorted(map(tuple, shared_codes(private)[0].tolist())) == whole
-        assert table_units(private)[1] == 40
 
     def test_a_text_that_is_a_state_is_one_although_it_is_empty(self, tmp_path):
         data = pd.DataFrame({"a": ["", "x", ""], "who": ["u", "u", "v"]})

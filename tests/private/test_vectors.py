@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors
-from pgmpy_dp.private.data.frame import read_numbers
 from pgmpy_dp.private.data.vector_sums import require_single_records
 from pgmpy_dp.private.data.vectors import vector_rows
+from pgmpy_dp.private.reading.frames import read_numbers
 
 ODD = [1, True, "2.5", b"3", 3 + 0j, 10**400, "1e999", "text", None, pd.NaT, np.nan, -np.inf, object(), [1]]
 READ = [1.0, 1.0, 2.5, 3.0, 3.0, np.inf, np.inf, *[np.nan] * 4, -np.inf, np.nan, np.nan]
@@ -31,12 +31,12 @@ class TestReading:
         together = pd.DataFrame({"x": pd.Series(ODD, dtype=object)})
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            np.testing.assert_array_equal(read_numbers(together, ["x"])[0][:, 0], READ)
+            np.testing.assert_array_equal(read_numbers(together, ["x"])[:, 0], READ)
             for cell, expected in zip(ODD, READ, strict=True):
                 alone = pd.DataFrame({"x": pd.Series([cell], dtype=object)})
-                np.testing.assert_array_equal(read_numbers(alone, ["x"])[0], [[expected]])
+                np.testing.assert_array_equal(read_numbers(alone, ["x"]), [[expected]])
                 array = alone.to_numpy()
-                np.testing.assert_array_equal(read_numbers(array, [0])[0], [[expected]])
+                np.testing.assert_array_equal(read_numbers(array, [0]), [[expected]])
 
     def test_a_zero_has_no_sign_whatever_else_is_in_its_column(self):
         for others in ([], ["?"], [0], [False], [1.0]):
@@ -56,15 +56,16 @@ class TestReading:
     def test_types_of_columns(self, kind):
         values = np.array([[0, 1], [1, 0], [1, 1]], dtype=kind)
         expected = values.astype(float).tolist()
-        assert read_numbers(values, [0, 1])[0].tolist() == expected
-        assert read_numbers(pd.DataFrame(values, columns=["x", "y"]), ["x", "y"])[0].tolist() == expected
+        assert read_numbers(values, [0, 1]).tolist() == expected
+        assert read_numbers(pd.DataFrame(values, columns=["x", "y"]), ["x", "y"]).tolist() == expected
 
     @pytest.mark.parametrize("engine", [pl.from_pandas, lambda f: pl.from_pandas(f).lazy(), duckdb.from_df])
     def test_engines_agree(self, engine):
         frame = FRAME.drop(columns="who")
-        rows, keys = read_numbers(engine(FRAME), ["y", "x"], "who")
-        assert rows.tolist() == frame[["y", "x"]].to_numpy().tolist()
-        assert [keys[1][k] for k in keys[0]] == [("text", "a"), ("text", "b"), ("text", "a"), ("missing",)]
+        assert read_numbers(engine(FRAME), ["y", "x"]).tolist() == frame[["y", "x"]].to_numpy().tolist()
+        rows, owner = vector_rows(private(engine(FRAME), columns=["y", "x"], unit="who"))
+        assert rows.tolist() == frame[["y", "x"]].to_numpy()[:2].tolist()  # the third has an infinite number
+        assert owner.tolist() == [0, 1]
 
     def test_names_and_shapes_are_public_and_checked(self):
         with pytest.raises(ValueError, match="no column for \\['z'\\]"):

@@ -161,7 +161,7 @@ class BaseMarginalsEstimator(PrivateFit, parameter_estimator.DiscreteParameterEs
             another directed graph without directed cycles, the families are measured, and ``bayesian_network_`` is the
             same graph with CPDs.
         data : dataframe or PrivateTable
-            Anything narwhals reads. A `PrivateTable` is charged to its own ledger, which several
+            Anything with columns, or files. A `PrivateTable` is charged to its own ledger, which several
             fits can share.
         sample_weight : None
             Not supported: a record of weight w would need w times the noise.

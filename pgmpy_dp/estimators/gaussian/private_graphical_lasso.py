@@ -22,8 +22,8 @@ from pgmpy_dp.plans.gaussian.output_perturbation import OUTPUT_MECHANISMS, noisy
 from pgmpy_dp.plans.gaussian.pair_correlations import noisy_pairs
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.vector_curator import MECHANISMS, checked_norm, checked_point
-from pgmpy_dp.private.data.frame import read_numbers
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.reading.frames import read_numbers
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
@@ -237,7 +237,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
             NaN for no records, or where one has a value that is not a finite number.
         """
         self.check_is_fitted()
-        rows, _ = read_numbers(X, self.columns_)
+        rows = read_numbers(X, self.columns_)
         if not len(rows) or not np.isfinite(rows).all():
             return float("nan")
         return float(gaussian_log_likelihood(rows, self.location_, self.precision_).mean())

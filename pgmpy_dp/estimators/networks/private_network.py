@@ -301,7 +301,7 @@ def learn(
     Parameters
     ----------
     df : dataframe or PrivateTable
-        Anything narwhals reads.
+        Anything with columns, or files.
     budget : Budget
     schema : Schema or dict of variable to list of states
         Public description of the data; required unless `df` is a `PrivateTable`.

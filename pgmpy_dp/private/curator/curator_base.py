@@ -361,7 +361,6 @@ class Curator:
         # What can be missing, or busy, is found before anything is spent.
         if self._rng is None:
             exercised()
-        data._require_ready()
         data.ledger.charge(charged, unit=self.unit, **facts)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left, self._reserve = Fraction(1), Fraction(float(reserve))
@@ -578,7 +577,6 @@ class Curator:
         would large arguments, in whose place others are (`noted`).
         """
         # Whoever has numpy's errors raised or printed would see there what records overflow.
-        self._data._require_ready()
         with np.errstate(all="ignore"):
             self._debit(share, eta)
             exact = mechanism(self._unit_cost if of_units else self._cost, share)

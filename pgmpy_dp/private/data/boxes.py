@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.data.vectors import PrivateVectors, row_batches, unit_parts
+from pgmpy_dp.private.data.vectors import PrivateVectors, row_batches, unit_rows
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -110,13 +110,13 @@ def _squares(data: PrivateVectors, box: Box, center: np.ndarray, step: int) -> I
             for rows in row_batches(data, step):
                 yield box.units(rows, center) ** 2
             return
-        for rows, owner in unit_parts(data):
-            records = np.bincount(owner)
-            sums = np.zeros((len(records), rows.shape[1]))
-            for begin in range(0, len(rows), step):
-                batch = slice(begin, begin + step)
-                np.add.at(sums, owner[batch], box.units(rows[batch], center) ** 2)
-            yield (sums / np.maximum(records, 1)[:, None])[records > 0]
+        rows, owner = unit_rows(data)
+        records = np.bincount(owner)
+        sums = np.zeros((len(records), rows.shape[1]))
+        for begin in range(0, len(rows), step):
+            batch = slice(begin, begin + step)
+            np.add.at(sums, owner[batch], box.units(rows[batch], center) ** 2)
+        yield (sums / np.maximum(records, 1)[:, None])[records > 0]
 
 
 def _signs(data: PrivateVectors, center: np.ndarray, step: int) -> Iterator[np.ndarray]:
@@ -125,11 +125,11 @@ def _signs(data: PrivateVectors, center: np.ndarray, step: int) -> Iterator[np.n
         for rows in row_batches(data, step):
             yield (rows > center).astype(np.int64) - (rows < center)
         return
-    for rows, owner in unit_parts(data):
-        votes = np.zeros((int(owner.max(initial=-1)) + 1, rows.shape[1]), dtype=np.int64)
-        for begin in range(0, len(rows), step):
-            batch = slice(begin, begin + step)
-            np.add.at(votes, owner[batch], (rows[batch] > center).astype(np.int64) - (rows[batch] < center))
-        signs = np.sign(votes)
-        for begin in range(0, len(signs), step):
-            yield signs[begin : begin + step]
+    rows, owner = unit_rows(data)
+    votes = np.zeros((int(owner.max(initial=-1)) + 1, rows.shape[1]), dtype=np.int64)
+    for begin in range(0, len(rows), step):
+        batch = slice(begin, begin + step)
+        np.add.at(votes, owner[batch], (rows[batch] > center).astype(np.int64) - (rows[batch] < center))
+    signs = np.sign(votes)
+    for begin in range(0, len(signs), step):
+        yield signs[begin : begin + step]

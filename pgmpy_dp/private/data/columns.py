@@ -32,16 +32,16 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
-from pgmpy_dp.private.data.frame import Column, column_names, key_counts, keyed_cells, positions_of, read_cells
-from pgmpy_dp.private.data.record_file import TextSource
-from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.data.units import fresh_key, limited
+from pgmpy_dp.private.data.units import drawn_rows, fresh_key
 from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.private.reading.arrow_cells import Column, key_counts, keyed, quietly
+from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
+from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label
 
 __all__ = [
     *("PrivateColumns", "column_marks", "in_their_order", "mark_key", "mark_label", "mark_row"),
-    *("drawn_counts", "number_counts", "record_count"),
+    *("cell_counts", "drawn_counts", "number_counts", "record_count"),
 ]
 
 _KINDS = ("missing", "number", "text")
@@ -51,8 +51,7 @@ class PrivateColumns(PrivateData):
     """Columns of records, without a list of their values, behind an adjacency and a ledger.
 
     Like :class:`~pgmpy_dp.private.data.table.PrivateTable` it shows no records, prints only public facts and refuses to
-    be copied or pickled. Of data in memory it keeps how many cells of each column have each match key; data in an
-    engine are read when they are counted.
+    be copied or pickled. It keeps how many cells of each column have each match key.
 
     Parameters
     ----------
@@ -76,7 +75,7 @@ class PrivateColumns(PrivateData):
     PrivateColumns(1 columns, adjacency='add_remove', n_records=None, spent 0-DP of (1, 1e-06)-DP)
     """
 
-    __slots__ = ("_counted", "_key", "_n_records", "_schema", "_source", "_unit")
+    __slots__ = ("_counted", "_key", "_n_records", "_schema", "_unit")
 
     def __init__(
         self,
@@ -96,16 +95,15 @@ class PrivateColumns(PrivateData):
         super().__init__(adjacency, ledger)
         self._key = fresh_key(random_state)
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
-        self._source = open_source(data)
-        self._counted: list[Counter[tuple]] | None = None
+        source = open_source(data)
         names = [*schema.variables, *(() if self._unit is None else (self._unit,))]
-        if self._source is not None:
-            self._source.positions(names)  # all are there
-            self._source = self._source.opened(names)
-        elif self._unit is None:
-            self._counted = [key_counts([column]) for column in read_cells(data, names)]
-        else:
-            self._counted = drawn_counts([read_cells(data, names)], self._key)
+        source.positions(names)  # all are there
+        source.check_types(names)
+        if self._unit is not None:
+            warn_of_guessed_types(source, self._unit)
+        batches = source.batches(names, [*[frozenset[str]()] * len(schema), None][: len(names)])
+        self._counted = cell_counts(batches) if self._unit is None else drawn_counts(batches, self._key)
+        self._counted = self._counted or [Counter() for _ in schema.variables]
 
     @property
     def schema(self) -> Schema:
@@ -140,60 +138,67 @@ class PrivateColumns(PrivateData):
 
 def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
     """Names of columns in the order of the data, which is public; ValueError for those that are not there."""
-    names, source = list(names), open_source(data)
-    places = positions_of(column_names(data), names) if source is None else source.positions(names)
+    names = list(names)
+    places = open_source(data).positions(names)
     return [name for _, name in sorted(zip(places, names, strict=True), key=lambda pair: pair[0])]
 
 
 def all_names(data: Any) -> list[Hashable]:
     """Names of all columns of the data, which are public; ValueError where a first line of text may be a record."""
-    source = open_source(data)
-    if isinstance(source, TextSource):
-        return list(source.all_names())
-    return column_names(data) if source is None else list(source.names)
+    return list(open_source(data).all_names())
 
 
 def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
     """How many cells of a column have each match key, as they are spelled in the data: **to be noised**."""
-    if data._counted is None:
-        assert data._source is not None
-        if data._unit is None:
-            data._counted = data._source.key_counts(data._names)
-        else:
-            data._counted = drawn_counts(data._source.unit_cells(data._names, data._unit), data._key)
     return data._counted[data._names.index(name)]
 
 
-def drawn_counts(parts: Iterable[Sequence[Column]], key: bytes) -> list[Counter[tuple]]:
+def cell_counts(batches: Iterable[Sequence[Column]]) -> list[Counter[tuple]]:
+    """How many cells of each column have each match key: **to be noised**."""
+    found: list[Counter[tuple]] = []
+    for columns in batches:
+        found = found or [Counter() for _ in columns]
+        for total, column in zip(found, columns, strict=True):
+            total.update(quietly(key_counts, column))
+    return found
+
+
+def drawn_counts(batches: Iterable[Sequence[Column]], key: bytes) -> list[Counter[tuple]]:
     """How many units have each match key in each column of the record that is drawn of them: **to be noised**.
 
     Parameters
     ----------
-    parts : iterable of list of columns
-        Columns of cells, the last of units, in parts with whole units.
+    batches : iterable of list of columns
+        The last column is that of units.
     key : bytes
         By which records are drawn; see the module.
 
     Examples
     --------
-    >>> cells = [np.array([1.0, 1.0, 2.0, 3.0]), np.array([7.0, 7.0, 8.0, np.nan])]
-    >>> [dict(found) for found in drawn_counts([cells], b"key")]
+    >>> import pyarrow as pa
+    >>> columns = [pa.array([1.0, 1.0, 2.0, 3.0]), pa.array([7, 7, 8, None])]
+    >>> [dict(found) for found in drawn_counts([columns], b"key")]
     [{('number', 1.0): 1, ('number', 2.0): 1}]
     """
-    found: list[Counter[tuple]] = []
-    for *columns, owner in parts:
-        keyed = keyed_cells(columns)
-        places = []
-        for position, keys in keyed:
-            rank = np.empty(len(keys), dtype=np.int64)
-            rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-            places.append(rank[position])
-        kept, _, _ = limited(places, owner, 1, key)
-        found = found or [Counter() for _ in columns]
-        for total, (_, keys), place in zip(found, keyed, kept, strict=True):
-            times = np.bincount(place, minlength=len(keys)).tolist()
-            total.update({own: number for own, number in zip(sorted(keys), times, strict=True) if number})
-    return found
+    owners, parts = Owners(), []
+    for *columns, whose in batches:
+        owners.add(whose)
+        parts.append(columns)
+    owner = owners.numbered()
+    named = owner >= 0
+    ranked, listed = [], []
+    for column in zip(*parts, strict=True):
+        position, keys = quietly(keyed, column)
+        rank = np.empty(len(keys), dtype=np.int64)
+        rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+        ranked.append(rank[position[named]])
+        listed.append(sorted(keys))
+    kept = drawn_rows(lambda rows: [places[rows] for places in ranked], owner[named], owners, 1, key)
+    times = [np.bincount(places[kept], minlength=len(keys)) for places, keys in zip(ranked, listed, strict=True)]
+    return [
+        Counter({own: int(number) for own, number in zip(keys, numbers, strict=True) if number})
+        for keys, numbers in zip(listed, times, strict=True)
+    ]
 
 
 def record_count(data: PrivateColumns) -> np.ndarray:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from pgmpy import config
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.data.joint_tables import covering_scopes, marginal
 
-__all__ = ["add_counts", "count", "count_all", "match_sensitivity", "table_sensitivity", "weighted_sum"]
+__all__ = ["LARGEST", "count", "count_all", "count_joint", "match_sensitivity", "table_sensitivity", "weighted_sum"]
 
 _ROWS_ON_DEVICE = 1 << 24
 _BITS_AT_ONCE = 1 << 29
 _WORDS_AT_ONCE = 1 << 17  # of 64 records, in one intermediate array
 _LIMIT = 1 << 62
+_ROWS_AT_ONCE = 1 << 17
+
+LARGEST = 1 << 16
+"""Cells up to which one larger table is cheaper to count than several smaller ones."""
+
 _CELLS_BY_BITS = 48  # up to which that is quicker than one pass over indices
 
 
@@ -153,14 +160,15 @@ def count_all(
     >>> [table.tolist() for table in count_all(np.array([[0, 1], [1, 1], [0, 1]]), [2, 2], [(0, 1), (1,)])]
     [[[0, 2], [0, 1]], [0, 3]]
     """
+    if config.get_backend() == "torch" and weights is None:
+        return [count(codes, cardinalities, scope) for scope in scopes]
     small = [weights is None and _is_small([cardinalities[j] for j in scope]) for scope in scopes]
     involved = {j for scope, by_bits in zip(scopes, small, strict=True) if by_bits for j in scope}
-    if config.get_backend() == "torch" or sum(small) <= len(involved):  # bits would take longer to make than to use
-        return [count(codes, cardinalities, scope, weights) for scope in scopes]
+    if sum(small) <= len(involved):  # bits would take longer to make than to use
+        return _by_covers(codes, cardinalities, scopes, weights)
+    rest = iter(_by_covers(codes, cardinalities, [s for s, own in zip(scopes, small, strict=True) if not own], weights))
     found = [
-        np.zeros(tuple(cardinalities[j] for j in scope), dtype=np.int64)
-        if by_bits
-        else count(codes, cardinalities, scope, weights)
+        np.zeros(tuple(cardinalities[j] for j in scope), dtype=np.int64) if by_bits else next(rest)
         for scope, by_bits in zip(scopes, small, strict=True)
     ]
     together: dict[tuple[int, ...], list[int]] = {}
@@ -229,22 +237,45 @@ def _count_on_device(codes: np.ndarray, shape: tuple[int, ...], columns: Sequenc
     return table.cpu().numpy().reshape(shape)
 
 
-def add_counts(
-    tables: Sequence[np.ndarray],
-    batches: Iterable[Sequence[np.ndarray]],
+def _by_covers(
+    codes: np.ndarray, cardinalities: Sequence[int], scopes: Sequence[Sequence[int]], weights: np.ndarray | None
+) -> list[np.ndarray]:
+    """Tables as sums of a few larger ones, each counted in one pass."""
+    covers = covering_scopes([tuple(scope) for scope in scopes], cardinalities, LARGEST) if scopes else []
+    tables = [np.zeros(math.prod(cardinalities[j] for j in cover), dtype=np.int64) for cover in covers]
+    for start in range(0, len(codes), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        columns = codes[rows].T
+        for cover, table in zip(covers, tables, strict=True):
+            table += count_joint(columns, cardinalities, cover, None if weights is None else weights[rows])
+    shaped = {
+        cover: table.reshape([cardinalities[j] for j in cover]) for cover, table in zip(covers, tables, strict=True)
+    }
+    found = []
+    for scope in scopes:
+        cover = min((each for each in covers if set(scope) <= set(each)), key=lambda each: shaped[each].size)
+        found.append(marginal(shaped[cover], cover, scope))
+    return found
+
+
+def count_joint(
+    columns: Sequence[np.ndarray] | np.ndarray,
     cardinalities: Sequence[int],
-    covers: Sequence[Sequence[int]],
-) -> None:
-    """Count batches of records, each a list of columns of codes, into the joint table of each cover, in place.
+    cover: Sequence[int],
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """As :func:`count`, flat, from columns of codes; in small integers where the table allows it.
 
     Examples
     --------
-    >>> table = np.zeros((2, 2), dtype=np.int64)
-    >>> add_counts([table], [[np.array([0, 1]), np.array([1, 1])], [np.array([0]), np.array([1])]], [2, 2], [(0, 1)])
-    >>> table.tolist()
-    [[0, 2], [0, 1]]
+    >>> count_joint([np.array([0, 1, 1]), np.array([1, 1, 0])], [2, 2], [0, 1]).tolist()
+    [0, 1, 1, 1]
     """
-    for batch in batches:
-        codes = np.column_stack(batch)
-        for table, cover in zip(tables, covers, strict=True):
-            table += count(codes, cardinalities, cover)
+    cells = math.prod(cardinalities[j] for j in cover)
+    is_small = cells <= 1 << 16 and all(cardinalities[j] < 1 << 16 for j in cover)
+    kind: Any = np.uint16 if is_small else np.int64
+    index = columns[cover[0]].astype(kind)
+    for j in cover[1:]:
+        index *= kind(cardinalities[j])
+        index += columns[j].astype(kind, copy=False)
+    return np.bincount(index, weights, minlength=cells).astype(np.int64, copy=False)

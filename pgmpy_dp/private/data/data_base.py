@@ -72,12 +72,6 @@ class PrivateData:
         """What a release says of the data."""
         return {}
 
-    def _require_ready(self) -> None:
-        """Raise an error, which says nothing of the records, where their source cannot be read now."""
-        source = getattr(self, "_source", None)
-        if source is not None:
-            source.require_ready()
-
     @property
     def _in_other_hands(self) -> bool:
         """Whether code outside the boundary, a solver or a block function, sees records of these data now."""

@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
-from pgmpy_dp.private.data.frame import column_names, read_edge_list, read_keys
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.additive import root_up
+from pgmpy_dp.private.reading.frames import read_edge_list, read_keys
+from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
@@ -37,7 +38,7 @@ class PrivateGraph(PrivateData):
         * Any undirected graph of networkx, a pgmpy ``UndirectedGraph`` included.
         * A square matrix of numbers, of scipy or numpy: an entry that is not 0 makes an edge, wherever of the two
           places of a pair it stands.
-        * A dataframe whose first two columns are the ends of edges; anything narwhals reads. Further columns (weights)
+        * A dataframe whose first two columns are the ends of edges; anything with columns. Further columns (weights)
           are not read.
         * The path of a text file with the two ends of an edge first in each line: separated by a comma in ``.csv``, a
           tab in ``.tsv``, and blanks in any other file.
@@ -190,10 +191,11 @@ def _read(graph: Any, declared: Sequence[Hashable] | None) -> tuple[Sequence[Has
     if isinstance(graph, str | Path):
         columns = read_edge_list(graph)
     else:
-        names = column_names(graph)
+        source = open_source(graph)
+        names = source.all_names()
         if len(names) < 2:
             raise ValueError(f"graph has the columns {names}; pass a table whose first two are the ends of edges")
-        columns = read_keys(graph, names[:2])
+        columns = read_keys(source, names[:2])
     places: dict[tuple, int] = {}
     for place, node in enumerate(declared):
         if places.setdefault(match_key(node), place) != place:

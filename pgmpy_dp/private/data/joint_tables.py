@@ -1,7 +1,7 @@
 """Which joint tables to count so that all tables asked for are sums of them; knows no data.
 
 A pass over a large file costs more per table than per cell, and 45 tables of pairs of ten variables are all sums of
-about ten tables of four variables each. So an engine is asked for a few joint tables, over *covers* of scopes, and the
+about ten tables of four variables each. So a few joint tables are counted, over *covers* of scopes, and the
 others are added up from them, exactly.
 """
 
@@ -55,7 +55,7 @@ def covering_scopes(
             points[~room] = 0.0
             if not points.any():
                 break
-            cover[np.argmax(points / sizes)] = 1
+            cover[np.argmax(points / np.maximum(sizes, 0.1))] = 1
         covers.append(tuple(int(j) for j in np.flatnonzero(cover)))
         left = left[(left * (1 - cover)).any(axis=1)]
     return covers

@@ -19,7 +19,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.boxes import Box
-from pgmpy_dp.private.data.vectors import PrivateVectors, row_batches, unit_parts, vector_source
+from pgmpy_dp.private.data.vectors import PrivateVectors, row_batches, unit_rows
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -162,7 +162,7 @@ def clipped_integers(rows: np.ndarray, center: np.ndarray, bound: float, share: 
         largest = np.abs(moved).max(axis=0)
         direction = np.where(largest > 0, moved / largest, 0.0)
         squares = np.zeros(len(rows))
-        for column in direction:  # in this order wherever it is done, in numpy or in a query
+        for column in direction:  # in this order, whatever the layout in memory
             squares += column * column
         norm = np.sqrt(squares)  # between 1 and sqrt(d), or 0
         length = np.minimum(largest / (0.5 * bound) * norm, 1.0)
@@ -209,10 +209,9 @@ def second_moments(data: PrivateVectors, center: np.ndarray, row_norm: float, bo
     if data.unit is None:
         total = _clipped_sums(data, center, row_norm, products=True, box=box)
     else:
-        total, origin = np.zeros((d, d), dtype=np.int64), center if box is None else np.zeros(d)
-        for rows, owner in unit_parts(data):
-            moved = rows if box is None else box.units(rows, center)
-            total += _products_of_units(moved, owner, origin, row_norm, _rows_at_once(d))
+        rows, owner = unit_rows(data)
+        moved, origin = (rows, center) if box is None else (box.units(rows, center), np.zeros(d))
+        total = _products_of_units(moved, owner, origin, row_norm, _rows_at_once(d))
     sensitivity = trace_sensitivity(d, data.adjacency)
     return Sensitive(
         total[np.triu_indices(d)], data.adjacency, sensitivity.l1, sensitivity.frobenius, linf=float(TRACE)
@@ -254,7 +253,7 @@ def unit_count(data: PrivateVectors) -> Sensitive:
     if data.unit is None:
         count = sum(len(rows) for rows in row_batches(data, _BATCH))
     else:
-        count = sum(len(np.unique(owner)) for _, owner in unit_parts(data))
+        count = len(np.unique(unit_rows(data)[1]))
     changed = float(changed_records(data.adjacency))
     return Sensitive(np.array([count], dtype=np.int64), data.adjacency, changed, changed, changed)
 
@@ -286,10 +285,10 @@ def _mean_batches(
 ) -> Iterator[np.ndarray]:
     """Means of the clipped records of persons, in batches of at most `step` of them."""
     origin = start if box is None else np.zeros(len(start))
-    for rows, owner in unit_parts(data):
-        means = _mean_of_units(rows if box is None else box.units(rows, start), owner, origin, radius, step)
-        for begin in range(0, len(means), step):
-            yield means[begin : begin + step]
+    rows, owner = unit_rows(data)
+    means = _mean_of_units(rows if box is None else box.units(rows, start), owner, origin, radius, step)
+    for begin in range(0, len(means), step):
+        yield means[begin : begin + step]
 
 
 def _mean_of_units(rows: np.ndarray, owner: np.ndarray, start: np.ndarray, radius: float, step: int) -> np.ndarray:
@@ -315,12 +314,8 @@ def _clipped_sums(
     batches: Iterator[np.ndarray] | None = None,
     box: Box | None = None,
 ) -> np.ndarray:
-    """Sums of clipped records or of their products, int64: where the data are, or here; or of the rows in `batches`."""
-    d, source = len(data.columns), vector_source(data)
-    if source is not None and box is None:
-        pushed = source.clipped_sums(data.columns, center, bound, clipping_scale(d), TRACE, products=products)
-        if pushed is not None:
-            return pushed
+    """Sums of clipped records or of their products, int64; or of the rows in `batches`."""
+    d = len(data.columns)
     total = np.zeros((d, d) if products else d, dtype=np.int64)
     origin = center if box is None else np.zeros(d)
     for batch in row_batches(data, _rows_at_once(d)) if batches is None else batches:

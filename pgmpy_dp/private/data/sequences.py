@@ -20,12 +20,14 @@ from pgmpy_dp.private.data.contributions import (
     share_table,
 )
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
-from pgmpy_dp.private.data.frame import keyed_cells, ranks, read_cells
-from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.data.table_distances import WHOLE, surplus
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.private.reading.arrow_cells import keyed, quietly, ranks
+from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
+from pgmpy_dp.private.reading.source_base import Source
+from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
 
@@ -56,7 +58,7 @@ class PrivateSequences(PrivateData):
     Parameters
     ----------
     data : dataframe, str or Path
-        Anything narwhals reads, or files as for :class:`~pgmpy_dp.private.data.table.PrivateTable`, in one of two
+        Anything with columns, as for :class:`~pgmpy_dp.private.data.table.PrivateTable`, in one of two
         forms. *Wide*: each row is one sequence, and a user may have several
         rows.
         *Long*: each row is one visit; a user's visits in the order of the column `order` are one sequence. Rows that
@@ -66,9 +68,8 @@ class PrivateSequences(PrivateData):
         One discrete variable with all states that can be visited. In the long form it names the column of the states. A
         state None is *null*: nothing was observed at that step.
     unit : hashable, default "user"
-        Column that says whose row it is. Compared like states, by :func:`~pgmpy_dp.schema.cells.match_key`: so ``7``,
-        ``7.0`` and ``"7"`` are one user, and numbers beyond 2**53 that are equal as floats are too: pass such
-        identifiers as text with a letter in it. Rows without one belong to nobody and are dropped.
+        Column that says whose row it is, told apart exactly (:func:`~pgmpy_dp.private.reading.owners.identity`): ``7``
+        and ``"7"`` are one user, ``"007"`` and ``"7.0"`` two others. Rows without one belong to nobody and are dropped.
     sequence : hashable, default "sequence"
         Wide form: column of lists, or of texts of states separated by `separator`.
     order : hashable, optional
@@ -101,7 +102,7 @@ class PrivateSequences(PrivateData):
     PrivateSequences(2 states, unit='user', adjacency='add_remove', n_users=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_n_users", "_read", "_schema", "_source", "_unit", "_visits")
+    __slots__ = ("_n_users", "_read", "_schema", "_unit", "_visits")
 
     def __init__(
         self,
@@ -125,13 +126,10 @@ class PrivateSequences(PrivateData):
         require_same_promise(self._schema, paying, self._adjacency, self._unit)
         self._n_users = checked_public_count("n_users", n_users, self._adjacency)
         self._visits = Visits(self._schema, unit, _state_column(self._schema, sequence, order), order, separator)
-        self._source = open_source(data)
-        self._read: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-        if self._source is None:
-            self._read = _sequences(read_cells(data, self._visits.columns), self._visits)
-        else:
-            self._source.positions(self._visits.columns)  # all are there
-            self._source = self._source.opened(self._visits.columns)
+        source = open_source(data)
+        source.positions(self._visits.columns)  # all are there
+        warn_of_guessed_types(source, unit)
+        self._read = _sequences(source, self._visits)
 
     @property
     def schema(self) -> Schema:
@@ -165,7 +163,7 @@ class PrivateSequences(PrivateData):
 
 def sequence_owners(data: PrivateSequences) -> np.ndarray:
     """The user of each sequence, shape (sequences,), for learners inside the boundary."""
-    return _read(data)[0]
+    return data._read[0]
 
 
 def segment_identities(data: PrivateSequences, owner: np.ndarray) -> list[bytes]:
@@ -177,7 +175,7 @@ def segment_identities(data: PrivateSequences, owner: np.ndarray) -> list[bytes]
     owner : ndarray of integers, shape (segments,)
         Whose each segment is, as :func:`chain_events` hands it on.
     """
-    owners, lengths, codes = _read(data)
+    owners, lengths, codes = data._read
     visits = np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else []
     content: dict[int, bytes] = {}
     for user, part in zip(owners.tolist(), visits, strict=True):
@@ -188,15 +186,6 @@ def segment_identities(data: PrivateSequences, owner: np.ndarray) -> list[bytes]
         found.append(content[user] + seen[user].to_bytes(8, "little"))
         seen[user] += 1
     return found
-
-
-def _read(data: PrivateSequences) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What :func:`read_sequences` gives, fetched the first time."""
-    if data._read is None:
-        assert data._source is not None
-        cells = data._source.cells(data._visits.columns)
-        data._read = _sequences(cells, data._visits, data._source.ordered)
-    return data._read
 
 
 def chain_tables(
@@ -247,18 +236,11 @@ def chain_tables(
 
         Running time and memory depend on the data, the result's shape does not.
 
-    Shares of beginnings and pairs in an engine are computed there, if it can; longer n-grams are counted here, and
-    segments are chosen here, where random numbers of the operating system are at hand.
     """
     n_states = data._schema.cardinality(data._schema.variables[0])
     if max_segments is None:
-        pushed = _pushed_shares(data, segment_length) if set(lengths) <= {1, 2} else None
-        if pushed is not None:
-            both = {1: pushed[:n_states], 2: pushed[n_states:]}
-            tables = [both[n] for n in lengths]
-        else:
-            events = chain_events(data, segment_length, lengths=lengths)
-            tables = [share_table(*event, n_states**n) for event, n in zip(events, lengths, strict=True)]
+        events = chain_events(data, segment_length, lengths=lengths)
+        tables = [share_table(*event, n_states**n) for event, n in zip(events, lengths, strict=True)]
     else:
         assert segment_length is not None
         events = chain_events(data, segment_length, max_segments, rng, keys, lengths)
@@ -361,7 +343,7 @@ def chain_events(
     """
     n_states = data._schema.cardinality(data._schema.variables[0])
     null = data._visits.null
-    sequence_owner, visits, codes = _read(data)
+    sequence_owner, visits, codes = data._read
     starts = np.cumsum(visits) - visits
     position = np.arange(len(codes)) - np.repeat(starts, visits)
     if segment_length is not None:
@@ -434,41 +416,42 @@ def read_sequences(
     [[0, 1], [2, 1], [-1, 1, 0]]
     """
     visits = Visits(schema, unit, _state_column(schema, sequence, order), order, separator)
-    source = open_source(data)
-    cells = read_cells(data, visits.columns) if source is None else source.opened(visits.columns).cells(visits.columns)
-    return _sequences(cells, visits, source is None or source.ordered)
+    return _sequences(open_source(data), visits)
 
 
 def _state_column(schema: Schema, sequence: Hashable, order: Hashable | None) -> Hashable:
     return sequence if order is None else schema.variables[0]
 
 
-def _sequences(columns: Sequence, visits: Visits, ordered: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sequences from the cells of :attr:`Visits.columns`."""
+def _sequences(source: Source, visits: Visits) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sequences from a source with :attr:`Visits.columns`."""
     place = key_coder(visits.schema, visits.schema.variables[0])
-    first, *times, last = columns
-    (user, user_keys), (state, state_keys) = keyed_cells([first, last])
-    named = np.array([key != _MISSING for key in user_keys], dtype=bool)[user]
-    owner = user[named]
-    if not times:
+    source.check_types(visits.columns)
+    owners, states, times = Owners(), [], []
+    for first, *middle, last in source.batches(visits.columns, [None, *[frozenset[str]()] * (len(visits.columns) - 1)]):
+        owners.add(first)
+        times += middle
+        states.append(last)
+    owner = owners.numbered()
+    named = owner >= 0
+    owner = owner[named]
+    state, state_keys = quietly(keyed, states)
+    if visits.order is None:
         parsed = [
             np.array([place(visit) for visit in _visits(key, visits.separator)], dtype=np.int32) for key in state_keys
         ]
         chosen = [parsed[k] for k in state[named]]
         lengths = np.array([len(part) for part in chosen], dtype=np.int64)
-        return owner.astype(np.int64), lengths, np.concatenate([np.empty(0, np.int32), *chosen])
-    lookup = np.array([place(key) for key in state_keys], dtype=np.int32)
-    codes = lookup[state[named]]
-    in_order = np.lexsort((*([] if ordered else [codes]), ranks(times[0])[named], owner))
-    owners, lengths = np.unique(owner, return_counts=True)
-    return owners.astype(np.int64), lengths.astype(np.int64), codes[in_order]
-
-
-def _pushed_shares(data: PrivateSequences, segment_length: int | None) -> np.ndarray | None:
-    """Both tables by shares from a query, one after the other; None where the engine makes none."""
-    if data._source is None or data._read is not None:
-        return None
-    return data._source.user_shares(data._visits, segment_length, GRID)
+        return owner, lengths, np.concatenate([np.empty(0, np.int32), *chosen])
+    codes = (
+        np.array([place(key) for key in state_keys], dtype=np.int32)[state[named]]
+        if state_keys
+        else state[:0].astype(np.int32)
+    )
+    moment = quietly(ranks, times)[named]
+    in_order = np.lexsort((*([] if source.ordered else [codes]), moment, owner))
+    owners_found, lengths = np.unique(owner, return_counts=True)
+    return owners_found.astype(np.int64), lengths.astype(np.int64), codes[in_order]
 
 
 def _visits(key: tuple, separator: str | None) -> list[tuple]:

@@ -10,16 +10,16 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, UnitBudget
-from pgmpy_dp.private.data.contingency import count_all, match_sensitivity, table_sensitivity
+from pgmpy_dp.private.data.contingency import match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count, require_data_and_budget
-from pgmpy_dp.private.data.frame import encode_and_match, read_cells
-from pgmpy_dp.private.data.pushdown import PushedRecords, Source, merged_codes
-from pgmpy_dp.private.data.sources import open_source
-from pgmpy_dp.private.data.units import UnitRecords, fresh_key, memory_parts
+from pgmpy_dp.private.data.units import UnitRecords, fresh_key
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
+from pgmpy_dp.private.reading.owners import warn_of_guessed_types
+from pgmpy_dp.private.reading.records import CodedRecords, read_records
+from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
@@ -35,18 +35,17 @@ _MOST_ROWS = 1 << 20
 class PrivateTable(PrivateData):
     """Records that several estimators may learn from, with one ledger for all of them.
 
-    It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled. Of a
-    dataframe in memory only integer codes are kept, and how many cells of each column match. Data in an engine stay
-    there: counting is pushed down to it, and codes are fetched the first time that a learner needs rows.
+    It offers no rows, no length and no preview, prints only public facts, and refuses to be copied or pickled. Of the
+    data only integer codes are kept, and how many cells of each column match.
 
     Parameters
     ----------
-    data : dataframe, str or Path
-        Anything narwhals reads, see :func:`pgmpy_dp.private.data.frame.encode`; lazy frames (DuckDB, PySpark, Dask,
-        ibis, polars) stay in their engine. Or the path of a Parquet or CSV file, of any size, a pattern or a list of
-        paths, see :func:`pgmpy_dp.private.data.sources.open_source`; a line of a text file is a record, and a
-        :class:`~pgmpy_dp.private.data.text_file.TextFile` says how it is written. The data must not change while they
-        are learned from.
+    data : frame, relation, stream, str or Path
+        Anything with columns: a table of pandas, polars, pyarrow, Dask, ibis or Spark, a relation of DuckDB, any object
+        with ``__arrow_c_stream__``. Or Parquet or CSV files: a path, a pattern, a list of paths or a folder, see
+        :func:`pgmpy_dp.private.reading.sources.open_source`; a line of a text file is a record, and a
+        :class:`~pgmpy_dp.private.data.text_file.TextFile` says how it is written. Data are read once, here, and their
+        codes are kept; large files are read again instead, and must not change meanwhile.
     schema : Schema or mapping
         Every variable and its possible states. A number is counted in the cell of its
         :class:`~pgmpy_dp.Number` that it lies in; one that is not divided has a fine grid
@@ -61,9 +60,9 @@ class PrivateTable(PrivateData):
         number of units.
     unit : hashable, optional
         Column that says whose record it is, for instance of persons: neighbours then differ in everything that carries
-        one value of it, however many records that is. Values are compared like states
-        (:func:`~pgmpy_dp.schema.cells.match_key`): ``7``, ``7.0`` and ``"7"`` are one unit. Records without one are
-        nobody's and are dropped. Default: each record is a unit of its own.
+        one value of it, however many records that is. Values are told apart exactly
+        (:func:`~pgmpy_dp.private.reading.owners.identity`): ``7`` and ``"7"`` are one unit, ``"007"`` and ``"7.0"`` two
+        others. Records without one are nobody's and are dropped. Default: each record is a unit of its own.
     rows_per_unit : int or "shares", default 1
         How much of a unit with several records counts. At most so many of them, m, drawn at random once for this
         table: noise is that of single records for epsilon/m, or rho/m**2. Or "shares": each of its k records counts
@@ -85,10 +84,7 @@ class PrivateTable(PrivateData):
     PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = (
-        *("_declared", "_matched", "_n_records", "_n_units", "_records"),
-        *("_rows_per_unit", "_schema", "_source", "_unit"),
-    )
+    __slots__ = ("_declared", "_n_records", "_n_units", "_records", "_rows_per_unit", "_schema", "_unit")
 
     def __init__(
         self,
@@ -111,28 +107,16 @@ class PrivateTable(PrivateData):
         self._n_units = checked_public_count("n_records", n_records, self._adjacency)
         # Of units of several records only their own number is public.
         self._n_records = self._n_units if self._rows_of_unit == 1 else None
-        source = self._source = open_source(data)
-        self._records: np.ndarray | PushedRecords | UnitRecords
-        self._matched: np.ndarray | None = None
-        if self._unit is not None:
-            self._records = self._of_units(data, source, fresh_key(random_state))
-        elif source is None:
-            self._records, self._matched = encode_and_match(data, self._schema)
-        else:
+        source = open_source(data)
+        self._records: CodedRecords | UnitRecords
+        if self._unit is None:
             source.positions(self._schema.variables)  # all are there
-            self._records = PushedRecords(source.opened(self._schema.variables), self._schema)
-
-    def _of_units(self, data: Any, source: Source | None, key: bytes) -> UnitRecords:
+            self._records = read_records(source, self._schema)
+            return
+        source.positions([*self._schema.variables, self._unit])
+        warn_of_guessed_types(source, self._unit)
         most = None if self._rows_per_unit == SHARES else int(self._rows_per_unit)
-        names = [*self._schema.variables, self._unit]
-        if source is not None:
-            source.positions(names)  # all are there
-            opened = source.opened(names)
-            return UnitRecords(self._schema, lambda s: opened.unit_codes(s, self._unit), most, key)
-        cells = read_cells(data, names)
-        records = UnitRecords(self._schema, lambda s: memory_parts(cells, s), most, key)
-        records.rows()  # now, for the frame is not kept
-        return records
+        self._records = UnitRecords(self._schema, source, self._unit, most, fresh_key(random_state))
 
     def _part(self, chosen: np.ndarray) -> PrivateTable:
         """The records of some units, with the same ledger and schema; their number is private. For the boundary alone.
@@ -147,8 +131,8 @@ class PrivateTable(PrivateData):
         PrivateTable
         """
         part = self._like_this(self._schema)
-        part._n_records, part._n_units, part._matched = None, None, None
-        part._records = self._records.part(chosen) if isinstance(self._records, UnitRecords) else self._codes[chosen]
+        part._n_records, part._n_units = None, None
+        part._records = self._records.part(chosen)
         return part
 
     def _merged(self, schema: Schema, places: Mapping[Hashable, Sequence[int]]) -> PrivateTable:
@@ -158,30 +142,24 @@ class PrivateTable(PrivateData):
         """
         merged = self._like_this(schema)
         maps = [np.array(places[name]) if name in places else None for name in self._schema.variables]
-        if isinstance(self._records, np.ndarray):
-            merged._records = merged_codes(self._records, maps)
-        else:
-            merged._records = self._records.merged(schema, maps)
+        merged._records = self._records.merged(schema, maps)
         return merged
 
     def _like_this(self, schema: Schema) -> PrivateTable:
         other = object.__new__(PrivateTable)
         other._declared, other._schema, other._adjacency, other._ledger = schema, schema, self._adjacency, self._ledger
         other._hands, other._n_records, other._records = self._hands, self._n_records, self._records
-        other._matched, other._source = self._matched, self._source
         other._unit, other._rows_per_unit, other._n_units = self._unit, self._rows_per_unit, self._n_units
         return other
 
     @property
     def _is_part(self) -> bool:
-        if isinstance(self._records, UnitRecords):
-            return self._records.is_part
-        return self._matched is None and isinstance(self._records, np.ndarray)
+        return self._records.is_part
 
     @property
     def _has_lines(self) -> bool:
         """Whether some lines of the data may be no record. One names no unit, so that with units it is nobody's."""
-        return isinstance(self._records, PushedRecords) and self._records.has_lines
+        return isinstance(self._records, CodedRecords) and self._records.lines_without_record is not None
 
     @property
     def _rows_of_unit(self) -> int:  # type: ignore[override]
@@ -191,7 +169,7 @@ class PrivateTable(PrivateData):
     def _codes(self) -> np.ndarray:
         if self._rows_per_unit == SHARES:  # whoever asks does not know that they count in part
             raise RuntimeError("records that count by shares were taken for whole ones")
-        return self._records if isinstance(self._records, np.ndarray) else self._records.codes()
+        return self._records.codes()
 
     @property
     def unit(self) -> Hashable | None:
@@ -286,19 +264,13 @@ def contingency_tables(
     together, |C| tables have l1 sensitivity |C| and l2 sensitivity sqrt(|C|) under ``add_remove``, 2|C| and sqrt(2|C|)
     under ``replace_one``: the l1 norms add up, the squared l2 norms add up.
 
-    Data in an engine are counted there, in one pass for all scopes, so learners ask for all that they need at once.
+    Of files whose codes are not kept all scopes take one pass, so learners ask for all that they need at once.
     """
     position = {name: j for j, name in enumerate(table._schema.variables)}
-    cardinalities = [table._schema.cardinality(name) for name in table._schema.variables]
     columns = [[position[v] for v in scope] for scope in scopes]
     records = table._records
     grid = share_grid(table) if grid is None else grid
-    if isinstance(records, np.ndarray):
-        counts = count_all(records, cardinalities, columns)
-    elif isinstance(records, UnitRecords):
-        counts = records.counts(columns, grid)
-    else:
-        counts = records.counts(columns)
+    counts = records.counts(columns, grid)
     norms = [grid * norm for norm in table_sensitivity(table._adjacency)]
     return [Sensitive(table_counts, table._adjacency, *norms) for table_counts in counts]
 
@@ -345,14 +317,11 @@ def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
     Of records of a part, which were dropped before it was drawn, this cannot be asked.
     """
     grid = share_grid(table) if grid is None else grid
-    if isinstance(table._records, UnitRecords):
-        value = table._records.matched(grid)
-    else:
-        value = table._matched if isinstance(table._records, np.ndarray) else table._records.matched()
+    value = table._records.matched(grid)
     assert value is not None  # the operator refuses parts
     value = value if table._n_records is None else value[1:]
-    if isinstance(table._records, PushedRecords) and table._has_lines:
-        value = np.append(value, table._records.lines_without_record())
+    if isinstance(table._records, CodedRecords) and (lines := table._records.lines_without_record) is not None:
+        value = np.append(value, lines)
     norms = [grid * norm for norm in match_sensitivity(most_matched(table))]
     return Sensitive(value, table._adjacency, *norms)
 

@@ -11,38 +11,37 @@ two, :mod:`pgmpy_dp.private.data.contributions`).
 
 Privacy
 -------
-A unit's records are those with one match key in the unit's column; records without one are nobody's and are dropped. A
-unit's draw is a function of a secret key, of the unit's own match key and of its own records, put in the order of their
-codes: records of equal codes are the same to everything that follows. So for every secret key a unit decides alone what
-it adds, and tables that differ in a unit, with any number of records, become tables that differ in at most m records,
-each of them added, removed or put in the place of another (or in one share of 1). The key is drawn once for a table, so
-that all that is learned from it sees the same records. The guarantee holds whatever the key is; it is secret
-so that nobody can arrange identifiers for certain records to be drawn.
+A unit's records are those with one identity in the unit's column (:mod:`pgmpy_dp.private.reading.owners`); records
+without one are nobody's and are dropped. A unit's draw is a function of a secret key, of the unit's own identity and
+of its own records, put in the order of their codes: records of equal codes are the same to everything that follows.
+So for every secret key a unit decides alone what it adds, and tables that differ in a unit, with any number of
+records, become tables that differ in at most m records, each of them added, removed or put in the place of another
+(or in one share of 1). The key is drawn once for a table, so that all that is learned from it sees the same records.
+The guarantee holds whatever the key is; it is secret so that nobody can arrange identifiers for certain records to be
+drawn.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pgmpy_dp.private.data.coding import DROPPED
 from pgmpy_dp.private.data.contingency import count_all
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments
-from pgmpy_dp.private.data.frame import Column, encoded_columns, keyed_cells, undeclared
-from pgmpy_dp.private.data.pushdown import merged_codes
-from pgmpy_dp.schema import Schema, match_key
+from pgmpy_dp.private.reading.owners import Owners
+from pgmpy_dp.private.reading.records import merged_codes, spelled_texts
+from pgmpy_dp.private.reading.source_base import Source
+from pgmpy_dp.private.reading.variables import Variable
+from pgmpy_dp.schema import Schema
 
-__all__ = ["UnitRecords", "fixed_key", "fresh_key", "limited", "memory_parts"]
+__all__ = ["UnitRecords", "drawn_rows", "fixed_key", "fresh_key"]
 
-_MISSING = match_key(None)
 _GOLDEN = 0x9E3779B97F4A7C15
-
-Parts = Iterable[tuple[Sequence[np.ndarray], Column]]
 
 _fixed: bytes | None = None
 
@@ -65,12 +64,6 @@ def fixed_key(key: bytes) -> Iterator[None]:
         _fixed = before
 
 
-def memory_parts(columns: Sequence[Column], schema: Schema) -> Parts:
-    """What :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_codes` gives, of columns of cells, the last of units."""
-    *cells, owner = columns
-    return [(encoded_columns(cells, schema), owner)]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class _Rows:
     codes: np.ndarray  # of the records inside the schema, shape (n, p)
@@ -81,22 +74,24 @@ class _Rows:
 
 
 class UnitRecords:
-    """The records of units that count.
+    """The records of units that count, read and drawn once: all that is learned sees the same ones.
 
     Parameters
     ----------
     schema : Schema
         Discrete variables only.
-    read : callable
-        From the schema to what :meth:`~pgmpy_dp.private.data.pushdown.Source.unit_codes` gives.
+    source : Source
+    unit : hashable
+        Column of units.
     most : int or None
         m; None for shares.
     key : bytes
     """
 
-    def __init__(self, schema: Schema, read: Callable[[Schema], Parts], most: int | None, key: bytes) -> None:
-        self._most, self._key = most, key
-        self._start(schema, lambda: self._counted(read))
+    def __init__(self, schema: Schema, source: Source, unit: Hashable, most: int | None, key: bytes) -> None:
+        schema.require_discrete()
+        self._start(schema, lambda: _read(schema, source, unit, most, key))
+        self.rows()
 
     def _start(self, schema: Schema, made: Callable[[], _Rows], is_part: bool = False) -> None:
         self._schema, self.is_part = schema, is_part
@@ -104,15 +99,15 @@ class UnitRecords:
         self._held: _Rows | None = None
 
     def rows(self) -> _Rows:
-        """All records that count, read once: later passes and other learners see the same ones."""
+        """All records that count."""
         if self._held is None:
             assert self._made is not None
             self._held = self._made()
-            self._made = None  # of a frame in memory nothing else is kept
+            self._made = None  # of the data nothing else is kept
         return self._held
 
     def codes(self) -> np.ndarray:
-        """Codes of the records inside the schema, as :func:`~pgmpy_dp.private.data.frame.encode` has them."""
+        """Codes of the records inside the schema, as :func:`~pgmpy_dp.private.reading.frames.encode` has them."""
         return self.rows().codes
 
     def weights(self, grid: int = GRID) -> np.ndarray | None:
@@ -126,7 +121,7 @@ class UnitRecords:
         return count_all(self.codes(), cardinalities, scopes, weights)
 
     def matched(self, grid: int = GRID) -> np.ndarray | None:
-        """As :func:`~pgmpy_dp.private.data.frame.encode_and_match`, of the records that count; None for a part."""
+        """As :func:`~pgmpy_dp.private.reading.frames.encode_and_match`, of the records that count; None for a part."""
         rows = self.rows()
         if rows.matched is None:
             return None
@@ -171,54 +166,98 @@ class UnitRecords:
         digests = [hashlib.blake2b(part.tobytes(), digest_size=16).digest() for part in parts]
         return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 16)
 
-    def _counted(self, read: Callable[[Schema], Parts]) -> _Rows:
-        schema, most = self._schema, self._most
-        parts, n_units = [], 0
-        for columns, owner in read(schema):
-            found, whose, weights = limited(columns, owner, most, self._key)
-            parts.append((found, whose + n_units, weights))
-            n_units += int(whose.max(initial=-1)) + 1
-        number = len(schema) + len(undeclared(schema))
-        columns = [np.concatenate([np.empty(0, np.int8), *(part[0][j] for part in parts)]) for j in range(number)]
-        owner, weights = (np.concatenate([np.empty(0, np.int64), *(part[k] for part in parts)]) for k in (1, 2))
-        codes = columns[: len(schema)]
-        kept = [column != DROPPED for column in codes]
-        keep = np.logical_and.reduce(kept)
-        declared = dict(zip(schema.variables, kept, strict=True))
-        declared |= dict(zip(undeclared(schema), columns[len(schema) :], strict=True))
-        sizes, size = np.unique(weights, return_inverse=True)
-        masks = [np.ones(len(size), dtype=bool), keep, *declared.values()]
-        found = [np.bincount(size[own.astype(bool)], minlength=len(sizes)) for own in masks]
-        matched = np.array(found, dtype=np.int64).T
-        dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
-        result = np.empty((int(keep.sum()), len(schema)), dtype, order="F")
-        for j, column in enumerate(codes):
-            result[:, j] = column[keep]
-        shares = weights[keep] if most is None else None
-        return _Rows(result, owner[keep], shares, n_units, (sizes, matched))
+
+def _read(schema: Schema, source: Source, unit: Hashable, most: int | None, key: bytes) -> _Rows:
+    names = [*schema.variables, unit]
+    source.check_types(names)
+    variables = [Variable(schema, name) for name in schema.variables]
+    owners, batches = Owners(), []
+    for *columns, whose in source.batches(names, [*spelled_texts(schema), None]):
+        batches.append([variable.marks(column) for variable, column in zip(variables, columns, strict=True)])
+        owners.add(whose)
+    owner = owners.numbered()
+    marks = []
+    for place, variable in enumerate(variables):
+        marks.append(np.concatenate([np.empty(0, variable.dtype), *(batch[place] for batch in batches)]))
+        for batch in batches:
+            batch[place] = np.empty(0, variable.dtype)  # so that no more than one column is in memory twice
+    del batches
+    return _limited(marks, variables, schema, owner, owners, most, key)
 
 
-def limited(
-    columns: Sequence[np.ndarray], cells: Column, most: int | None, key: bytes
-) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """The records that count, whose each is (0, 1, ...), and for how much, from those of some whole units."""
-    [(place, keys)] = keyed_cells([cells])
-    named = np.array([own != _MISSING for own in keys], dtype=bool)[place]
-    present, owner, size = np.unique(place[named], return_inverse=True, return_counts=True)
-    columns = [column[named] for column in columns]
+def _limited(
+    marks: list[np.ndarray],
+    variables: Sequence[Variable],
+    schema: Schema,
+    owner: np.ndarray,
+    owners: Owners,
+    most: int | None,
+    key: bytes,
+) -> _Rows:
+    """The records that count, whose each is (0, 1, ...), and for how much."""
+    named = owner >= 0
+    if not named.all():
+        marks, owner = [column[named] for column in marks], owner[named]
+    size = np.bincount(owner)
     if most is None:
-        return columns, owner, (GRID // size)[owner]
+        weights = (GRID // np.maximum(size, 1))[owner]
+    else:
+        keep = drawn_rows(
+            lambda rows: [v.codes(column[rows]) for v, column in zip(variables, marks, strict=True)],
+            owner,
+            owners,
+            most,
+            key,
+        )
+        marks, owner = [column[keep] for column in marks], owner[keep]
+        weights = np.ones(len(owner), dtype=np.int64)
+    inside = np.logical_and.reduce([column != v.states for column, v in zip(marks, variables, strict=True)])
+    sizes, which = np.unique(weights, return_inverse=True)
+    masks = [np.ones(len(owner), dtype=bool), inside]
+    masks += [column < variable.states for column, variable in zip(marks, variables, strict=True)]
+    found = [np.bincount(which[own], minlength=len(sizes)) for own in masks]
+    dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
+    codes = np.empty((int(inside.sum()), len(schema)), dtype, order="F")
+    for place, variable in enumerate(variables):
+        codes[:, place] = variable.codes(marks[place][inside])
+    shares = weights[inside] if most is None else None
+    return _Rows(codes, owner[inside], shares, len(size), (sizes, np.array(found, dtype=np.int64).T))
+
+
+def drawn_rows(
+    cells: Callable[[np.ndarray], Sequence[np.ndarray]], owner: np.ndarray, owners: Owners, most: int, key: bytes
+) -> np.ndarray:
+    """Which records count where at most so many of each unit do.
+
+    Parameters
+    ----------
+    cells : callable
+        From places of some records to columns of numbers, by which a unit's records are put in order.
+    owner : ndarray of int64, shape (n,)
+        Whose each record is, of units that `owners` has numbered.
+    owners : Owners
+    most : int
+    key : bytes
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    size = np.bincount(owner)
+    keep = np.ones(len(owner), dtype=bool)
     many = np.flatnonzero((size > most)[owner])
-    many = many[np.lexsort((*(column[many] for column in columns), owner[many]))]
+    if len(many) == 0:
+        return keep
+    order = np.lexsort((*cells(many), owner[many]))
+    many = many[order]
     whose = owner[many]
     rank = np.arange(len(many)) - np.searchsorted(whose, whose)
-    seeds = np.zeros(len(present), dtype=np.uint64)
-    for unit in np.unique(whose).tolist():
-        text = repr(keys[present[unit]]).encode()
-        seeds[unit] = int.from_bytes(hashlib.blake2b(text, key=key, digest_size=8).digest(), "little")
-    keep = np.ones(len(owner), dtype=bool)
+    units = np.unique(whose)
+    digests = (hashlib.blake2b(name, key=key, digest_size=8).digest() for name in owners.identities(units.tolist()))
+    seeds = np.zeros(len(size), dtype=np.uint64)
+    seeds[units] = np.frombuffer(b"".join(digests), dtype="<u8")
     keep[many] = chosen_segments(whose, most, keys=_mixed(seeds[whose], rank))
-    return [column[keep] for column in columns], owner[keep], np.ones(int(keep.sum()), dtype=np.int64)
+    return keep
 
 
 def _mixed(seed: np.ndarray, rank: np.ndarray) -> np.ndarray:

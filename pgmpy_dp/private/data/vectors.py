@@ -10,16 +10,17 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
-from pgmpy_dp.private.data.frame import column_names, numbers_and_keys, read_numbers
-from pgmpy_dp.private.data.pushdown import Source
-from pgmpy_dp.private.data.record_file import TextSource
-from pgmpy_dp.private.data.sources import open_source
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.schema import decode_label, encode_label, match_key
+from pgmpy_dp.private.reading.arrow_cells import Column, number_rows
+from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
+from pgmpy_dp.private.reading.source_base import Source
+from pgmpy_dp.private.reading.sources import open_numbers
+from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["PrivateVectors", "row_batches", "unit_parts", "vector_rows", "vector_source"]
+__all__ = ["PrivateVectors", "row_batches", "unit_rows", "vector_rows"]
 
-_MISSING = match_key(None)
+MOST_KEPT = 1 << 27
+"""Numbers of files that are kept; of more, files are read again in every pass. Those of all other data are kept."""
 
 
 class PrivateVectors(PrivateData):
@@ -30,10 +31,10 @@ class PrivateVectors(PrivateData):
     Parameters
     ----------
     data : array of shape (n, d), dataframe, str or Path
-        Anything narwhals reads, or files, as for :class:`~pgmpy_dp.private.data.table.PrivateTable`. A record with a
+        Anything with columns, as for :class:`~pgmpy_dp.private.data.table.PrivateTable`. A record with a
         value that is not a finite number (missing, infinite, a text) is dropped, in silence. Nothing is scaled or
-        centred: ranges and norms are for the learners to clip to public bounds. Data in an engine stay there for sums,
-        where each record is a unit of its own; they are fetched the first time that a learner needs rows.
+        centred: ranges and norms are for the learners to clip to public bounds. Numbers are kept; large files of single
+        records are read again in every pass instead.
     columns : sequence of hashable, optional
         Of a dataframe: the columns to read; default: all but `unit`. (Of a text file whose first line has numbers there
         is no default: it may be a record.) Of an array: names for its columns; default 0, 1, ...
@@ -45,9 +46,9 @@ class PrivateVectors(PrivateData):
         which takes it to be. It is believed, never compared with the data.
     unit : hashable, optional
         Column of a dataframe that says whose record it is: neighbours then differ in everything that carries one value
-        of it, however many records that is. Values are compared like states
-        (:func:`pgmpy_dp.schema.cells.match_key`); records without one belong to nobody and are dropped. Default: each
-        record is a unit of its own.
+        of it, however many records that is. Values are told apart exactly
+        (:func:`~pgmpy_dp.private.reading.owners.identity`); records without one belong to nobody and are dropped.
+        Default: each record is a unit of its own.
 
     Raises
     ------
@@ -64,7 +65,7 @@ class PrivateVectors(PrivateData):
     PrivateVectors(2 columns, unit=None, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_columns", "_n_records", "_read", "_source", "_unit")
+    __slots__ = ("_columns", "_n_records", "_owner", "_rows", "_source", "_unit")
 
     def __init__(
         self,
@@ -79,15 +80,14 @@ class PrivateVectors(PrivateData):
         super().__init__(adjacency, ledger)
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
         self._unit = None if unit is None else decode_label(encode_label(unit))
-        self._source = None if isinstance(data, np.ndarray) else open_source(data)
-        self._columns = _checked_columns(data, self._source, columns, unit)
-        self._read: tuple[np.ndarray, np.ndarray | None] | None = None
-        if self._source is None:
-            self._read = _kept(*read_numbers(data, self._columns, unit))
-        else:
-            read = [*self._columns, *([] if unit is None else [unit])]
-            self._source.positions(read)  # all are there
-            self._source = self._source.opened(read)
+        self._columns, source = _checked_columns(data, columns, unit)
+        source.positions([*self._columns, *([] if unit is None else [unit])])  # all are there
+        if unit is not None:
+            warn_of_guessed_types(source, unit)
+        self._owner: np.ndarray | None = None
+        self._rows: np.ndarray | None
+        self._source: Source | None
+        self._rows, self._owner, self._source = _read(source, self._columns, self._unit)
 
     @property
     def columns(self) -> tuple[Hashable, ...]:
@@ -121,81 +121,82 @@ class PrivateVectors(PrivateData):
 
 def vector_rows(data: PrivateVectors) -> tuple[np.ndarray, np.ndarray | None]:
     """Kept records, shape (n, d), and the unit of each (None: its own), for learners inside the boundary; read only."""
-    if data._read is None:
-        assert data._source is not None
-        if data._unit is None:
-            batches = [_kept(rows, None)[0] for rows in data._source.number_batches(data._columns)]
-            data._read = np.concatenate([np.empty((0, len(data._columns))), *batches]), None
-        else:
-            data._read = _kept(*numbers_and_keys(data._source.cells([*data._columns, data._unit])))
-    return data._read
+    if data._rows is None:
+        data._rows = _joined(list(_passed(data)), len(data._columns))
+    return data._rows, data._owner
 
 
-def unit_parts(data: PrivateVectors) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Kept records and the unit of each, for data with a `unit`, in parts that have all records of their units.
-
-    A unit's records keep their order. Of data in an engine that can divide them two parts are held at most; one
-    part that is everything is kept.
-    """
-    if data._read is not None or data._source is None:
-        rows, owner = vector_rows(data)
-        assert owner is not None
-        yield rows, owner
-        return
-    held = None
-    for k, cells in enumerate(data._source.unit_cells(data._columns, data._unit)):
-        rows, owner = _kept(*numbers_and_keys(cells))
-        assert owner is not None
-        held = (rows, owner) if k == 0 else None
-        yield rows, owner
-    data._read = held
-
-
-def vector_source(data: PrivateVectors) -> Source | None:
-    """The engine that can still be asked for sums over single records; None where there is none, or there are units."""
-    return data._source if data._unit is None and data._read is None else None
+def unit_rows(data: PrivateVectors) -> tuple[np.ndarray, np.ndarray]:
+    """Kept records and the unit of each, for data with a `unit`; a unit's records keep their order."""
+    rows, owner = vector_rows(data)
+    assert owner is not None
+    return rows, owner
 
 
 def row_batches(data: PrivateVectors, size: int) -> Iterator[np.ndarray]:
-    """Kept records in batches of at most `size` rows, for sums that are exact in any order, hence in any batches.
-
-    Of data in an engine no more than one of its batches is held.
-    """
-    source = vector_source(data)
-    if source is None:
-        parts: Iterator[np.ndarray] = iter([vector_rows(data)[0]])
-    else:
-        parts = (_kept(rows, None)[0] for rows in source.number_batches(data._columns))
-    for rows in parts:
+    """Kept records in batches of at most `size` rows, for sums that are exact in any order, hence in any batches."""
+    for rows in _passed(data) if data._rows is None else [data._rows]:
         for start in range(0, len(rows), size):
             yield rows[start : start + size]
 
 
-def _kept(rows: np.ndarray, keyed: tuple[np.ndarray, list[tuple]] | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """The rows of finite numbers, and the unit of each; rows of nobody are dropped."""
+def _read(
+    source: Source, columns: Sequence[Hashable], unit: Hashable | None
+) -> tuple[np.ndarray | None, np.ndarray | None, Source | None]:
+    """Kept records and their units in one pass; the source instead of the records where they are many."""
+    names = [*columns, *([] if unit is None else [unit])]
+    source.check_types(names)
+    owners = None if unit is None else Owners()
+    kept: list[np.ndarray] | None = []
+    masks, cells = [], 0
+    for batch in source.batches(names, [*[frozenset[str]()] * len(columns), *([] if unit is None else [None])]):
+        rows, keep = _finite(batch[: len(columns)])
+        cells += rows.size
+        if owners is not None:
+            owners.add(batch[-1])
+            masks.append(keep)
+        if kept is not None:
+            kept.append(rows)
+            if owners is None and source.is_ours and cells > MOST_KEPT:
+                kept = None
+    if kept is None:
+        return None, None, source
+    rows = _joined(kept, len(columns))
+    if owners is None:
+        return rows, None, None
+    owner = owners.numbered()[np.concatenate([np.empty(0, dtype=bool), *masks])]
+    return rows[owner >= 0], owner[owner >= 0], None
+
+
+def _passed(data: PrivateVectors) -> Iterator[np.ndarray]:
+    assert data._source is not None
+    for batch in data._source.batches(data._columns):
+        yield _finite(batch)[0]
+
+
+def _finite(columns: Sequence[Column]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of finite numbers, and which rows these are."""
+    rows = number_rows(columns)
     keep = np.isfinite(rows).all(axis=1)
-    owner = None
-    if keyed is not None:
-        owner, keys = keyed
-        keep &= np.array([key != _MISSING for key in keys], dtype=bool)[owner]
-        owner = owner[keep]
     # Of numbers that stand for texts too zeros have no sign: with it a text elsewhere in the column would be seen.
-    kept = np.ascontiguousarray(rows[keep])
-    kept += 0.0
-    return kept, owner
+    found = np.ascontiguousarray(rows[keep])
+    found += 0.0
+    return found, keep
+
+
+def _joined(parts: list[np.ndarray], n_columns: int) -> np.ndarray:
+    return np.concatenate([np.empty((0, n_columns)), *parts])
 
 
 def _checked_columns(
-    data: Any, source: Source | None, columns: Sequence[Hashable] | None, unit: Hashable | None
-) -> tuple[Hashable, ...]:
+    data: Any, columns: Sequence[Hashable] | None, unit: Hashable | None
+) -> tuple[tuple[Hashable, ...], Source]:
     if isinstance(data, np.ndarray) and unit is not None:
         raise TypeError(f"unit={unit!r} names a column, and data is an array without names; pass a dataframe")
+    source = None
     if columns is None:
-        if isinstance(data, np.ndarray):
-            columns = range(data.shape[1] if data.ndim == 2 else 0)
-        else:
-            found = source.all_names() if isinstance(source, TextSource) else source.names if source else None
-            columns = [name for name in (column_names(data) if found is None else found) if name != unit]
+        source = open_numbers(data, None)
+        columns = [name for name in source.all_names() if name != unit]
     elif isinstance(columns, str | bytes) or not isinstance(columns, Sequence | np.ndarray):
         raise TypeError(f"columns={columns!r} is a {type(columns).__name__}; pass a list of names")
     checked = tuple(decode_label(encode_label(name)) for name in columns)
@@ -206,4 +207,4 @@ def _checked_columns(
         raise ValueError(
             f"columns={checked!r} must name each column once, and not the unit {unit!r}; drop what is too many"
         )
-    return checked
+    return checked, source or open_numbers(data, checked)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from pgmpy_dp.private.data.coding import Coding, coding
 from pgmpy_dp.schema import Schema
 
 __all__ = ["Visits"]
@@ -58,11 +57,6 @@ class Visits:
     def columns(self) -> list[Hashable]:
         """Columns of unit and state, or of unit, order and state."""
         return [self.unit, *([] if self.order is None else [self.order]), self.state]
-
-    @property
-    def coding(self) -> Coding:
-        """The coding of the states."""
-        return coding(self.schema, self.schema.variables[0])
 
     @property
     def null(self) -> int | None:

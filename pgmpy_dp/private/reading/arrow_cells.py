@@ -1,0 +1,331 @@
+"""Columns and their cells: an array of Arrow, or places in a list of Python's values. Nothing here decides by a column.
+
+Privacy
+-------
+Cells stand for one another only where they have one type and one content: Arrow's dictionaries are exact by bytes, a
+dict of Python's is used for one exact type at a time. So what a library takes for equal (a collation, a hash of a text
+that ends at its first zero character, 1 and True) is no matter, and no cell changes what another one is.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pgmpy_dp.schema import clock_text, duration_nanoseconds, match_key, moment_text
+
+__all__ = [
+    *(
+        "NOT_OURS",
+        "UNREADABLE",
+        "Cells",
+        "Column",
+        "cells_of",
+        "cells_of_objects",
+        "dictionary_places",
+        "key_counts",
+        "keyed",
+        "number_rows",
+    ),
+    *("numbers", "places_among", "plain_numbers", "quietly", "ranks", "readily"),
+]
+
+_FILTERS = threading.RLock()
+
+NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)
+"""What is no failure to read a cell. Some failures are not an Exception: engines in Rust panic with their own class."""
+
+# Values of one of these types are the same where Python says so (0.0 and -0.0 too, which no key tells apart).
+_EXACT = {str, int, float, bool, bytes, np.str_, np.bool_, *(np.dtype(c).type for c in np.typecodes["AllInteger"])}
+_EXACT |= {np.dtype(code).type for code in np.typecodes["Float"]}
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
+_DAY = 86_400 * 10**9
+
+
+class _NoValue:
+    """What stands for a cell that Python has no value for, such as a date after the year 9999: outside any schema."""
+
+    def __str__(self) -> str:
+        raise ValueError("no value")
+
+
+UNREADABLE = _NoValue()
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column as places in a list of cells.
+
+    Attributes
+    ----------
+    places : ndarray of integers, shape (rows,)
+    listed : list
+        A cell may be in it more than once, or be nobody's.
+    """
+
+    places: np.ndarray
+    listed: list
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def used(self) -> Cells:
+        """The same column, without most of the cells that are nobody's, where there are many."""
+        if len(self.listed) <= len(self.places) + 16:
+            return self
+        used, places = np.unique(self.places, return_inverse=True)
+        return Cells(places, [self.listed[k] for k in used.tolist()])
+
+
+Column: TypeAlias = pa.Array | Cells
+"""A batch of one column."""
+
+
+def quietly(read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call without warnings: a library's warning about odd cells would be an output that depends on records.
+
+    Nor does numpy raise or print an overflow, if it is told to.
+    """
+    # Filters are the process's: two threads that changed them at once could leave them off for good.
+    with _FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return read(*arguments, **options)
+
+
+def cells_of(column: Column) -> Cells:
+    """The column as places in a list of its different cells; what is missing has the place of a None.
+
+    Examples
+    --------
+    >>> found = cells_of(pa.array(["b", None, "b"]))
+    >>> found.places.tolist(), found.listed
+    ([0, 1, 0], [b'b', None])
+    """
+    if isinstance(column, Cells):
+        return column.used()
+    kind, kinds = column.type, pa.types
+    if kinds.is_run_end_encoded(kind):
+        return cells_of(pc.run_end_decode(column))
+    if isinstance(column, pa.DictionaryArray):
+        values, indices = column.dictionary, dictionary_places(column)
+        if len(values) > len(column):  # of a whole file, perhaps: only those that are here
+            used, indices = np.unique(indices, return_inverse=True)
+            inside = used < len(values)
+            values = values.take(pa.array(used[inside].astype(np.int64)))
+        found = cells_of(values)
+        return Cells(np.append(found.places, len(found.listed))[indices], [*found.listed, None])
+    if kinds.is_float16(kind):
+        column = column.cast(pa.float32())
+    try:
+        if isinstance(column, pa.ExtensionArray) or kinds.is_nested(kind) or kinds.is_null(kind):
+            raise pa.ArrowNotImplementedError
+        coded = column.dictionary_encode()
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+        return cells_of_objects(readily(column.to_pylist, lambda k: column[k].as_py(), len(column)))
+    return Cells(dictionary_places(coded), [*_values(coded.dictionary), None])
+
+
+def cells_of_objects(values: list) -> Cells:
+    """Cells of any types, those that are not of a few well-known ones each for itself."""
+    types = list(map(type, values))
+    kinds = set(types)
+    if len(kinds - {type(None)}) <= 1 and kinds <= {*_EXACT, type(None)}:
+        seen: dict[Any, int] = {}
+        places = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.int64, count=len(values))
+        return Cells(places, list(seen))
+    # One type after the other: where one odd record slowed all others down, a stopwatch would see it.
+    places, listed = np.empty(len(values), dtype=np.int64), [None]
+    number = {kind: k for k, kind in enumerate(kinds)}
+    which = np.fromiter(map(number.__getitem__, types), dtype=np.int64, count=len(values))
+    is_exact = np.array([kind in _EXACT for kind in number], dtype=bool)
+    for kind, k in number.items():
+        if kind in _EXACT:
+            rows = np.flatnonzero(which == k)
+            found = cells_of_objects([values[row] for row in rows.tolist()])
+            places[rows] = found.places + len(listed)
+            listed += found.listed
+        elif kind is type(None):
+            places[which == k] = 0
+    odd = [row for row in np.flatnonzero(~is_exact[which]).tolist() if values[row] is not None]
+    places[odd] = len(listed) + np.arange(len(odd))
+    listed += [values[row] for row in odd]
+    return Cells(places, listed)
+
+
+def dictionary_places(array: pa.DictionaryArray) -> np.ndarray:
+    """Places in the dictionary, its length for what is missing."""
+    indices = array.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(len(array.dictionary))
+    return np.asarray(indices)
+
+
+def plain_numbers(column: pa.Array) -> np.ndarray | None:
+    """Numbers as doubles, NaN for missing, of types whose every cell is a number; None for other types."""
+    kind, kinds = column.type, pa.types
+    if isinstance(column, pa.ExtensionArray) or not (
+        kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
+    ):
+        return None
+    if kinds.is_boolean(kind):
+        column = column.cast(pa.uint8())
+    # Not by a cast of Arrow's, which refuses integers that a double rounds, and would tell of them.
+    found = np.asarray(column.fill_null(0) if column.null_count else column).astype(np.float64)
+    if column.null_count:
+        found[np.asarray(column.is_null())] = np.nan
+    return found
+
+
+def numbers(column: Column) -> np.ndarray:
+    """A column as doubles: a number, a truth value or the text of a number is that number, anything else NaN."""
+    if not isinstance(column, Cells):
+        plain = plain_numbers(column)
+        if plain is not None:
+            return plain
+    cells = cells_of(column)
+    keys = map(match_key, cells.listed)
+    return np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)[cells.places]
+
+
+def number_rows(columns: Sequence[Column]) -> np.ndarray:
+    """A batch of columns as numbers, shape (rows, columns), NaN for what is none; column-major."""
+    rows = np.empty((len(columns[0]), len(columns)), order="F")
+    for place, column in enumerate(columns):
+        rows[:, place] = quietly(numbers, column)
+    return rows
+
+
+def keyed(columns: Sequence[Column]) -> tuple[np.ndarray, list[tuple]]:
+    """Batches of one column as positions in a list of their different match keys.
+
+    The keys are in the order in which they appear, which is as private as the cells.
+
+    Examples
+    --------
+    >>> positions, keys = keyed([pa.array([7, 8]), cells_of_objects(["7", None])])
+    >>> positions.tolist(), keys
+    ([0, 1, 0, 2], [('number', 7.0), ('number', 8.0), ('missing',)])
+    """
+    return places_among(columns, match_key)
+
+
+def places_among(columns: Sequence[Column], key: Callable[[Any], Any]) -> tuple[np.ndarray, list]:
+    """Batches of one column as positions in the list of the different keys of their cells, as these appear."""
+    import pandas as pd
+
+    seen: dict[Any, int] = {}
+    parts = [np.empty(0, dtype=np.int64)]
+    for column in columns:
+        cells = cells_of(column)
+        listed = _is_listed(cells)
+        place = np.zeros(len(cells.listed), dtype=np.int64)
+        for k in np.flatnonzero(listed).tolist():
+            place[k] = seen.setdefault(key(cells.listed[k]), len(seen))
+        parts.append(place[cells.places])
+    # Of integers, pandas' hash tables are exact.
+    positions, appeared = pd.factorize(np.concatenate(parts))
+    keys = list(seen)
+    return positions.astype(np.int64, copy=False), [keys[k] for k in appeared.tolist()]
+
+
+def key_counts(column: Column) -> Counter[tuple]:
+    """How many cells have each match key.
+
+    Examples
+    --------
+    >>> dict(key_counts(pa.array([1.0, 1.0, float("nan")])))
+    {('number', 1.0): 2, ('missing',): 1}
+    """
+    found: Counter[tuple] = Counter()
+    cells = cells_of(column)
+    for value, number in zip(
+        cells.listed, np.bincount(cells.places, minlength=len(cells.listed)).tolist(), strict=True
+    ):
+        if number:  # some that are listed are nobody's
+            found[match_key(value)] += number
+    return found
+
+
+def ranks(columns: Sequence[Column]) -> np.ndarray:
+    """Ranks of the cells in the order of their match keys; equal ones are equal.
+
+    Times with a time zone are in the order in which they happened, durations in that of their length.
+
+    Examples
+    --------
+    >>> ranks([pa.array([8.0, float("nan"), 7.0, 8.0])]).tolist()
+    [2, 0, 1, 2]
+    """
+    positions, keys = places_among(columns, _order_key)
+    rank = np.empty(len(keys), dtype=np.int64)
+    rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return rank[positions]
+
+
+def _order_key(value: Any) -> tuple:
+    """The match key of a cell, or the length of a duration, whose text is in no order."""
+    key = match_key(value)
+    is_duration = isinstance(value, timedelta | np.timedelta64) or type(value).__name__ == "MonthDayNano"
+    if is_duration and key[0] == "text":
+        return ("time", duration_nanoseconds(value))
+    return key
+
+
+def _is_listed(cells: Cells) -> np.ndarray:
+    """Which entries are somebody's."""
+    found = np.zeros(len(cells.listed), dtype=bool)
+    found[cells.places] = True
+    return found
+
+
+def readily(read: Callable[[], list], cell: Callable[[int], Any], n: int) -> list:
+    """All cells at once or, where that fails, one by one: that one cannot be read must not be seen."""
+    try:
+        return read()
+    except NOT_OURS:
+        raise
+    except BaseException:
+        return [_tried(cell, k) for k in range(n)]
+
+
+def _tried(read: Callable[[Any], Any], what: Any) -> Any:
+    try:
+        return read(what)
+    except NOT_OURS:
+        raise
+    except BaseException:
+        return UNREADABLE
+
+
+def _values(array: pa.Array) -> list:
+    """Different cells, as match_key takes them; what Python has no value for is unreadable."""
+    kind, kinds = array.type, pa.types
+    if kinds.is_timestamp(kind):
+        step = _NANOSECONDS[kind.unit]
+        return _times(array, lambda ticks: moment_text(ticks * step, kind.tz is not None))
+    if kinds.is_date(kind):
+        step = _DAY if kinds.is_date32(kind) else 10**6
+        return _times(array, lambda ticks: moment_text(ticks * step, False))
+    if kinds.is_time(kind):
+        step = _NANOSECONDS[kind.unit]
+        return _times(array, lambda ticks: clock_text(ticks * step))
+    if kinds.is_duration(kind):
+        return _times(array, lambda t: np.int64(t).astype(f"m8[{kind.unit}]") if t != -(2**63) else UNREADABLE)
+    if any(is_kind(kind) for is_kind in (kinds.is_string, kinds.is_large_string, kinds.is_binary)):
+        array = array.cast(pa.large_binary())  # texts need not be UTF-8
+    return readily(array.to_pylist, lambda k: array[k].as_py(), len(array))
+
+
+def _times(array: pa.Array, cell: Callable[[int], Any]) -> list:
+    ticks = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64()).to_pylist()
+    return [None if tick is None else _tried(cell, tick) for tick in ticks]

@@ -1,0 +1,55 @@
+"""Files that we open ourselves: what is told where one cannot be read, and whether it is still the same file."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pgmpy_dp.private.reading.arrow_cells import quietly
+
+__all__ = ["FileMarks", "told"]
+
+
+def told(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+    """Call; what is wrong with a file is told without a library's own words, which may quote it."""
+    try:
+        return quietly(call, *arguments)
+    except (FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
+        raise
+    except (EOFError, OSError, zlib.error, ValueError, pa.ArrowException):
+        pass
+    raise OSError(
+        f"{name!r} is damaged and could not be read to its end; check that it is complete and not being written to, "
+        "and compressed if it is named so"
+    )
+
+
+class FileMarks:
+    """How large files are and when they were written, as they were first seen.
+
+    Parameters
+    ----------
+    files : list of str
+    """
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self._files = files
+        self._seen = [_mark(name) for name in files]
+
+    def check(self) -> None:
+        """OSError if one is another file by now: everything that is learned has to be of one and the same data."""
+        for name, mark in zip(self._files, self._seen, strict=True):
+            if _mark(name) != mark:
+                raise OSError(
+                    f"{name!r} was changed while it was in use; what is learned has to be of one and the same file: "
+                    "wait until nothing writes to it, or pass a copy"
+                )
+
+
+def _mark(name: str) -> tuple[int, int, int]:
+    found = os.stat(name)
+    return found.st_size, found.st_mtime_ns, found.st_ino

@@ -1,0 +1,64 @@
+"""Parquet files, batch by batch: one, several, or those of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pgmpy_dp.private.reading.arrow_cells import Column
+from pgmpy_dp.private.reading.data_files import FileMarks, told
+from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled
+
+__all__ = ["ParquetSource"]
+
+
+class ParquetSource(Source):
+    """Parquet files with columns of the same names, read by pyarrow.
+
+    Parameters
+    ----------
+    files : list of str
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    ValueError
+        If one is not a Parquet file, or has other columns than the first.
+    """
+
+    is_ours = True
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self._files = list(files)
+        self._marks = FileMarks(self._files)
+        self._schemas = [_schema(name) for name in files]
+        self.names = list(self._schemas[0].names)
+        for name, found in zip(files, self._schemas, strict=True):
+            if found.names != self.names:
+                raise ValueError(f"{name!r} has other columns than {files[0]!r}; pass files with the same columns")
+
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+        wanted = [self.names[place] for place in self.positions(names)]
+        for name, schema in zip(self._files, self._schemas, strict=True):
+            # As the file has them: a text is decoded and looked up once.
+            texts = [each for each in wanted if pa.types.is_string(schema.field(each).type)]
+            with told(name, lambda name=name, texts=texts: pq.ParquetFile(name, read_dictionary=texts)) as file:
+                batches = told(name, lambda file=file: iter(file.iter_batches(ROWS, columns=wanted)))
+                while (batch := told(name, next, batches, None)) is not None:
+                    found = batch.schema.names
+                    yield [batch.column(found.index(each)) for each in wanted]
+        self._marks.check()
+
+
+def _schema(file: str) -> Any:
+    try:
+        return pq.read_schema(file)
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (pa.ArrowException, OSError):
+        pass  # its message may quote the file
+    raise ValueError(f"{file!r} is not a Parquet file that pyarrow can open; name text files .csv or .tsv")

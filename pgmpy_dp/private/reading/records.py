@@ -1,0 +1,234 @@
+"""Codes of all records, kept or read again, and the tables that are counted from them.
+
+Privacy
+-------
+A record's row of codes is a function of its cells alone (:mod:`pgmpy_dp.private.reading.variables`), or there is none:
+nothing here depends on how records were cut into batches, or on whether their codes are kept. The records are the same
+in every pass: they are coded once, or are those of files that have not changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from pgmpy_dp.private.data.coding import coding
+from pgmpy_dp.private.data.contingency import LARGEST, count_all, count_joint
+from pgmpy_dp.private.data.joint_tables import covering_scopes, marginal
+from pgmpy_dp.private.reading.arrow_cells import Column
+from pgmpy_dp.private.reading.source_base import Source, Spelled
+from pgmpy_dp.private.reading.variables import Variable
+from pgmpy_dp.schema import Schema
+
+__all__ = ["CodedRecords", "merged_codes", "read_records", "spelled_texts"]
+
+MOST_KEPT = 1 << 30
+"""Cells of files of which codes are kept; more are read again in every pass. Codes of all other data are kept."""
+
+_TABLES_KEPT = 1 << 22  # cells of joint tables that were counted while files were read: 32 MB
+
+
+def spelled_texts(schema: Schema) -> list[frozenset[str] | None]:
+    """The texts that each variable knows by their spelling, for readers of text files."""
+    return [
+        frozenset(s for s in (*schema.states[name], *dict(coding(schema, name).texts)) if isinstance(s, str))
+        for name in schema.variables
+    ]
+
+
+class CodedRecords:
+    """Records inside a schema as rows of codes.
+
+    Parameters
+    ----------
+    cardinalities : list of int
+    codes : ndarray of shape (n, p), or None
+        Column-major; None: they are read again from `passes` in each pass.
+    matched : ndarray of int64, shape (2 + p,), or None
+        How many records there are, are kept, and have a declared state in each column; None where nobody may ask.
+    passes : callable, optional
+        Gives batches of columns of codes, always the same ones.
+    lines_without_record : int or None
+        Of the data, where they are of lines that may be no record.
+    """
+
+    def __init__(
+        self,
+        cardinalities: Sequence[int],
+        codes: np.ndarray | None,
+        matched: np.ndarray | None,
+        passes: Callable[[], Iterator[list[np.ndarray]]] | None = None,
+        lines_without_record: int | None = None,
+    ) -> None:
+        self.lines_without_record = lines_without_record
+        self._cardinalities = list(cardinalities)
+        self._codes, self._passes = codes, passes
+        self._matched = matched
+        self._counted: dict[tuple[int, ...], np.ndarray] = {}
+
+    @property
+    def is_part(self) -> bool:
+        """Whether these are some of the records, chosen after those outside the schema were dropped."""
+        return self._matched is None
+
+    def matched(self, grid: int = 1) -> np.ndarray | None:
+        """How many records there are, are kept, and have a declared state in each column; None for a part."""
+        return self._matched
+
+    def counts(self, scopes: Sequence[Sequence[int]], grid: int = 1) -> list[np.ndarray]:
+        """Exact tables of counts, one per scope of positions in the schema; one pass for all of them."""
+        if self._codes is not None:
+            return count_all(self._codes, self._cardinalities, scopes)
+        missing = [tuple(scope) for scope in scopes if self._cover_of(scope) is None]
+        if missing:
+            self._count(covering_scopes(missing, self._cardinalities, LARGEST), scopes)
+        found = []
+        for scope in scopes:
+            cover = self._cover_of(scope)
+            assert cover is not None
+            found.append(marginal(self._counted[cover], cover, scope))
+        return found
+
+    def codes(self) -> np.ndarray:
+        """Codes of all records, shape (n, p), column-major, in the smallest type for all; kept from then on."""
+        if self._codes is None:
+            self._codes = joined(list(self._read()), self._cardinalities)
+        return self._codes
+
+    def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> CodedRecords:
+        """These records in fewer states: ``maps[j][k]`` is what state k of variable j became."""
+        cardinalities = list(schema.cardinalities.values())
+        if self._codes is not None:
+            codes = merged_codes(self._codes, maps)
+            return CodedRecords(cardinalities, codes, self._matched, None, self.lines_without_record)
+
+        def passes() -> Iterator[list[np.ndarray]]:
+            for columns in self._read():
+                yield [c if m is None else m[c] for c, m in zip(columns, maps, strict=True)]
+
+        return CodedRecords(cardinalities, None, self._matched, passes, self.lines_without_record)
+
+    def part(self, chosen: np.ndarray) -> CodedRecords:
+        """Some of the records; nobody may ask how many match."""
+        return CodedRecords(self._cardinalities, self.codes()[chosen], None)
+
+    def _read(self) -> Iterator[list[np.ndarray]]:
+        assert self._passes is not None
+        return self._passes()
+
+    def _count(self, covers: Sequence[tuple[int, ...]], scopes: Sequence[Sequence[int]]) -> None:
+        if sum(table.size for table in self._counted.values()) > _TABLES_KEPT:
+            # Only what the scopes of this call do not lie in may go; the rest would have to be counted again.
+            used = {self._cover_of(scope) for scope in scopes}
+            self._counted = {cover: table for cover, table in self._counted.items() if cover in used}
+        for cover, table in zip(covers, self._joint(covers), strict=True):
+            self._counted[cover] = table.reshape([self._cardinalities[j] for j in cover])
+
+    def _joint(self, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """The table of each cover, flat."""
+        tables = [np.zeros(math.prod(self._cardinalities[j] for j in cover), dtype=np.int64) for cover in covers]
+        for columns in self._read():
+            for cover, table in zip(covers, tables, strict=True):
+                table += count_joint(columns, self._cardinalities, cover)
+        return tables
+
+    def _cover_of(self, scope: Sequence[int]) -> tuple[int, ...] | None:
+        inside = [cover for cover in self._counted if set(scope) <= set(cover)]
+        return min(inside, key=lambda cover: self._counted[cover].size, default=None)
+
+
+def read_records(source: Source, schema: Schema) -> CodedRecords:
+    """Code all records, in one pass: now, before anything is charged.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.private.reading.sources import open_source
+    >>> import pyarrow as pa
+    >>> schema = Schema({"a": ["no", "yes"], "b": [0, 1]}, other={"b": 1})
+    >>> table = pa.table({"a": ["no", "yes", "?"], "b": [0, 5, 1]})
+    >>> records = read_records(open_source(table), schema)
+    >>> records.codes().tolist(), records.matched().tolist()
+    ([[0, 0], [1, 1]], [3, 2, 2, 2])
+    """
+    schema.require_discrete()
+    source.check_types(schema.variables)
+    if (found := source.coded(schema)) is not None:
+        return found
+    cardinalities = list(schema.cardinalities.values())
+    reader = _Reader(source, schema)
+    kept: list[list[np.ndarray]] | None = []
+    matched, cells = np.zeros(2 + len(schema), dtype=np.int64), 0
+    for columns, found in reader.batches():
+        matched += found
+        cells += len(columns) * len(columns[0])
+        if kept is not None:
+            kept.append(columns)
+            if source.is_ours and cells > MOST_KEPT:
+                kept = None
+    if kept is not None:
+        return CodedRecords(cardinalities, joined(kept, cardinalities), matched, None, source.lines_without_record)
+    passes = reader.batches
+    lines = source.lines_without_record
+    return CodedRecords(cardinalities, None, matched, lambda: (columns for columns, _ in passes()), lines)
+
+
+class _Reader:
+    """Passes over the records of a source."""
+
+    def __init__(self, source: Source, schema: Schema) -> None:
+        self._source, self._names = source, schema.variables
+        self._variables = [Variable(schema, name) for name in schema.variables]
+        self._spelled: Spelled = spelled_texts(schema)
+
+    def batches(self) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+        """Columns of codes of the records that count, and how many there are, are kept, and match in each column."""
+        for columns in self._source.batches(self._names, self._spelled):
+            yield coded_batch(self._variables, columns)
+
+
+def coded_batch(variables: Sequence[Variable], columns: Sequence[Column]) -> tuple[list[np.ndarray], np.ndarray]:
+    """Columns of codes of the records that count, and how many there are, are kept, and match in each column."""
+    codes, own = [], []
+    keep = np.ones(len(columns[0]), dtype=bool)
+    for variable, column in zip(variables, columns, strict=True):
+        marks = variable.marks(column)
+        own.append(np.count_nonzero(marks < variable.states))
+        found = variable.codes(marks)
+        keep &= found != variable.states
+        codes.append(found)
+    number = int(np.count_nonzero(keep))
+    if number < len(keep):
+        codes = [column[keep] for column in codes]
+    return codes, np.array([len(keep), number, *own], dtype=np.int64)
+
+
+def joined(batches: list[list[np.ndarray]], cardinalities: Sequence[int]) -> np.ndarray:
+    """One matrix of batches of columns, which are let go as they are copied."""
+    dtype = np.min_scalar_type(max(cardinalities) - 1)
+    rows = sum(len(columns[0]) for columns in batches)
+    result = np.empty((rows, len(cardinalities)), dtype=dtype, order="F")
+    for place in range(len(cardinalities)):
+        start = 0
+        for columns in batches:
+            column = columns[place]
+            result[start : start + len(column), place] = column
+            start += len(column)
+            columns[place] = np.empty(0, dtype)  # so that no more than one column is in memory twice
+    return result
+
+
+def merged_codes(codes: np.ndarray, maps: Sequence[np.ndarray | None]) -> np.ndarray:
+    """Codes of records in fewer states, see :meth:`CodedRecords.merged`; a new array.
+
+    Examples
+    --------
+    >>> merged_codes(np.array([[0, 1], [2, 0]]), [np.array([0, 0, 1]), None]).tolist()
+    [[0, 1], [1, 0]]
+    """
+    merged = codes.copy(order="F")
+    for j, places in enumerate(maps):
+        if places is not None:
+            merged[:, j] = places.astype(codes.dtype)[codes[:, j]]
+    return merged

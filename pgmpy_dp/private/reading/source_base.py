@@ -1,0 +1,92 @@
+"""What every kind of data is to the reader: names of columns, and batches of some of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+from pgmpy_dp.private.reading.arrow_cells import NOT_OURS, Column, quietly
+from pgmpy_dp.schema import Schema
+
+__all__ = ["ROWS", "Source", "positions_of", "without_its_words"]
+
+ROWS = 1 << 17
+"""Of a batch, where it is for us to say."""
+
+Spelled = Sequence[frozenset[str] | None]
+"""For each column, texts that are cells as they are, whatever they look like; None: all texts. For files of text."""
+
+
+class Source(ABC):
+    """Data of some kind, as :func:`~pgmpy_dp.private.reading.sources.open_source` opens it."""
+
+    is_ours = False
+    """Whether these are files that we open, which may be read again; everything else is read once."""
+
+    ordered = True
+    """Whether rows come in an order that is the data's own: an engine's may depend on other rows, and on the run."""
+
+    guesses_types = False
+    """Whether these are of a library whose readers guess the type of a column from its cells."""
+
+    lines_without_record: int | None = None
+    """How many lines were no record, after a pass; None where the data are not of lines. As private as the records."""
+
+    names: list[Any]
+    """Its columns."""
+
+    def positions(self, names: Sequence[Hashable]) -> list[int]:
+        """Position of the column for each name; ValueError for missing and repeated ones."""
+        return positions_of(self.names, names)
+
+    def all_names(self) -> list[Any]:
+        """The names, to read every column; ValueError for repeated ones."""
+        repeated = [name for name, times in Counter(self.names).items() if times > 1]
+        if repeated:
+            raise ValueError(f"data has several columns named {repeated}; rename or remove all but one of each")
+        return self.names
+
+    def check_types(self, names: Sequence[Hashable]) -> None:
+        """ValueError for columns of a declared type whose cells cannot all be read, with what to pass."""
+        return None
+
+    def coded(self, schema: Schema) -> Any:
+        """Records that are coded where they are (`CodedRecords`); None: code their batches here."""
+        return None
+
+    @abstractmethod
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+        """The columns, some rows at a time; OSError without a word of the data where they cannot be read to the end."""
+
+
+def positions_of(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]:
+    """Position of the column for each name; ValueError for missing and repeated ones."""
+    counts = Counter(available)
+    found = {name: name if name in counts else str(name) for name in names}
+    missing = [name for name in names if found[name] not in counts]
+    if missing:
+        raise ValueError(
+            f"data has no column for {missing}, which are to be read; data has the columns "
+            f"{list(available)[:50]}: rename the columns, or the variables or arguments that name them"
+        )
+    repeated = [name for name in names if counts[found[name]] > 1]
+    if repeated:
+        raise ValueError(f"data has several columns named {repeated}; rename or remove all but one of each")
+    shared = [name for name, times in Counter(found.values()).items() if times > 1]
+    if shared:
+        raise ValueError(f"several variables of the schema would read the column {shared}; rename the variables")
+    places = {name: place for place, name in enumerate(available)}
+    return [places[found[name]] for name in names]
+
+
+def without_its_words(message: str, read: Callable[..., Any], *arguments: Any) -> Any:
+    """Call; if it fails, OSError with a message of our own: the engine's may quote a record."""
+    try:
+        return quietly(read, *arguments)
+    except NOT_OURS:
+        raise
+    except BaseException:  # noqa: S110 - below, so that the engine's error is not even the context of ours
+        pass
+    raise OSError(message)

@@ -1,0 +1,264 @@
+"""Where reading meets what it cannot decide: guessed types, connections that are in use, queries that fail, limits."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import sqlite3
+import warnings
+
+import dask
+import dask.dataframe as dd
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pgmpy_dp import Budget, GuessedTypesWarning, PrivateSequences, PrivateTable, PrivateVectors, Schema
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data import vectors
+from pgmpy_dp.private.data.table import contingency_tables, shared_codes, table_units
+from pgmpy_dp.private.data.vectors import vector_rows
+from pgmpy_dp.private.reading import records
+from pgmpy_dp.private.reading.arrow_cells import cells_of
+from pgmpy_dp.private.reading.sources import open_source
+from tests.private.test_engines import LAZY, SCHEMA, SCOPES, arrow, assert_same, exact, many_rows, sums
+
+BUDGET = {"ledger": Budget(epsilon=1.0)}
+STATES = {"x": ["a", "b"]}
+
+
+def counts(data, schema=STATES) -> list[int]:
+    return contingency_tables(PrivateTable(data, schema, **BUDGET), [["x"]])[0].value.tolist()
+
+
+class TestGuessedTypes:
+    """A library makes texts of a whole column of numbers where one cell is none."""
+
+    def by_csv(self, cells: list) -> pd.DataFrame:
+        return pd.read_csv(io.StringIO("\n".join(["x,y", *(f"{cell},0" for cell in cells)])))
+
+    def by_numpy(self, cells: list) -> pd.DataFrame:
+        return pd.DataFrame(np.array([[cell, 0.0] for cell in cells]), columns=["x", "y"])
+
+    def by_dask(self, cells: list) -> dd.DataFrame:
+        with dask.config.set({"dataframe.convert-string": False}):
+            return dd.from_pandas(self.by_numpy(cells), npartitions=2)
+
+    @pytest.mark.parametrize("made", ["by_csv", "by_numpy", "by_dask"])
+    @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, 1.5, 7.0])
+    def test_one_stray_cell_moves_one_count(self, made, number):
+        schema = Schema({"x": ["inf", "-inf", 1.5, 7, None]})
+        first, second = ([number] * 2000 + more for more in ([], ["?"]))
+        one, other = (counts(getattr(self, made)(cells), schema) for cells in (first, second))
+        assert sum(one) == 2000 and one == other
+
+    def test_dask_that_makes_texts_of_objects_is_refused_whatever_the_cells_are(self):
+        for cells in ([1, 2], [1, "a"], [b"a", (1,)]):
+            data = dd.from_pandas(pd.DataFrame({"x": pd.Series(cells)}), npartitions=1)
+            with pytest.raises(ValueError, match=r"dask.config.set\(\{'dataframe.convert-string': False\}\)"):
+                counts(data)
+
+    @pytest.mark.parametrize("cells", [[7, 8], [7.0, math.nan], ["a", "b"], [7, "a"]])
+    @pytest.mark.parametrize("make", [pd.DataFrame, lambda columns: pd.DataFrame(columns, dtype=object)])
+    def test_persons_in_a_frame_are_warned_of_whatever_is_in_it(self, cells, make, tmp_path):
+        frame = make({"x": ["a", "b"], "u": cells})
+        with pytest.warns(GuessedTypesWarning, match=r"unit='u' is a column of a frame.*dtype=str"):
+            PrivateTable(frame, STATES, unit="u", **BUDGET)
+        with pytest.warns(GuessedTypesWarning):
+            PrivateSequences(frame, STATES, unit="u", sequence="x", **BUDGET)
+        with pytest.warns(GuessedTypesWarning):
+            PrivateVectors(frame.assign(y=1.0), ["y"], unit="u", **BUDGET)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            PrivateTable(frame, STATES, **BUDGET)
+            frame.astype(str).to_csv(tmp_path / "a.csv", index=False)
+            PrivateTable(tmp_path / "a.csv", STATES, unit="u", **BUDGET)
+
+    def test_persons_of_files_are_told_apart_by_what_is_written(self, tmp_path):
+        names = [f"{k:08x}" for k in range(0x1234E000, 0x1234E000 + 3000)] + ["99e99999", "1e400", "7", "007", "7.0"]
+        names += [str(2**53), str(2**53 + 1)]
+        (tmp_path / "a.csv").write_text("\n".join(["x,u", *(f"a,{name}" for name in names)]))
+        table = pa.table({"x": ["a"] * len(names), "u": names})
+        whole = pa.table({"x": ["a"] * 4, "u": pa.array([2**53, 2**53 + 1, 2**63, 7], pa.uint64())})
+        for data, n in ((tmp_path / "a.csv", len(names)), (table, len(names)), (duckdb.from_arrow(table), len(names))):
+            assert table_units(PrivateTable(data, STATES, unit="u", **BUDGET))[1] == n
+        for data in (whole, duckdb.from_arrow(whole), pl.from_arrow(whole)):
+            assert table_units(PrivateTable(data, STATES, unit="u", **BUDGET))[1] == 4
+
+
+class TestSqlite:
+    """Any cell may be of any type there, whatever a column is declared to hold."""
+
+    @pytest.mark.parametrize("kind", ["TIMESTAMP", "DATE", "REAL", "TEXT", "INTEGER", "BOOLEAN", "BLOB"])
+    def test_one_odd_cell_raises_nothing_and_moves_nothing(self, kind, tmp_path):
+        cells = {"TIMESTAMP": "2020-01-01 12:00:00", "DATE": "2020-01-01", "REAL": 1.5, "INTEGER": 3, "BOOLEAN": 1}
+        cell = cells.get(kind, "a")
+        schema = Schema({"x": ["2020-01-01T12:00:00", "2020-01-01", 1.5, 3, 1, "a", None]})
+        found = []
+        for name, odd in enumerate([None, "?", b"\xff", 1e300, 2**62, "0000-00-00", ""]):
+            path = tmp_path / f"{name}.sqlite"
+            with contextlib.closing(sqlite3.connect(path)) as connection:
+                connection.execute(f"CREATE TABLE cells (x {kind})")
+                connection.executemany("INSERT INTO cells VALUES (?)", [(cell,)] * 9 + [(odd,)])
+                if odd == "?":
+                    connection.execute("INSERT INTO cells VALUES (CAST(x'ff' AS TEXT))")  # a text that is no UTF-8
+                connection.commit()
+            found.append(counts(ibis.sqlite.connect(path).table("cells"), schema))
+        assert found[0][-1] == 1 and sorted(found[0])[-1] == 9
+        assert all(each == [*found[0][:-1], 0] for each in found[1:])
+
+
+class TestDuckDB:
+    def relation(self, query: str):
+        return duckdb.connect().sql(query)
+
+    @pytest.mark.parametrize("held", ["execute", "reader"])
+    def test_a_connection_in_use_is_found_before_the_charge_and_left_as_it_was(self, held):
+        connection = duckdb.connect()
+        connection.execute("CREATE TABLE cells AS SELECT 'a' AS x FROM range(300000)").fetchall()
+        relation = connection.table("cells")
+        result = (connection.sql if held == "reader" else connection.execute)("SELECT * FROM cells")
+        if held == "reader":
+            result = (getattr(result, "to_arrow_reader", None) or result.fetch_record_batch)(1000)
+        try:
+            found = counts(relation)
+        except OSError as error:  # some versions read it all the same
+            assert "has not been fetched to the end" in str(error) and error.__context__ is None  # noqa: PT017
+        else:
+            assert found == [300_000, 0]
+            return
+        left = result.read_all().num_rows if held == "reader" else len(connection.fetchall())
+        assert left == 300_000
+        assert counts(relation) == [300_000, 0]
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]  # nor is it left in use
+
+    def test_a_query_of_the_user_s_that_fails_on_a_cell_costs_nothing_and_quotes_nothing(self):
+        """A limit: that it fails tells of the cell. Before the charge, and in a sentence of our own."""
+        ledger_budget = Budget(epsilon=1.0)
+        relation = self.relation("SELECT CAST(x AS INTEGER) AS x FROM (VALUES ('1'), ('needle')) AS t(x)")
+        with pytest.raises(OSError, match="before anything was charged") as caught:
+            PrivateTable(relation, {"x": [0, 1]}, ledger=ledger_budget)
+        assert "needle" not in str(caught.value)
+        assert caught.value.__context__ is None and caught.value.__cause__ is None
+
+    @pytest.mark.parametrize(
+        ("cell", "states"),
+        [
+            ("170141183460469231731687303715884105727::HUGEINT", [2.0**127, "x"]),
+            ("123456789012345678901234567890123456789012::BIGNUM", [1.2345678901234568e41, "x"]),
+            ("'12:00:00+01'::TIMETZ", ["12:00:00+01", "12:00:00"]),
+            ("1::VARIANT", [1, "x"]),
+            ("INTERVAL 30 DAY", ["P30D", "x"]),
+        ],
+    )
+    def test_types_that_arrow_cannot_hold(self, cell, states):
+        try:
+            relation = self.relation(f"SELECT {cell} AS x FROM range(3)")  # noqa: S608
+        except duckdb.Error:
+            pytest.skip("a type of later versions")
+        assert counts(relation, {"x": states}) == [3, 0]
+
+    @pytest.mark.parametrize("kind", ["HUGEINT[]", "STRUCT(a TIMETZ)", "INTERVAL[]"])
+    def test_types_inside_of_others_are_refused_by_the_type(self, kind):
+        with pytest.raises(ValueError, match=r"column 'x' has the type .* cast it in the relation"):
+            counts(self.relation(f"SELECT NULL::{kind} AS x"))
+        assert counts(self.relation("SELECT {'INTERVAL': 1} AS x"), STATES) == [0, 0] if kind == "INTERVAL[]" else True
+
+
+class TestStreams:
+    def test_a_reader_of_batches_is_read_once(self):
+        table = arrow(many_rows(300))
+        private = PrivateTable(table.to_reader(7), SCHEMA, **BUDGET)
+        first = [each.value for each in contingency_tables(private, SCOPES)]
+        assert_same(first, exact(table))
+        assert_same([each.value for each in contingency_tables(private, SCOPES[::-1])][::-1], first)
+
+    def test_batches_are_cut_anywhere(self):
+        table = arrow(many_rows(200))
+        cut = pa.concat_tables([table[:0], table[:1], table[1:70], table[70:70], table[70:]])
+        assert_same(exact(cut), exact(table))
+
+    def test_a_single_column_is_no_table(self):
+        with pytest.raises(TypeError, match="not a dataframe"):
+            counts(pa.chunked_array([["a"]]))
+
+    def test_empty_batches_and_none_at_all(self):
+        empty = pa.table({"x": pa.array([], pa.string())})
+        for data in (empty, empty.to_reader(), pa.RecordBatchReader.from_batches(empty.schema, [])):
+            assert counts(data) == [0, 0]
+            with pytest.raises(ValueError, match="no column for"):
+                counts(empty.rename_columns(["y"]))
+
+    def test_dictionaries_that_change_between_batches(self):
+        one = pa.array(["a", "?"]).dictionary_encode()
+        other = pa.DictionaryArray.from_arrays(pa.array([1, 0, None], pa.int32()), ["b", "a"])
+        batches = [pa.record_batch({"x": part}) for part in (one, other, one)]
+        assert counts(pa.Table.from_batches(batches)) == [3, 1]
+
+
+class TestLimits:
+    """What is kept and what is read again never changes a result."""
+
+    @pytest.mark.parametrize("suffix", ["parquet", "csv"])
+    def test_codes(self, suffix, tmp_path, monkeypatch):
+        table = arrow(many_rows(600)).select(["word", "whole", "kind"])
+        path = tmp_path / f"a.{suffix}"
+        pq.write_table(table, path) if suffix == "parquet" else table.to_pandas().to_csv(path, index=False)
+        schema, scopes = SCHEMA.subset(["word", "whole", "kind"]), [["word"], ["whole", "kind"], ["kind", "word"]]
+        found = []
+        for most in (0, math.inf):
+            monkeypatch.setattr(records, "MOST_KEPT", most)
+            private = PrivateTable(path, schema, **BUDGET)
+            assert (private._records._codes is None) == (most == 0)
+            part = private._part(np.arange(len(shared_codes(private)[0])) % 2 == 0)
+            found.append([each.value for one in (private, part) for each in contingency_tables(one, scopes)])
+        assert_same(*found)
+
+    def test_numbers(self, tmp_path, monkeypatch):
+        x = np.random.default_rng(3).normal(size=(5000, 3)) * [0.1, 5, 1e3]
+        pq.write_table(pa.table(dict(zip("xyz", x.T, strict=True))), tmp_path / "a.parquet")
+        kept = sums(tmp_path / "a.parquet")
+        monkeypatch.setattr(vectors, "MOST_KEPT", 0)
+        assert_same(sums(tmp_path / "a.parquet"), kept)
+        data = PrivateVectors(tmp_path / "a.parquet", **BUDGET)
+        assert data._rows is None and np.array_equal(vector_rows(data)[0], x)
+
+    def test_what_is_no_file_is_kept_and_read_once(self, monkeypatch):
+        monkeypatch.setattr(records, "MOST_KEPT", 0)
+        for engine in LAZY[:2]:
+            private = PrivateTable(engine(arrow(many_rows(50))), SCHEMA, **BUDGET)
+            assert private._records._codes is not None
+
+    def test_an_interrupted_read_has_charged_nothing(self, monkeypatch):
+        def interrupted(self, names, spelled=()):
+            yield from ()
+            raise KeyboardInterrupt
+
+        source = open_source(pa.table({"x": ["a"]}))
+        monkeypatch.setattr(type(source), "batches", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            counts(source)
+
+
+def test_a_fit_reads_before_it_charges(monkeypatch):
+    """Whatever goes wrong while data are read costs nothing: all was read when the curator charges."""
+    reader = pa.table({"x": ["a"] * 10}).to_reader()
+    table = PrivateTable(reader, STATES, **BUDGET)
+    with pytest.raises(StopIteration):
+        reader.read_next_batch()
+    assert not table.ledger.entries
+    TableCurator(table, Budget(epsilon=0.5), what="", columns=[])
+    assert len(table.ledger.entries) == 1
+
+
+def test_a_dictionary_of_a_whole_file_is_looked_up_where_it_is_used():
+    """Entries that nobody in a batch has are not even made values of Python."""
+    column = pa.DictionaryArray.from_arrays(pa.array([90_000, None, 5]), [str(k) for k in range(100_000)])
+    cells = cells_of(column)
+    assert [cells.listed[k] for k in cells.places] == [b"90000", None, b"5"] and len(cells.listed) < 10
