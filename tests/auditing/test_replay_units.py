@@ -121,22 +121,16 @@ class TestMutants:
     def test_more_records_of_a_person_count_than_is_said(self, name, monkeypatch):
         true = units._limited
 
-        def limited(columns, cells, most, key):
-            columns, owner, weights = true(columns, cells, None if most is None else 2 * most, key)
-            return columns, owner, 2 * weights if most is None else weights
+        def limited(*arguments):
+            *others, most, key = arguments
+            rows = true(*others, None if most is None else 2 * most, key)
+            return rows if rows.weights is None else replace(rows, weights=2 * rows.weights)
 
         monkeypatch.setattr(units, "_limited", limited)
         assert "moved by" in found(name)
 
     def test_records_are_drawn_by_their_place_among_all(self, monkeypatch):
-        true = units._limited
-
-        def limited(columns, cells, most, key):
-            found, owner, weights = true(columns, cells, 100, key)
-            keep = np.arange(len(owner)) % 2 == 0
-            return [column[keep] for column in found], owner[keep], weights[keep]
-
-        monkeypatch.setattr(units, "_limited", limited)
+        monkeypatch.setattr(units, "drawn_rows", lambda cells, owner, *_: np.arange(len(owner)) % 2 == 0)
         assert "moved by" in self.with_one_person_before_all()
 
     @staticmethod
@@ -160,9 +154,9 @@ class TestMutants:
         assert replay(fit, rows.iloc[:0], rows).holds
         true = units._limited
 
-        def limited(columns, cells, most, key):
-            columns, owner, weights = true(columns, cells, most, key)
-            return columns, owner, weights + 1
+        def limited(*arguments):
+            rows = true(*arguments)
+            return replace(rows, weights=rows.weights + 1)
 
         monkeypatch.setattr(units, "_limited", limited)
         assert "moved by" in "; ".join(replay(fit, rows.iloc[:0], rows).problems)
