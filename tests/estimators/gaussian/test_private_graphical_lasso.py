@@ -486,7 +486,7 @@ def raises(*_args, **_kwargs):
 
 BEFORE = {
     "the settings": (PrivateGraphicalLasso, "_check"),
-    "the vectors": (vectors, "read_numbers"),
+    "the vectors": (vectors, "number_rows"),
     "the plan": (noisy_moments, "moments_noise"),
 }
 AFTER = {
