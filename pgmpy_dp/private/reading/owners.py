@@ -79,6 +79,8 @@ def identity(cell: Any) -> bytes | None:
     >>> identity(7), identity("7"), identity(7.0), identity("007"), identity(2**53 + 1), identity(None)
     (b'=7', b'=7', b'=7', b'=007', b'=9007199254740993', None)
     """
+    if type(cell) is bytes:  # as most are: texts of Arrow and of files
+        return b"=" + cell
     try:
         return _identity(cell)
     except Exception:
@@ -129,18 +131,16 @@ class Owners:
 
     def add(self, column: Column) -> None:
         """The next batch."""
-        if isinstance(column, Cells):
-            column = column.used()
-        elif not _is_whole(column):
-            # The cells alone: a batch of texts is not held.
-            column = _identified(cells_of(column))
-        self._columns.append(column)
+        # A batch of other types is not held: only who is in it.
+        whole = not isinstance(column, Cells) and _is_whole(column)
+        self._columns.append(column if whole else _identified(cells_of(column)))
 
     def numbered(self) -> np.ndarray:
         """Whose each record is, 0, 1, ..., in an order that depends on the records; -1 for nobody's."""
         if self._columns and all(not isinstance(column, Cells) for column in self._columns):
             return self._numbered_integers()
-        positions, keys = places_among(self._columns, lambda cell: cell.key if type(cell) is _Known else identity(cell))
+        columns = [column if isinstance(column, Cells) else _identified(cells_of(column)) for column in self._columns]
+        positions, keys = places_among(columns, lambda key: key)
         self._columns = []
         place = np.cumsum([key is not None for key in keys]) - 1
         place[[key is None for key in keys]] = -1
@@ -174,17 +174,8 @@ class Owners:
         return owner
 
 
-class _Known:
-    """An identity that was found."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: bytes | None) -> None:
-        self.key = key
-
-
 def _identified(cells: Cells) -> Cells:
-    return Cells(cells.places, [_Known(identity(cell)) for cell in cells.listed])
+    return Cells(cells.places, [identity(cell) for cell in cells.listed])
 
 
 def _is_whole(column: pa.Array) -> bool:
