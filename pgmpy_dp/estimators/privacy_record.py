@@ -102,6 +102,8 @@ class Privacy:
         if found is None:
             return self
         schema = Privacy.from_dict({"entries": [], **found})
+        if schema.asked is not None and not schema.guarantee.implies(schema.asked):
+            schema = replace(schema, asked=None)  # the words of a file that was edited
         guarantee, asked = _together(self, schema)
         reproducible = self.reproducible or schema.reproducible
         return replace(self, guarantee=guarantee, asked=asked, schema=schema, reproducible=reproducible)

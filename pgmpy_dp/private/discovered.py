@@ -63,6 +63,11 @@ def require_same_promise(schema: Schema, ledger: Ledger | Budget, adjacency: Adj
 
 def _read(facts: Mapping[str, Any]) -> tuple[Guarantee, Adjacency, Hashable]:
     try:
+        # What a fit says of it, once it is paid for, has to be there too.
+        if type(facts["mechanism"]) is not str or type(facts["reproducible"]) is not bool:
+            raise ValueError("mechanism is no text, or reproducible no truth value")
+        if facts.get("asked") is not None:
+            guarantee_from_dict(facts["asked"])
         return guarantee_from_dict(facts["guarantee"]), Adjacency.parse(facts["adjacency"]), decode_label(facts["unit"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(

@@ -66,11 +66,13 @@ class Ledger:
     ('0.4-DP', '0.6-DP')
     """
 
+    __slots__ = ("_file", "_filter", "_turns")  # so that nothing can be put in the place of `charge`
+
     def __init__(self, budget: Budget, *, adjacency: str | None = None, conversion_delta: float | None = None) -> None:
         self._bind(Filter(budget, adjacency, conversion_delta), None)  # type: ignore[arg-type]  # parsed there
 
     def _bind(self, content: Filter, file: LedgerFile | None) -> None:
-        if "_filter" in vars(self):
+        if hasattr(self, "_filter"):
             raise RuntimeError("this ledger has its budget, and what was spent of it; make another one")
         self._filter, self._file, self._turns = content, file, Turns(_BUSY)
 

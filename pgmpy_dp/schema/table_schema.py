@@ -71,7 +71,8 @@ class Schema(Mapping):
     variables : mapping of hashable to (sequence of states, Number or Date)
         At least two states for each variable without numbers. Every table, factor and code of this package uses their
         order. Names and states are text, integers, booleans, finite floats or tuples of these. A state may also be
-        None, which stands for missing values.
+        None, which stands for missing values. Of a Schema its declarations are taken, and what these cost
+        (`discovered`); its options are not.
     other : mapping of hashable to state, optional
         For a discrete variable, the state that counts every value outside the declared ones (missing values too).
         Without such a state, a record with an outside value is dropped, in silence, inside the boundary.
@@ -165,6 +166,7 @@ class Schema(Mapping):
             if name is None:
                 raise ValueError("None cannot name a variable (it cannot be a node of a graph); use text")
             if isinstance(declared, Number):
+                _require_own(f"variables[{name!r}]", declared, (Number, Date))
                 found[name] = declared
             if not isinstance(declared, Number) or declared.divided:
                 given_states = declared.states if isinstance(declared, Number) else declared
@@ -179,6 +181,8 @@ class Schema(Mapping):
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
         self._discovered: str | None = None
         self._identity = json.dumps(self.to_dict())
+        if isinstance(variables, Schema):
+            self._discovered = variables._discovered
 
     def _checked_other(self, other: Mapping | None) -> dict:
         if other is None:
@@ -875,6 +879,7 @@ class Schema(Mapping):
             For what is neither.
         """
         if isinstance(value, Schema):
+            _require_own(argument, value, (Schema,))
             return value
         if value is None:
             raise ValueError(
@@ -908,6 +913,15 @@ def _checked_states(name: Hashable, declared: Any) -> tuple:
             "declare all of its possible states, or leave the variable out"
         )
     return states
+
+
+def _require_own(what: str, value: object, kinds: tuple[type, ...]) -> None:
+    """TypeError for an object of a subclass, which could read a cell by what it has seen of other records."""
+    if type(value) not in kinds:
+        names = " or a ".join(kind.__name__ for kind in kinds)
+        raise TypeError(
+            f"{what} is a {type(value).__qualname__}, which is made from one of this package's; pass a {names}"
+        )
 
 
 def _short(value: object, limit: int = 200) -> str:

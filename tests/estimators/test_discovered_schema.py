@@ -13,6 +13,7 @@ from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, PrivateTable, Releas
 from pgmpy_dp.estimators import NaiveMLE
 from pgmpy_dp.estimators.discovery import Discovery
 from pgmpy_dp.estimators.privacy_record import Privacy, composed
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.schema.stored import sealed
 
@@ -54,6 +55,11 @@ class TestSchema:
             *(schema.fine(), schema.subset(["sex"]), schema.replaced({"ward": ["a", "b"]})),
         ):
             assert same.discovered == schema.discovered
+
+    def test_a_schema_that_is_made_from_it_says_it_too(self, found):
+        other = Schema(found.schema, missing=["?"])
+        assert other.discovered == found.schema.discovered and other != found.schema
+        assert Schema(found.schema.as_public()).discovered is None
 
     def test_it_has_no_part_in_what_is_declared(self, found):
         plain = found.schema.as_public()
@@ -123,14 +129,14 @@ class TestGuarantee:
         [
             (PureDP(1.0), None, PureDP(0.5), PureDP(1.5), None),
             (ZCDP(0.5), None, ZCDP(0.25), ZCDP(0.75), None),
-            (PureDP(1.0), None, ReservedZCDP(0.001, 1e-10), ApproxDP(1.1, 1e-9), None),
+            (PureDP(1.0), None, ReservedZCDP(0.001, 1e-10), ApproxDP(1.5, 1e-9), None),
             (ZCDP(0.5), None, ReservedZCDP(0.25, 1e-10), ReservedZCDP(0.75, 1e-10), None),
         ],
     )
     def test_sums(self, own, asked, other, total, words):
         first = Privacy(own, "add_remove", "m", asked=asked)
         said = {"guarantee": other.to_dict(), "adjacency": "add_remove", "mechanism": "m", "reproducible": False}
-        said |= {"unit": None, "asked": ApproxDP(0.1, 1e-9).to_dict() if isinstance(other, ReservedZCDP) else None}
+        said |= {"unit": None, "asked": ApproxDP(0.5, 1e-9).to_dict() if isinstance(other, ReservedZCDP) else None}
         made = first.with_schema_of(said)
         if isinstance(own, ZCDP):
             total = composed(own, other)
@@ -170,6 +176,19 @@ class TestRefused:
         for odd in ({}, {"guarantee": 1}, {**found.schema.discovered, "adjacency": "none"}):
             with pytest.raises(ValueError, match="what discover does not write"):
                 PrivateTable(stays(), found.schema.discovered_under(odd), ledger=WHOLE)
+        for part in ("mechanism", "reproducible", "unit"):  # a fit says these once it is paid for
+            ledger, said = Ledger(WHOLE), dict(found.schema.discovered)
+            del said[part], said["ledger"]
+            with pytest.raises(ValueError, match="what discover does not write"):
+                learn(PrivateTable(stays(), found.schema.discovered_under(said), ledger=ledger), REST)
+            assert ledger.entries == ()
+
+    def test_words_that_the_cost_does_not_imply_are_not_believed(self, found):
+        less = {"measure": "approximate", "epsilon": 1e-6, "delta": 1e-12}
+        own = Privacy(ZCDP(0.01), Adjacency.ADD_REMOVE, "noise", asked=ApproxDP(1.0, 1e-8))
+        told = own.with_schema_of({**found.schema.discovered, "asked": less})
+        assert told.schema.asked is None and told.guarantee == composed(own.guarantee, found.guarantee)
+        assert told.asked is None
 
 
 def test_schemas_of_0_2_say_it_too(found, tmp_path):

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, Ledger, PrivateTable
+from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
 from pgmpy_dp.private import accounting, ledger_file, turns
 from pgmpy_dp.private import ledger as ledger_module
 from pgmpy_dp.private.curator import curator_base, schedule, table_curator
@@ -28,6 +28,7 @@ from pgmpy_dp.private.curator.curator_base import Answer, Curator, Observer, obs
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.curator.voting_curator import edge_vote_noise
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.data.table import PrivateTable as OwnTable
 from pgmpy_dp.private.filter import BudgetExceeded, Filter
@@ -230,6 +231,69 @@ class TestWhatDecidesNoise:
         curator = opened()
         curator.pseudo_likelihood([(0,), (0, 1)], 4.0).gradient(np.zeros(3), Shrinking(0.5))
         assert Shrinking.asked == 1 and curator.left == Fraction(1, 2)
+
+    def test_a_reserve_is_read_once(self):
+        """One that is small where the ledger is charged, and large where a threshold is made of it."""
+
+        class Growing(float):
+            asked = 0
+
+            def __float__(self):
+                Growing.asked += 1
+                return 1e-12 if Growing.asked < 3 else 0.5
+
+        data = PrivateTable(FRAME, STATES, ledger=Budget(epsilon=1.0, delta=1e-6))
+        curator = TableCurator(data, Budget(epsilon=1.0, delta=1e-6), what="test", reserve=Growing(1e-12))
+        assert Growing.asked == 1 and data.ledger.entries[0].cost.eta == 1e-12
+        with pytest.raises(ValueError, match="reserve of 1e-12"):
+            curator.agreed_graph(f"{__name__}.no_edges", {}, 2, 1, Fraction(1, 2), 0.4)
+
+    def test_a_largest_number_of_edges_is_read_once(self):
+        """One that is small where noise is made of it, and large where graphs are counted."""
+
+        class Growing(int):
+            asked = 0
+
+            def __int__(self):
+                Growing.asked += 1
+                return 3 if Growing.asked > 1 else 1
+
+        states = {name: [0, 1] for name in "abcd"}
+        frame = pd.DataFrame({name: [0, 1] * 50 for name in "abcd"})
+        curator = TableCurator(PrivateTable(frame, states, ledger=RHO), RHO, what="test")
+        curator.edge_votes(f"{__name__}.no_edges", {}, 2, Growing(3), Fraction(1, 2))
+        said, (noise,) = curator.answers[-1].arguments["max_edges"], curator.answers[-1].noise
+        assert noise == edge_vote_noise(4, said, ZCDP(1.0), Fraction(1, 2))
+
+    def test_a_charge_cannot_be_assigned(self):
+        ledger = Ledger(RHO)
+        with pytest.raises(AttributeError):
+            ledger.charge = lambda *cost, **facts: None
+        with pytest.raises(AttributeError):
+            ledger.anything = 1
+        opened(RHO, ledger)
+        assert str(ledger.spent) == "1-zCDP"
+
+    def test_declarations_are_exactly_what_they_say(self):
+        """Others could read a record's cell by what they have seen of others, and see all of them before a charge."""
+        seen = []
+
+        class Watching(Number):
+            def coder(self, dropped=-1):
+                own = super().coder(dropped)
+                return lambda key: seen.append(key) or own(key)
+
+        class Watched(Schema):
+            __slots__ = ()
+
+            def coder(self, name, dropped=-1):
+                own = super().coder(name, dropped)
+                return lambda key: seen.append(key) or own(key)
+
+        for make in (lambda: {**STATES, "a": Watching(0, 2, cuts=[1])}, lambda: Watched(STATES)):
+            with pytest.raises(TypeError, match="which is made from one of this package's; pass a"):
+                PrivateTable(FRAME, make(), ledger=RHO)
+        assert seen == []
 
     def test_whole_numbers_are_compared_as_they_are_used(self):
         class Odd(int):

@@ -341,6 +341,8 @@ class Curator:
             raise RuntimeError("a curator is opened once; make another one")
         require_data_and_budget(data, self.kind, budget)
         require_own("data", data, "a curator takes the kinds of private data that there are")
+        # Read once: what the ledger is charged is what operators have.
+        reserve = checked_number("reserve", reserve, positive=False, below_one=True)
         cost = self._cost_of(Budget.of(budget.guarantee), reserve, pure)
         self._start(data, cost, seeded_generator(random_state))
         if data._in_other_hands:
@@ -348,8 +350,7 @@ class Curator:
         self._mechanism = mechanism or ("discrete_gaussian" if isinstance(self._cost, ZCDP) else "discrete_laplace")
         charged: Guarantee = cost
         if reserve:
-            failing = float(reserve)
-            charged = ReservedZCDP(cost.rho, failing) if isinstance(cost, ZCDP) else ApproxDP(cost.epsilon, failing)
+            charged = ReservedZCDP(cost.rho, reserve) if isinstance(cost, ZCDP) else ApproxDP(cost.epsilon, reserve)
         self._guarantee = charged
         facts: dict[str, Any] = {
             "what": what,
@@ -363,7 +364,7 @@ class Curator:
             exercised()
         data.ledger.charge(charged, unit=self.unit, **facts)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
-        self._left, self._reserve = Fraction(1), Fraction(float(reserve))
+        self._left, self._reserve = Fraction(1), Fraction(reserve)
         _observer.opened(self, budget, facts)
 
     @staticmethod

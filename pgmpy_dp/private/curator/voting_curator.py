@@ -167,7 +167,7 @@ class VotingCurator(Curator):
         """
         called, plain = self._checked_call(function, arguments, n_blocks, max_edges, n_workers, vouched_for)
         n_pairs = math.comb(self._n_variables, 2)
-        norms = vote_sensitivity(n_pairs, max_edges)
+        norms = vote_sensitivity(n_pairs, plain["max_edges"])
 
         def exact() -> list[Sensitive]:
             votes = self._graphs(called, plain, n_workers)
@@ -249,8 +249,8 @@ class VotingCurator(Curator):
         """The function, and public arguments of the request."""
         if self._n_variables < 2:
             raise ValueError(f"the schema declares {self._n_variables} variables; a graph needs at least two")
-        checked_integer("max_edges", max_edges, 1)
-        if checked_integer("n_blocks", n_blocks, 1) > MAX_BLOCKS:
+        max_edges, n_blocks = checked_integer("max_edges", max_edges, 1), checked_integer("n_blocks", n_blocks, 1)
+        if n_blocks > MAX_BLOCKS:
             raise ValueError(f"n_blocks={n_blocks!r} asks for more than {MAX_BLOCKS} blocks; pass fewer")
         if n_workers is not None:
             checked_integer("n_workers", n_workers, 1)
@@ -267,8 +267,8 @@ class VotingCurator(Curator):
         return called, {
             "function": name,
             "arguments": plain_arguments(arguments),
-            "n_blocks": int(n_blocks),
-            "max_edges": int(max_edges),
+            "n_blocks": n_blocks,
+            "max_edges": max_edges,
             "vouched_for": bool(vouched_for),
         }
 
