@@ -20,6 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pgmpy_dp import Ledger, MarkovNetwork, Release
+from pgmpy_dp.estimators.answers import Answers
 from pgmpy_dp.cli import app, application
 from pgmpy_dp.cli import fit as fit_command
 from pgmpy_dp.cli import ledger as ledger_command
@@ -232,7 +233,7 @@ class TestFullDisks:
 
     def test_memory(self, folder, monkeypatch):
         run(FIT)
-        monkeypatch.setattr(MarkovNetwork, "sample", lambda *_, **__: bytearray(1 << 62))
+        monkeypatch.setattr(Answers, "_sampled", lambda *_, **__: bytearray(1 << 62))
         assert "not enough memory" in run("sample model.npz --n 9 --out s.csv", 2).stderr
 
 

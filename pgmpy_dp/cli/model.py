@@ -269,6 +269,7 @@ def sample(
     """
     import numpy as np
 
+    from pgmpy_dp.estimators.answers import sampled_columns
     from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
 
     kind = ".csv" if out == STANDARD_OUTPUT else _kind(out)
@@ -287,7 +288,7 @@ def sample(
     stream = np.random.default_rng(random_state)
     for file, drawn in zip(outs, networks, strict=True):
         try:
-            columns = drawn.drawn(n, stream, labels, evidence=known, method=method.value)
+            columns = sampled_columns(drawn, n, stream, labels, evidence=known, method=method.value)
         except ImpossibleEvidence:
             ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
         content = _parquet(columns) if kind == ".parquet" else text_of(columns, written, style.safe, quiet)

@@ -106,7 +106,7 @@ class Answers:
         values, (_, table) = self.within.get(name) or Values(self.numbers[name]), self._table(name, evidence)
         return self.numbers[name], levels, np.array([values.mean(table), *values.quantiles(table, levels)])
 
-    def drawn(
+    def _sampled(
         self,
         n: int,
         random_state: int | np.random.Generator | None = None,
@@ -191,6 +191,11 @@ def log_linear_of_tables(
     with np.errstate(divide="ignore"):
         theta = cliques.join([np.log(np.asarray(table)) for table in tables])
     return LogLinearModel(cliques, theta, memory_limit, inference)
+
+
+def sampled_columns(answers: Answers, n: int, random_state: Any, labels: bool, **options: Any) -> dict[Hashable, Drawn]:
+    """The columns of `MarkovNetwork.sample`, which has the parameters, as arrays: without pandas."""
+    return answers._sampled(n, random_state, labels, **options)
 
 
 class SavedModel(Answers):

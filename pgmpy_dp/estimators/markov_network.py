@@ -593,7 +593,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         >>> set(model.sample(9, evidence={"rain": "y"})["rain"])
         {'y'}
         """
-        drawn = self.drawn(n, random_state, labels, evidence=evidence, method=method)
+        drawn = self._sampled(n, random_state, labels, evidence=evidence, method=method)
         columns = [as_series(*column) for column in drawn.values()]
         frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(n))
         # An Index of tuples would become a MultiIndex.

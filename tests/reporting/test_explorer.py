@@ -131,7 +131,11 @@ def test_a_page_that_is_too_large_says_what_to_do(monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"n_draws": 1}, "n_draws=1 must be from 2"), ({"n_draws": 99}, "from 2 to"), ({"level": 1.0}, "level=1.0 must")],
+    [
+        ({"n_draws": 1}, "n_draws=1 must be from 2"),
+        ({"n_draws": 99}, "from 2 to"),
+        ({"level": 1.0}, "level=1.0 is out of range; pass a number between 0 and 1"),
+    ],
 )
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
