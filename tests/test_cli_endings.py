@@ -20,11 +20,11 @@ import pytest
 from typer.testing import CliRunner
 
 from pgmpy_dp import Ledger, MarkovNetwork, Release
-from pgmpy_dp.estimators.answers import Answers
 from pgmpy_dp.cli import app, application
 from pgmpy_dp.cli import fit as fit_command
 from pgmpy_dp.cli import ledger as ledger_command
 from pgmpy_dp.cli.files import free_name
+from pgmpy_dp.estimators.answers import Answers
 from pgmpy_dp.private.curator.curator_base import Curator
 
 COLUMNS = '--variable "job=office,field" --variable "income=low,high" --variable "sex=F,M"'
