@@ -107,7 +107,7 @@ class TestMutants:
 
         def halved(self, *a, **k):
             true(self, *a, **k)
-            self.scale /= 2
+            self._scale /= 2
 
         monkeypatch.setattr(curators.ChainGradientCurator, "__init__", halved)
         assert "step: noise of scale" in found("sgd", budget)

@@ -266,6 +266,12 @@ def ranks(columns: Sequence[Column]) -> np.ndarray:
     >>> ranks([pa.array([8.0, float("nan"), 7.0, 8.0])]).tolist()
     [2, 0, 1, 2]
     """
+    plain = [None if isinstance(column, Cells) else plain_numbers(column) for column in columns]
+    if all(found is not None for found in plain):
+        values = np.concatenate([np.empty(0), *(found for found in plain if found is not None)])
+        found = np.unique(values, return_inverse=True)[1].astype(np.int64) + 1
+        found[np.isnan(values)] = 0  # the key of missing values is before those of numbers
+        return found
     positions, keys = places_among(columns, _order_key)
     rank = np.empty(len(keys), dtype=np.int64)
     rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
