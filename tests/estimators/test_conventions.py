@@ -25,6 +25,7 @@ class TestAllObjects(_GenericTests):
         "model_kind",
         "object_type",
         "supported_model_types",
+        "supports_latent_variables",
         "supports_weighted_data",
         "task",
         # Of metrics; all but graph_kind are pgmpy's.
