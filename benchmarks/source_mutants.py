@@ -609,8 +609,8 @@ _ROWS = [
     (
         "parts of a table with a public size",
         "table:PrivateTable",
-        "part._n_records, part._n_units, part._matched = None,",
-        "part._n_records, part._n_units, part._matched = self._n_records,",
+        "part._n_records, part._n_units = None,",
+        "part._n_records, part._n_units = self._n_records,",
         _CURATOR,
     ),
     (
