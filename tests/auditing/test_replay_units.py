@@ -186,9 +186,14 @@ class TestMutants:
     def test_steps_of_the_clip_norm_of_one_record(self, monkeypatch):
         true = gradient_curator.sampled_gradient_sum
         monkeypatch.setattr(gradient_curator, "sampled_gradient_sum", lambda *a: true(*a[:-2], 1, a[-1]))
-        monkeypatch.setattr(
-            schedule.SampledCurator, "bound", property(lambda self: self._grid.bound, lambda *_: None), False
-        )
+        opened = schedule.SampledCurator.__init__
+
+        def of_one_record(self, *a, **k):
+            opened(self, *a, **k)
+            self._scale *= self._grid.bound / self._bound
+            self._bound = self._grid.bound
+
+        monkeypatch.setattr(schedule.SampledCurator, "__init__", of_one_record)
         assert "moved by" in found("persons, 3: one table")
 
     def test_a_count_with_the_noise_of_one_record(self, monkeypatch):
