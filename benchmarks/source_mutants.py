@@ -136,7 +136,7 @@ def _tokens(source: str) -> list[tuple[tuple[int, int], tuple[int, int], str]]:
 _CURATOR = "test_curator.py"
 _CERTIFICATES = "test_certificate_constants.py"
 _CHARGE = "data.ledger.charge(charged, unit=self.unit, **facts)"
-_OPEN = "self._left, self._reserve = Fraction(1), Fraction(float(reserve))"
+_OPEN = "self._left, self._reserve = Fraction(1), Fraction(reserve)"
 
 # What is broken, where, what stands there and what instead, and the tests that are to notice.
 _ROWS = [
@@ -609,8 +609,8 @@ _ROWS = [
     (
         "parts of a table with a public size",
         "table:PrivateTable",
-        "part._n_records, part._n_units, part._matched = None,",
-        "part._n_records, part._n_units, part._matched = self._n_records,",
+        "part._n_records, part._n_units = None,",
+        "part._n_records, part._n_units = self._n_records,",
         _CURATOR,
     ),
     (

@@ -88,11 +88,16 @@ def _structure_case(name: str, budget: str, adjacency: str, **arguments: Any) ->
 
 
 def _vote_case(name: str, budget: str, adjacency: str, features: Any) -> AuditCase:
-    """One block, of two records that agree: without one of them, or with one that does not, it has no edge."""
-    rows = ([(0, 0), (1, 1)], [(0, 0)] if adjacency == "add_remove" else [(0, 0), (1, 0)])
+    """One block, of records that agree: without one of them, or with one that does not, it has no edge.
+
+    A graph needs blocks of more records than an edge: four are enough for strong interactions.
+    """
+    each, eta = (2, 1.0) if name == "StableStructure" else (1, 0.4)
+    agreeing = [(0, 0)] * each + [(1, 1)] * each
+    rows = (agreeing, agreeing[:-1] if adjacency == "add_remove" else [*agreeing[:-1], (1, 0)])
     given = {
-        **{"width": 2.0, "min_edge_weight": 0.4, "learner": "chow-liu", "n_blocks": 1, "n_workers": 1},
-        **{"state_names": PAIR, **declared(adjacency, 2)},
+        **{"width": 2.0, "min_edge_weight": eta, "learner": "chow-liu", "n_blocks": 1, "n_workers": 1},
+        **{"state_names": PAIR, **declared(adjacency, 2 * each)},
     }
     neighbours = partial(_frames, rows, "ab", adjacency)
     return fit_case(name, budget, [adjacency], neighbours, given, features=features, trials=(100, 1500))

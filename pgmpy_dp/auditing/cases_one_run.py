@@ -33,7 +33,7 @@ def noisy_cells(frame: Any) -> np.ndarray:
     model = nx.Graph()
     model.add_node("place")
     arguments = {"epsilon": 2.0, "state_names": {"place": list(range(_CELLS))}}
-    return fitted("NaiveMLE", arguments, model, frame).release_["a, b"].array.astype(float)
+    return fitted("NaiveMLE", arguments, model, frame).release_["place"].array.astype(float)
 
 
 def _canary_vectors(included: np.ndarray) -> np.ndarray:

@@ -214,7 +214,7 @@ class Values:
 
         Examples
         --------
-        >>> thirds = Values(Number(0, 30, cuts=[10, 20]))
+        >>> thirds = Values(Number(0, 30, cuts=[10, 20], missing="drop"))
         >>> [end.round(2).tolist() for end in thirds.ends(np.array([0.6, 0.3, 0.1]), [0.5])]
         [[5.0, 0.0], [15.0, 10.0]]
         """

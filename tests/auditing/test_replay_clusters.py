@@ -18,6 +18,7 @@ from pgmpy_dp.private.curator.cluster_curator import MOMENT_KINDS, BlockClusters
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data import vector_sums
+from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram
 from pgmpy_dp.private.sensitive import Sensitive
@@ -243,13 +244,13 @@ class TestMutantsOfTheBoundary:
         assert not found(fit)
         true = ClusterCurator.stable_cells
         monkeypatch.setattr(
-            ClusterCurator, "stable_cells", lambda c, b, width, *a: true(c, b, width + len(c._data._read[0]), *a)
+            ClusterCurator, "stable_cells", lambda c, b, width, *a: true(c, b, width + len(vector_rows(c._data)[0]), *a)
         )
         assert "stable_cells: its arguments differ" in found(fit)
         monkeypatch.setattr(ClusterCurator, "stable_cells", true)
         released = ClusterCurator.release
         monkeypatch.setattr(
-            ClusterCurator, "release", lambda c, k, p, v: released(c, k, {**p, "n": len(c._data._read[0])}, v)
+            ClusterCurator, "release", lambda c, k, p, v: released(c, k, {**p, "n": len(vector_rows(c._data)[0])}, v)
         )
         assert "result differs" in found(fit)
 

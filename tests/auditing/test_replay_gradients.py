@@ -70,7 +70,6 @@ class TestMutantsOfTheBoundary:
         def narrow(self, *a, **k):
             true(self, *a, **k)
             self._grid = gradients.ClippingGrid(8 * self._grid.clip_norm, self._grid.n_tables, self._grid.n_cells)
-            object.__setattr__(self, "bound", self.bound)
 
         monkeypatch.setattr(curators.GradientCurator, "__init__", narrow)
         monkeypatch.setattr(gradients, "bounded_sum", lambda v, a, _: Sensitive(v, a, 1.0, 1.0, 1.0))
@@ -81,7 +80,7 @@ class TestMutantsOfTheBoundary:
 
         def noisy(self, *a, **k):
             true(self, *a, **k)
-            self.scale *= 1.1
+            self._scale *= 1.1
 
         monkeypatch.setattr(curators.GradientCurator, "__init__", noisy)
         assert "step: noise of scale" in found("sgd", DELTA)

@@ -88,6 +88,7 @@ ASKED_BY = {
 
 
 ADJACENCIES = ("replace_one", "add_remove")
+ASKING = ("_answer", "_answer_now", "_additive", "_scheduled")
 
 
 def operators() -> set[str]:
@@ -95,7 +96,7 @@ def operators() -> set[str]:
     found = set()
     for path in Path(curators.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("_answer", "_additive", "_scheduled"):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ASKING:
                 name = node.args[0]
                 if isinstance(name, ast.Constant):
                     found.add(name.value)
@@ -136,7 +137,7 @@ def found(case: ReplayCase, about: str, most: int | None = None) -> list[str]:
 @contextmanager
 def statistics_of(operator: str, change: Callable[[Sensitive], dict]) -> Iterator[None]:
     """Every exact statistic that an operator makes, between the debit and the noise, is made otherwise."""
-    true_answer, true_init = Curator._answer, Sensitive.__init__
+    true_answer, true_init = Curator._answer_now, Sensitive.__init__
     counting = False
 
     def made(self, *arguments, **options):
@@ -155,7 +156,7 @@ def statistics_of(operator: str, change: Callable[[Sensitive], dict]) -> Iterato
 
         return true_answer(self, name, arguments, share, counted, *rest, **options)
 
-    with mock.patch.object(Sensitive, "__init__", made), mock.patch.object(Curator, "_answer", answer):
+    with mock.patch.object(Sensitive, "__init__", made), mock.patch.object(Curator, "_answer_now", answer):
         yield
 
 
@@ -266,9 +267,8 @@ def debited(share: int, eta: int) -> Callable:
     def debit(self, asked, failing, true=Curator._debit):
         left, reserve = self._left, self._reserve
         self._left, self._reserve = Fraction(10), Fraction(10)
-        taken = true(self, asked, failing)
-        self._left, self._reserve = left - share * taken[0], reserve - eta * taken[1]
-        return taken
+        true(self, asked, failing)
+        self._left, self._reserve = left - share * asked, reserve - eta * failing
 
     return debit
 
@@ -283,7 +283,7 @@ def charged_a_quarter(self, cost, true=Ledger.charge, **entry):
     return true(self, PureDP(cost.epsilon / 4) if isinstance(cost, PureDP) else ZCDP(cost.rho / 4), **entry)
 
 
-def answered_for_twice(self, operator, arguments, share, mechanism, *rest, true=Curator._answer, **options):
+def answered_for_twice(self, operator, arguments, share, mechanism, *rest, true=Curator._answer_now, **options):
     return true(self, operator, arguments, share, lambda cost, part: mechanism(cost, 2 * part), *rest, **options)
 
 
@@ -300,7 +300,7 @@ IN_PARTS = "halves, add_remove, 0.1-zCDP"
         (Curator, "_debit", debited(1, 0), WITH_A_RESERVE, "agreed_graph: 0 (and 0.01 of the reserve) is left where 0"),
         (Curator, "_debit", debited(1, 2), WITH_A_RESERVE, "agreed_graph: 0 (and -0.01 of the reserve) is left where"),
         (Curator, "_reclaim", parts_that_cost_nothing, IN_PARTS, "parts: 1 is left where 0 should be"),
-        (Curator, "_answer", answered_for_twice, NO_WHOLE_SHARE, "tables: noise of scale"),
+        (Curator, "_answer_now", answered_for_twice, NO_WHOLE_SHARE, "tables: noise of scale"),
         (Ledger, "charge", charged_a_quarter, NO_WHOLE_SHARE, "the ledger was charged 0.025-zCDP for a curator of 0.1"),
     ],
 )
@@ -338,7 +338,7 @@ def test_an_operator_that_tells_of_a_record(operator, tell, says):
     """While it counts: after the debit, where an error says what was spent for nothing."""
     case = next(case for case in asking(operator) if "add_remove" in case.name)
 
-    def answer(self, name, arguments, share, mechanism, *rest, true=Curator._answer, **options):
+    def answer(self, name, arguments, share, mechanism, *rest, true=Curator._answer_now, **options):
         def counted(cost, part):
             tell(len(self._data._codes)) if name == operator else None
             return mechanism(cost, part)
@@ -346,7 +346,7 @@ def test_an_operator_that_tells_of_a_record(operator, tell, says):
         return true(self, name, arguments, share, counted, *rest, **options)
 
     data, neighbour = next(itertools.islice(case.pairs(np.random.default_rng(0)), 1, None))
-    with mock.patch.object(Curator, "_answer", answer):
+    with mock.patch.object(Curator, "_answer_now", answer):
         assert says in "; ".join(replay(case.fit, data, neighbour).problems)
 
 

@@ -51,11 +51,11 @@ class Helmert:
     --------
     >>> columns = Helmert(np.array([0.5, 0.25, 0.25]))
     >>> columns.times(np.eye(3)).round(3)
-    array([[ 1.   , -0.577, -0.577],
-           [ 1.   ,  1.155, -0.577],
+    array([[ 1.   , -0.816, -0.577],
+           [ 1.   ,  1.633, -0.577],
            [ 1.   ,  0.   ,  1.732]])
     >>> columns.sums.round(3), columns.transposed_times(np.ones((3, 1))).ravel().round(3)
-    (array([3.   , 0.577, 0.577]), array([3.   , 0.577, 0.577]))
+    (array([3.   , 0.816, 0.577]), array([3.   , 0.816, 0.577]))
     """
 
     def __init__(self, weights: np.ndarray) -> None:

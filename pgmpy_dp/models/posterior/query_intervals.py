@@ -111,7 +111,7 @@ def number_interval(
     --------
     >>> from pgmpy_dp.schema import Number
     >>> even = np.full((30, 2), 0.5)
-    >>> lower, upper = number_interval(Values(Number(0, 20, cuts=[10])), even, [0.25], 0.9)
+    >>> lower, upper = number_interval(Values(Number(0, 20, cuts=[10], missing="drop")), even, [0.25], 0.9)
     >>> lower.tolist(), upper.tolist()
     ([5.0, 0.0], [15.0, 10.0])
     """

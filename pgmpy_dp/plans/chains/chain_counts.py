@@ -41,6 +41,7 @@ _OTHER = 0.1  # and elsewhere, where triples need more
 
 
 def checked_order(name: str, value: object) -> int | str:
+    """An order of chains; ValueError for anything else."""
     if isinstance(value, bool) or not isinstance(value, str | numbers.Integral) or value not in ORDERS:
         raise ValueError(f"{name}={value!r} is no order of a chain; pass one of {ORDERS}")
     return value if isinstance(value, str) else int(value)

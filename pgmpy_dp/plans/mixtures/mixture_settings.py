@@ -58,6 +58,7 @@ AUTO = "auto"
 
 
 def checked_components(name: str, value: object) -> int | str:
+    """A number of components, or "auto"; TypeError or ValueError for anything else."""
     if isinstance(value, str):
         if value != AUTO:
             raise ValueError(f"{name}={value!r} is not supported; pass a number of components, or 'auto'")
@@ -66,12 +67,14 @@ def checked_components(name: str, value: object) -> int | str:
 
 
 def checked_covariances(name: str, value: object) -> object:
+    """A kind of covariances; ValueError for anything else."""
     if value == "diagonal":
         raise ValueError(f"{name}='diagonal' is not supported; pass 'diag', as scikit-learn has it")
     return one_of(MOMENT_KINDS)["check"](name, value)
 
 
 def checked_length(name: str, value: object) -> float:
+    """A length above 0; TypeError or ValueError for anything else."""
     length, (low, high) = checked_number(name, value, positive=True), _LENGTHS
     if not low <= length <= high:
         raise ValueError(f"{name}={length!r} is out of range; use units in which it is near 1")

@@ -80,6 +80,8 @@ def column_names(data: Any) -> list[Hashable]:
 def n_rows(data: Any) -> int:
     """Number of records of a *public* table; never to be told of a private one."""
     source = open_source(data)
+    if not source.names:  # of a frame without columns, which pandas has
+        return len(data)
     return sum(len(columns[0]) for columns in source.batches(source.names[:1]))
 
 

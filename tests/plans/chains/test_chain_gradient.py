@@ -33,6 +33,7 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.reading.owners import GuessedTypesWarning
 from pgmpy_dp.private.sensitive import Release
 from tests.private import audit
 
@@ -311,6 +312,7 @@ class TestWhatIsReleased:
     def test_next_to_nobody(self, users, adjacency):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", GuessedTypesWarning)  # of every frame, whoever is in it
             release = run(private(users, adjacency), ChainGradientSettings(n_steps=20), DELTA)
         assert all(np.isfinite(v).all() and np.abs(v).max() <= 50 for v in parameters(release))
 

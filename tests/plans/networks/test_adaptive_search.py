@@ -217,7 +217,7 @@ class TestChoices:
             return worst_fit(self, scopes, expected, share, offsets, weights)
 
         monkeypatch.setattr(tables.TableCurator, "worst_fit", watched)
-        workload = {("a", "b"): 4.0, ("c", "d"): 1.0, ("a", "d"): 1e-300}
+        workload = {("a", "b"): 4.0, ("c", "d"): 1.0, ("a", "d"): 1e-9}
         run(private(), NetworkSettings(n_rounds=4, workload=workload), Budget(rho=0.01))
         for scopes, offsets, weights in seen:
             scores = misfit_scores(
