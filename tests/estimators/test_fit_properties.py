@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpydoc.docscrape import ClassDoc
 
+from pgmpy_dp import Budget, GuessedTypesWarning, PrivateSequences
 from pgmpy_dp.estimators import (
     CollectiveEM,
     CollectiveMAP,
@@ -24,7 +25,7 @@ from pgmpy_dp.estimators import (
     PrivateNetwork,
     PrivatePairwise,
 )
-from pgmpy_dp.estimators.few_records import dropped_records, few_records
+from pgmpy_dp.estimators.few_records import dropped_records, few_records, no_edge
 from tests.estimators.cases import CASES, ORDINARY
 from tests.strategies import frames, graphs, labels, schemas, states
 
@@ -77,12 +78,19 @@ def test_any_records_give_a_fit_in_silence(name, caplog, data):
     with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
         warnings.simplefilter("always")
         estimator = fitted(kind, options, schema, graph, frame)
-    # Of the released number of records alone.
+    # Of the released number of records and of the learned graph alone, hence of the release.
     n, sd = getattr(estimator, "n_records_", 0.0), getattr(estimator, "n_records_sd_", 0.0)
     few = few_records(n, sd)
     if few is None:
         few = dropped_records(estimator.release_.n_records or 0.0, n, sd)
-    assert [str(item.message) for item in caught] == ([] if few is None else [few]) and not caplog.records
+    edgeless = no_edge(len(schema), estimator.graph_.number_of_edges()) if kind is PrivateNetwork else None
+    told = [str(item.message) for item in caught]
+    assert told == [said for said in (few, edgeless) if said is not None] and not caplog.records
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        public = (graph,) if kind.get_class_tag("task") == "parameters" else ()
+        kind(epsilon=1.0, **options).fit_release(*public, estimator.release_)
+    assert told == [str(item.message) for item in caught]
     assert estimator.is_fitted and all(hasattr(estimator, attribute) for attribute in documented(kind))
     model = estimator.model_
     assert model is None or set(model.nodes) == set(schema)
@@ -92,6 +100,7 @@ def test_any_records_give_a_fit_in_silence(name, caplog, data):
         assert model.states == {variable: list(declared) for variable, declared in schema.items()}
 
 
+@pytest.mark.filterwarnings("ignore:the graph has no edge:pgmpy_dp.NoEdgeWarning")
 @pytest.mark.parametrize("name", COUNTING)
 @few
 @given(st.data())
@@ -133,7 +142,15 @@ def test_any_sequences_have_a_chain(caplog, declared, data, method):
     with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
         warnings.simplefilter("always")
         estimator = PrivateMarkovChain(epsilon=1.0, state_names={"page": declared}, method=method).fit(frame)
-    assert not caught and not caplog.records
+    assert not caplog.records
+    # Of whatever users in a frame of this library, as of none.
+    told = [(item.category, str(item.message)) for item in caught]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nobody = pd.DataFrame({"user": [], "sequence": []})
+        PrivateSequences(nobody, {"page": declared}, ledger=Budget(epsilon=1.0))
+    assert told == [(item.category, str(item.message)) for item in caught]
+    assert [category for category, _ in told] == [GuessedTypesWarning]
     assert all(hasattr(estimator, attribute) for attribute in documented(PrivateMarkovChain))
 
 

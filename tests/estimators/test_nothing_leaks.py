@@ -14,8 +14,8 @@ from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateSGD
 from pgmpy_dp.estimators.collective import collective_base
 from pgmpy_dp.plans.collective import noisy_tables
 from pgmpy_dp.private.curator import curator_base as curator
-from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.reading import records as coded_records
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.estimators.shapes import budget_of
 
@@ -155,7 +155,7 @@ BEFORE_THE_CHARGE = {
     "the learner": (noisy_tables, "run"),
 }
 AFTER_THE_CHARGE = {
-    "counting": (table_module, "count_all"),
+    "counting": (coded_records, "count_all"),
     "the noise": (samplers, "discrete_laplace"),
     "the release": (curator, "Release"),
 }

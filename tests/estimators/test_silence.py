@@ -9,10 +9,22 @@ import pytest
 
 from pgmpy_dp.estimators.few_records import few_records
 from tests.estimators.cases import CASES, NEIGHBOURS
+from tests.estimators.test_every_estimator import fit_release
+
+# They rest on released and public numbers, so that learning from the release alone tells the same.
+OF_RELEASES = {"LargeDeltaWarning", "DroppedRecordsWarning", "NoEdgeWarning"}
+
+
+def warned(make) -> tuple[set[tuple[str, str]], object]:
+    """All that a call warns of, and what it returns."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = make()
+    return {(item.category.__name__, str(item.message)) for item in caught}, made
 
 
 def observe(case, raw, caplog, capfd, public=None, **options) -> tuple:
-    """All that a fit shows beside its release, and beside what it says of the released number of records."""
+    """All that a fit shows beside its release, what it says of that, and what is said of data of nobody."""
     caplog.clear()
     capfd.readouterr()
     if public is None:
@@ -28,8 +40,17 @@ def observe(case, raw, caplog, capfd, public=None, **options) -> tuple:
     told = {(item.category.__name__, str(item.message)) for item in caught}
     if (few := few_records(getattr(fitted, "n_records_", 0.0), getattr(fitted, "n_records_sd_", 0.0))) is not None:
         told.remove(("FewRecordsWarning", few))
-    # Of the released number too.
-    told -= {item for item in told if item[0] in ("LargeDeltaWarning", "DroppedRecordsWarning")}
+    # Learning from the release tells the same of it, neither more nor less.
+    if of_release := {item for item in told if item[0] in OF_RELEASES}:
+        of_steps = {"method": "map"} if case.options.get("method") == "sgd" else {}
+        again, _ = warned(lambda: fit_release(case, case.make(**options, **of_steps), fitted.release_))
+        assert of_release == {item for item in again if item[0] in OF_RELEASES}
+    # So do data of this kind without a record.
+    nobody, _ = NEIGHBOURS[case.kind]["none and one"]
+    of_kind, _ = warned(lambda: case.data(nobody, **public))
+    assert of_kind <= told
+    assert {item[0] for item in of_kind} == ({"GuessedTypesWarning"} if case.kind == "sequences" else set())
+    told -= of_release | of_kind
     told = sorted(told)
     return error, shown, told, [record.getMessage() for record in caplog.records], capfd.readouterr()
 

@@ -24,6 +24,8 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, ReservedZCDP
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.reading import records as reading_records
+from pgmpy_dp.private.reading.sources import open_source
 from tests.private.processes import everything, forked
 
 RHO, DELTA = Budget(rho=1.0), Budget(epsilon=1.0, delta=1e-6)
@@ -350,21 +352,41 @@ class TestEngines:
         np.testing.assert_array_equal(*answers)
         assert sizes[0] == sizes[1] and sum(sizes[0]) == 100
 
-    def test_codes_are_fetched_once_at_a_byte_a_cell(self, data):
+    def test_codes_are_fetched_once_at_a_byte_a_cell(self, data, monkeypatch):
+        """When private data are made, whoever asks after that."""
+        fetched = self.fetches(data, monkeypatch)
         table = PrivateTable(data, STATES, ledger=Budget(rho=2.0))
-        source, true, fetched = table._records._source, type(table._records._source).code_batches, []
+        assert fetched == [["a", "b"]] and table._codes.nbytes == 200
+        self.split_twice(table)
+        assert fetched == [["a", "b"]] and table._codes.nbytes == 200
 
-        def counted(self, schema):
-            fetched.append(1)
-            yield from true(self, schema)
+    def test_codes_of_large_files_are_fetched_once_more(self, tmp_path, monkeypatch):
+        """They are not kept when private data are made, but by the first curator that parts them."""
+        FRAME.to_csv(tmp_path / "records.csv", index=False)
+        fetched = self.fetches(tmp_path / "records.csv", monkeypatch)
+        monkeypatch.setattr(reading_records, "MOST_KEPT", 199)
+        table = PrivateTable(tmp_path / "records.csv", STATES, ledger=Budget(rho=2.0))
+        assert fetched == [["a", "b"]] and table._records._codes is None
+        self.split_twice(table)
+        assert fetched == [["a", "b"]] * 2 and table._codes.nbytes == 200
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(source), "code_batches", counted)
-            curator = opened(table)
-            for _ in range(2):
-                with curator.split(2) as parts:
-                    assert sum(part._data._codes.nbytes for part in parts) == 200
-        assert fetched == [1] and table._codes.nbytes == 200
+    def fetches(self, data, monkeypatch):
+        """The columns of each pass over data of this kind from now on."""
+        source = type(open_source(data))
+        true, fetched = source.batches, []
+
+        def counted(self, names, spelled=()):
+            fetched.append(list(names))
+            yield from true(self, names, spelled)
+
+        monkeypatch.setattr(source, "batches", counted)
+        return fetched
+
+    def split_twice(self, table):
+        curator = opened(table)
+        for _ in range(2):
+            with curator.split(2) as parts:
+                assert sum(part._data._codes.nbytes for part in parts) == 200
 
 
 def test_no_curator_outlives_its_plan():
