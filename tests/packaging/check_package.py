@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = ("torch", "duckdb", "matplotlib", "pyarrow", "polars", "ibis", "dask", "pyspark", "pytest", "mbi", "cvxpy")
+EXTRAS = ("torch", "duckdb", "matplotlib", "polars", "ibis", "dask", "pyspark", "pytest", "mbi", "cvxpy")
 
 OUTSIDE = """
 import sys
@@ -29,7 +29,8 @@ from pgmpy_dp import Budget, MarkovNetwork, learn
 from pgmpy_dp.estimators import CollectiveMAP
 frame = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
 states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
-network = learn(frame, Budget(epsilon=1.0, delta=1e-6), states)
+frame.to_parquet("records.parquet")
+network = learn("records.parquet", Budget(epsilon=1.0, delta=1e-6), states)
 assert network.sample(10).shape == (10, 2)
 graph = nx.Graph([("rain", "wet")])
 model = MarkovNetwork(graph).fit(frame, estimator=CollectiveMAP(epsilon=1.0, state_names=states))
@@ -52,10 +53,6 @@ PrivateGaussianMixture(n_components=2, epsilon=1.0, delta=1e-6, n_records=100, d
 import networkx as nx
 from pgmpy_dp.plotting import plot_graph
 plot_graph(nx.path_graph(3))
-""",
-    "pip install pyarrow": """
-from pgmpy_dp import Budget, PrivateTable
-PrivateTable("records.parquet", {"a": [0, 1]}, ledger=Budget(epsilon=1.0))
 """,
 }
 
