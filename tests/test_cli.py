@@ -475,7 +475,7 @@ def test_what_is_discovered_is_a_schema_that_says_what_it_cost(folder):
     assert found["job"] == ("field", "office", "other") and found["income"] == ("high", "low", "other")
     assert 12 <= len(found.numbers["age"].cells) <= 20
     (entry,) = Ledger.open("l.json").entries
-    written = json.loads(Path("found.json").read_text(encoding="utf-8"))["discovered"]
+    written = json.loads(Path("found.json").read_text(encoding="utf-8"))["discovered"][0]
     assert written["guarantee"] == entry.cost.to_dict() and NEEDLE not in told.output
     assert NEEDLE not in Path("found.json").read_text(encoding="utf-8")
     run("discover records.csv --categories job,income --epsilon 1 --delta 1e-6 --ledger l.json --out two.json")

@@ -572,6 +572,9 @@ class _Player(Observer):
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
         self.splits.append(parts)
 
+    def paid(self, names: Mapping[str, str]) -> Mapping[str, str]:
+        return {}  # drawn for each run
+
     def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
         return np.random.default_rng(self._next("generator")[1])
 

@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pgmpy_dp.schema.provenance import Costs
+
 __all__ = ["OUTSIDE", "Date", "Number", "number_text"]
 
 OUTSIDE = "outside"
@@ -86,6 +88,8 @@ class Number:
     resolution: float | None = dataclasses.field(default=None, kw_only=True)
     missing: str = dataclasses.field(default="state", kw_only=True)
     outside: str = dataclasses.field(default="clip", kw_only=True)
+    discovered: Costs = dataclasses.field(default=(), kw_only=True, compare=False, repr=False)
+    """What it cost to find its cuts, as the schema says that it was taken out of (`Schema.discovered`)."""
 
     kind: ClassVar[str] = "number"
 
@@ -538,6 +542,8 @@ class Number:
         found: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
+            if field.name == "discovered":
+                continue  # the schema says it
             if field.name in ("lower", "upper"):
                 found[field.name] = self._json(value)
             elif value != field.default:

@@ -13,6 +13,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
+from secrets import token_hex
 from types import MappingProxyType
 from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
@@ -111,6 +112,10 @@ class Observer:
 
     def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
         """A curator was opened and its ledger charged."""
+
+    def paid(self, names: Mapping[str, str]) -> Mapping[str, str]:
+        """What names the charge: the ledger's name, and one that is drawn."""
+        return names
 
     def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
         """What the operator releases."""
@@ -323,6 +328,7 @@ class Curator:
 
     _cost: Any  # PureDP or ZCDP; ApproxDP where operators are accounted jointly
     _unit_cost: Any
+    _paid: Mapping[str, str]  # the names of the ledger and of its charge
 
     def __init__(
         self,
@@ -365,6 +371,8 @@ class Curator:
         data.ledger.charge(charged, unit=self.unit, **facts)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left, self._reserve = Fraction(1), Fraction(reserve)
+        if self._rng is None:  # what is repeatable has no name of its own
+            self._paid = _observer.paid({"ledger": data.ledger.id, "charge": token_hex(16)})
         _observer.opened(self, budget, facts)
 
     @staticmethod
@@ -382,6 +390,7 @@ class Curator:
         self._answers: list[Answer] = []
         self._answered, self._interrupted = False, False
         self._vouched: list[str] = []
+        self._paid = {}
         self._picked: list[tuple[np.ndarray, Noise | None, Answer]] = []
         self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
         self._closed, self._turns = False, Turns(_BUSY)
@@ -534,7 +543,8 @@ class Curator:
     def _marks(self) -> dict[str, Any]:
         """What a release has to say of its answers, whatever the plan says."""
         vouched = sorted(set(self._all("_vouched")))
-        return ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
+        marks = ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
+        return marks | ({"paid": dict(self._paid)} if self._paid else {})
 
     def _answer(
         self,
@@ -692,7 +702,7 @@ class Curator:
         """A curator of a part of the data, which has nothing to spend until it is lent something."""
         child = object.__new__(type(self))
         child._start(data, self._unit_cost, self._rng)
-        child._mechanism, child._guarantee = self._mechanism, self._guarantee
+        child._mechanism, child._guarantee, child._paid = self._mechanism, self._guarantee, self._paid
         return child
 
     @contextmanager
