@@ -19,8 +19,8 @@ from pgmpy_dp.schema import Schema, decode_label
 __all__ = ["require_same_promise"]
 
 _OTHERS = (
-    "if these are records of other people than those whom it was found in, pass schema.as_public(), which "
-    "pgmpy-dp schema --as-public writes"
+    "if these are records of other people than those whom it was found in, pass schema.as_public() (a file: pgmpy-dp "
+    "schema --as-public FILE)"
 )
 
 

@@ -214,7 +214,7 @@ def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> Pure
 
 def checked_share(share: Fraction | float) -> Fraction:
     """A share as an exact fraction; ValueError if it is not positive."""
-    exact = exact_fraction(share)
+    exact = exact_fraction(share, "share")
     if exact <= 0:
         raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
     return exact
@@ -222,7 +222,7 @@ def checked_share(share: Fraction | float) -> Fraction:
 
 def checked_eta(eta: Fraction | float) -> Fraction:
     """A part of the reserve as an exact fraction; ValueError if it is not in (0, 1)."""
-    exact = exact_fraction(eta)
+    exact = exact_fraction(eta, "eta")
     if not 0 < exact < 1:
         raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
     return exact
@@ -565,7 +565,7 @@ class Curator:
         if eta and not of_units and self._data._rows_of_unit > 1:
             # A group's eta is more than m times a record's.
             raise ValueError(f"{operator} can fail, and its proof is for single records; pass rows_per_unit=1")
-        share, eta = checked_share(share), exact_fraction(eta)
+        share, eta = checked_share(share), exact_fraction(eta, "eta")
         with self._turn():
             return self._answer_now(operator, arguments, share, mechanism, eta, of_units=of_units, **options)
 
