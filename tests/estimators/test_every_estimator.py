@@ -26,8 +26,8 @@ from pgmpy_dp import estimators as E
 from pgmpy_dp.auditing import catalogue
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.estimators import NaiveMLE
-from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
-from pgmpy_dp.estimators.private_base import PrivateFit
+from pgmpy_dp.learning.graph_base import BaseGraphEstimator
+from pgmpy_dp.learning.private_base import PrivateFit
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.data.data_base import PrivateData

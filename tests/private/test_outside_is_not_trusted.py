@@ -12,12 +12,13 @@ import types
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pgmpy_dp.solvers
 import pytest
 
 import pgmpy_dp.models
-import pgmpy_dp.solvers
-from pgmpy_dp.plans.gaussian import output_perturbation
-from pgmpy_dp.plans.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.gaussian import output_perturbation
+from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.cluster_curator import ClusterCurator
@@ -35,7 +36,6 @@ from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 
 
 def wrong(value):
@@ -100,7 +100,7 @@ def statistics() -> dict[str, Sensitive | int]:
 
 
 def regressions_layout():
-    from pgmpy_dp.models.fields.regression_layout import regression_layout
+    from pgmpy_dp.fields.regression_layout import regression_layout
 
     return regression_layout("pairwise", [2, 3, 4])
 
