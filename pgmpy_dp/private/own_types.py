@@ -6,7 +6,7 @@ import sys
 
 __all__ = ["is_own", "require_own"]
 
-_INSIDE = "pgmpy_dp.private."
+_INSIDE = ("pgmpy_dp.private.", "pgmpy_dp.linked.operators.")
 
 
 def is_own(kind: type) -> bool:
