@@ -26,8 +26,8 @@ from pgmpy_dp import (
     score_model,
 )
 from pgmpy_dp.estimators import NaiveMLE, PrivateMarkovChain
-from pgmpy_dp.estimators.privacy_record import composed
-from pgmpy_dp.estimators.scored_model import schema_of_model
+from pgmpy_dp.learning.privacy_record import composed
+from pgmpy_dp.models.scored_model import schema_of_model
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.schema.provenance import costs_of
 
@@ -171,8 +171,8 @@ def _jobs_public(jobs) -> Schema:
 
 
 def _coins(data):
-    from pgmpy_dp.models.cliques import Cliques
-    from pgmpy_dp.models.log_linear import LogLinearModel
+    from pgmpy_dp.inference.cliques import Cliques
+    from pgmpy_dp.inference.log_linear import LogLinearModel
 
     return LogLinearModel(Cliques(("job", "sex"), (3, 2), (("job", "sex"),)), np.zeros(6))
 
