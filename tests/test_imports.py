@@ -87,7 +87,8 @@ def test_checks_import_nothing_of_the_package():
 
 # What plans may know of the boundary: whom they ask, what things cost, what they get, what the data are called.
 PLANS_KNOW = (
-    *("private.curator", "private.adjacency", "private.budget", "private.guarantee", "private.ledger"),
+    *("private.curator", "private.operators", "private.data.table_facts"),
+    *("private.adjacency", "private.budget", "private.guarantee", "private.ledger"),
     *("private.sensitive.Release", "private.sensitive.Noise"),
     *("private.named_values.distinct_names", "private.named_values.scope_name"),
     *("private.data.table.PrivateTable", "private.data.table.require_table_and_budget"),

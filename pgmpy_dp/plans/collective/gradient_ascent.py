@@ -25,8 +25,8 @@ from pgmpy_dp.plans.ascent import (
 from pgmpy_dp.plans.settings_base import by
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
-from pgmpy_dp.private.curator.table_curator import checked_scopes, require_scopes
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.data.table_facts import checked_scopes, require_scopes
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["GradientSettings", "parameters", "run"]
