@@ -67,8 +67,9 @@ test-all: $(INSTALLED)
 # OpenBLAS, NumPy and torch round in another order on another processor. tests/kernels.py picks a kernel that is not this
 # machine's, KERNEL= another one (Nehalem, Haswell, Zen, SkylakeX), and checks that it is in use. By default it runs what rests
 # on arithmetic: solvers, fits, bounds and the learners' numbers; WHAT="pgmpy_dp tests" is everything.
-WHAT := tests/models tests/solvers tests/theory pgmpy_dp/models pgmpy_dp/solvers pgmpy_dp/theory pgmpy_dp/private/noise \
-	pgmpy_dp/plans pgmpy_dp/private/mathematics
+SUBJECTS := tables sequences fields gaussian mixtures communities
+WHAT := tests/models tests/inference tests/learning tests/theory pgmpy_dp/models pgmpy_dp/inference pgmpy_dp/learning pgmpy_dp/theory \
+	pgmpy_dp/private/noise pgmpy_dp/private/mathematics $(addprefix tests/,$(SUBJECTS)) $(addprefix pgmpy_dp/,$(SUBJECTS))
 test-kernel: $(INSTALLED)
 	$(RUN) tests/kernels.py $(if $(KERNEL),--kernel $(KERNEL)) -n auto $(WHAT) $(ARGS)
 

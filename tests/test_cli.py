@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 from pgmpy_dp import Date, Ledger, MarkovNetwork, Number, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
-from pgmpy_dp.estimators import discovery
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.operators import record_matches
 from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.tables import discovery
 
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"

@@ -16,6 +16,8 @@ OPERATORS = (
 """Of what may be asked. What is not here is asked of nobody, whoever has imported it."""
 
 _OTHERS = (
+    "pgmpy_dp.linked.operators.linked_schema",
+    "pgmpy_dp.linked.operators.linked_tables",
     "pgmpy_dp.private.budget",
     "pgmpy_dp.private.guarantee",
     "pgmpy_dp.private.ledger",

@@ -17,7 +17,6 @@ import pytest
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, ReplayReport, invented, movement, replay
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
-from pgmpy_dp.plans.networks import adaptive_search
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import curator_base
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax
@@ -29,6 +28,7 @@ from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.tables.networks import adaptive_search
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_tables import STATES, table_cases, table_pairs
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.plans.fields import frank_wolfe_steps
+from pgmpy_dp.fields import frank_wolfe_steps
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import field_curator, mechanism
 from pgmpy_dp.private.curator import gradient_curator as curators

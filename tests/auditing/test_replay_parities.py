@@ -10,7 +10,7 @@ import pytest
 
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
-from pgmpy_dp.plans.fields import parity_rounds, random_halves
+from pgmpy_dp.fields import parity_rounds, random_halves
 from pgmpy_dp.private.curator import field_moment_curator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import parities as data
@@ -176,5 +176,5 @@ class TestMutantsOfPlans:
         def answers(curator, family, records, rounds, share):
             return true(curator, family, records, rounds - len(curator._data._codes) % 2, share)
 
-        monkeypatch.setattr("pgmpy_dp.plans.fields.noisy_parities.pmw_answers", answers)
+        monkeypatch.setattr("pgmpy_dp.fields.noisy_parities.pmw_answers", answers)
         assert "its share differ" in found("pmw")

@@ -10,7 +10,7 @@ import pytest
 
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
-from pgmpy_dp.estimators.model_score import score_model
+from pgmpy_dp.models.model_score import score_model
 from pgmpy_dp.private.data import table_distances
 from pgmpy_dp.private.operators import distances
 from tests.auditing.replay_cases import run_replays

@@ -13,7 +13,7 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.models.fields.regression_layout import regression_layout
+from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.private.curator import (
     curator_base,
     field_curator,

@@ -14,8 +14,8 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
-from pgmpy_dp.plans.votes import block_graphs, graph_votes
-from pgmpy_dp.plans.votes import edge_votes as edge_voting
+from pgmpy_dp.fields.votes import block_graphs, graph_votes
+from pgmpy_dp.fields.votes import edge_votes as edge_voting
 from pgmpy_dp.private.curator import curator_base, mechanism, outside_functions
 from pgmpy_dp.private.curator import voting_curator as votes
 from pgmpy_dp.private.curator.mechanism import StableMode

@@ -15,7 +15,6 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
 from pgmpy_dp.auditing import replay
-from pgmpy_dp.plans import matched_counts
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted, coding, key_coder
 from pgmpy_dp.private.data.table import matched_records
@@ -23,6 +22,7 @@ from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.reading import records as reading_records
 from pgmpy_dp.schema import interval_cuts, match_key
+from pgmpy_dp.tables import matched_counts
 from tests.private.test_engines import LAZY, SCHEMA, TEXTS, arrow, ibis_sqlite, many_rows
 
 AGES = Schema({"age": ["<25", "[25,45)", ">=45"], "sex": ["F", "M", None]}, other={"sex": None})

@@ -20,15 +20,14 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
     PrivateSGD,
 )
-from pgmpy_dp.models import merging
-from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
-from pgmpy_dp.plans.collective import fine_grids
-from pgmpy_dp.plans.collective.noisy_tables import noisy_marginals
-from pgmpy_dp.plans.networks import adaptive_search
-from pgmpy_dp.plans.networks.budget_shares import NetworkSettings
+from pgmpy_dp.inference.junction_tree import InferenceTooLarge
+from pgmpy_dp.learning import fine_grids, merging
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.tables.networks import adaptive_search
+from pgmpy_dp.tables.networks.budget_shares import NetworkSettings
 
 SCHEMA = Schema({"x": Number(0, 60), "y": ["a", "b", "c"], "z": Number(0, 9, resolution=1, missing="drop")})
 N = 400

@@ -13,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from pgmpy_dp import Budget, PrivateTable
-from pgmpy_dp.plans.votes.block_graphs import block_graph
+from pgmpy_dp.fields.votes.block_graphs import block_graph
 from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.curator_base import Observer, observed
 from pgmpy_dp.private.curator.outside_functions import named_function, outside_function, plain_arguments, run_blocks
@@ -200,7 +200,7 @@ class TestRegistry:
         assert named_function(name) is two_edges
         noisy = ask(opened(Budget(rho=1e8), reserve=0.0, pure=False), name, n_workers=1)
         assert noisy.tolist() == [5, 0, 5]
-        assert named_function("pgmpy_dp.plans.votes.block_graphs.block_graph") is block_graph
+        assert named_function("pgmpy_dp.fields.votes.block_graphs.block_graph") is block_graph
 
     @pytest.mark.parametrize(
         "function",

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.models.fields.field_scopes import field_scopes
-from pgmpy_dp.models.fields.regression_layout import RegressionLayout, regression_layout
+from pgmpy_dp.fields.field_scopes import field_scopes
+from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget

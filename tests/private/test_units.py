@@ -27,8 +27,8 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
     StableStructure,
 )
-from pgmpy_dp.models.fields.regression_layout import regression_layout
-from pgmpy_dp.plans.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.regression_layout import regression_layout
+from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.budget import UnitBudget
 from pgmpy_dp.private.curator.field_moment_curator import interaction_multipliers
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator

@@ -53,7 +53,7 @@ def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: 
 
     Examples
     --------
-    >>> from pgmpy_dp.models.fields.regression_layout import regression_layout
+    >>> from pgmpy_dp.fields.regression_layout import regression_layout
     >>> layout = regression_layout("ising", [2, 2])
     >>> vertex_scale(layout, Adjacency.ADD_REMOVE, PureDP(1.0), Fraction(1)) / RESIDUAL_UNIT
     4.0
@@ -101,7 +101,7 @@ class FieldCurator(Curator):
         Parameters
         ----------
         layout : RegressionLayout
-            Of :mod:`pgmpy_dp.models.fields.regression_layout`, for the schema's cardinalities.
+            Of :mod:`pgmpy_dp.fields.regression_layout`, for the schema's cardinalities.
         reach : int
             At most 2**20: bound on the sum of the absolute moves of any regression's weights.
 
@@ -145,7 +145,7 @@ class RegressionPath:
     """Weights of all logistic regressions of a random field, moved by public steps, and where their gradients point.
 
     Weights are integers times a slope that each request names, as
-    :mod:`pgmpy_dp.plans.fields.frank_wolfe_path` makes them. Made by
+    :mod:`pgmpy_dp.fields.frank_wolfe_path` makes them. Made by
     :meth:`FieldCurator.regression_path`; the curator that made it pays.
     """
 

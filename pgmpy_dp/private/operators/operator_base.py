@@ -124,7 +124,7 @@ def planned_noise(operator: Operator[Any], facts: Facts, cost: Any, share: Fract
 
 
 def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers") -> np.ndarray:
-    """A read-only copy as an array of float64; ValueError for another shape, or not "finite" or "positive" where said."""
+    """A read-only copy as an array of float64; ValueError for another shape, or what is not "positive" or "finite"."""
     made = np.array(value, dtype=np.float64, order="C", copy=True, subok=False)
     wrong = ("finite" in what and not np.isfinite(made).all()) or ("positive" in what and not (made > 0).all())
     if made.shape != tuple(shape) or wrong:
