@@ -146,7 +146,7 @@ class TestShares:
     )
     def test_shares_are_numbers_of_any_kind(self, share):
         curator = opened()
-        curator.tables([("a",)], share)
+        curator.ask(Tables([("a",)]), share)
         assert curator.left == 1 - Fraction(float(share))
 
     @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ class TestShares:
     def test_a_share_that_is_none_is_named(self, share):
         curator = opened()
         with pytest.raises((TypeError, ValueError), match=r"^share=.*pass a finite number"):
-            curator.tables([("a",)], share)
+            curator.ask(Tables([("a",)]), share)
         assert curator.left == 1
 
     @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int32, np.int64])

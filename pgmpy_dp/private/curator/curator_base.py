@@ -630,7 +630,7 @@ class Curator:
         require_own("operator", operator, "ask one of those that are there")
         if type(facts) is not kind.asks:
             raise TypeError(f"{kind.__name__} is no question about a {type(self._data).__name__}")
-        request, share, eta = kind.checked(operator, facts), checked_share(share), exact_fraction(eta)
+        request, share, eta = kind.checked(operator, facts), checked_share(share), exact_fraction(eta, "eta")
         if eta and not request.of_units and self._data._rows_of_unit > 1:
             # A group's eta is more than m times a record's.
             raise ValueError(f"{kind.name} can fail, and its proof is for single records; pass rows_per_unit=1")
