@@ -47,6 +47,7 @@ from pgmpy_dp.models.chains.chain_model import (
 )
 from pgmpy_dp.models.collective.expectation_maximisation import collective_em
 from pgmpy_dp.models.collective.maximum_likelihood import naive_mle
+from pgmpy_dp.models.collective.published_em import published_em
 from pgmpy_dp.models.noisy_marginals import NoisyMarginals
 from pgmpy_dp.plans.chains import chain_gradient
 from pgmpy_dp.plans.chains.chain_counts import ChainSettings, run
@@ -96,7 +97,8 @@ FROM_TABLES: dict[str, Callable[[Tables], MarkovChain]] = {
     "CollectiveMAP": lambda tables: map_chain(*tables).chain,
     "CollectiveMAP, stay=False": lambda tables: map_chain(*tables, stay=False).chain,
     "CollectiveEM": lambda tables: fit_chain(*tables, collective_em).chain,
-    "CollectiveEM, as published (NLBP)": lambda tables: fit_chain(*tables, partial(collective_em, e_step="nlbp")).chain,
+    "CollectiveEM, as published (exact steps)": lambda tables: fit_chain(*tables, published_em).chain,
+    "CollectiveEM, as published (NLBP)": lambda tables: fit_chain(*tables, partial(published_em, e_step="nlbp")).chain,
     "NaiveMLE": lambda tables: fit_chain(*tables, naive_mle).chain,
     "NaiveMLE, lambda = 1e-3": lambda tables: fit_chain(*tables, partial(naive_mle, l2=1e-3)).chain,
 }
@@ -303,7 +305,9 @@ def _order(rows: pd.DataFrame) -> str:
         ("CollectiveMAP", "CollectiveEM"),
         ("CollectiveMAP", "NaiveMLE"),
         ("CollectiveMAP, stay=False", "NaiveMLE"),
+        ("CollectiveMAP, stay=False", "CollectiveEM"),
         ("CollectiveEM", "NaiveMLE"),
+        ("CollectiveEM, as published (exact steps)", "NaiveMLE"),
         *((table, method) for method in FROM_RECORDS for table in (*BOTH_NOISES, "CollectiveMAP", "NaiveMLE")),
     ]
     body = []

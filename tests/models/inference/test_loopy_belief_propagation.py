@@ -18,6 +18,7 @@ from pgmpy_dp.models.collective.expectation_maximisation import collective_em
 from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
 from pgmpy_dp.models.collective.maximum_likelihood import maximum_likelihood, naive_mle
 from pgmpy_dp.models.collective.objective import CollectiveObjective
+from pgmpy_dp.models.collective.published_em import published_em
 from pgmpy_dp.models.divergence import kl_divergence
 from pgmpy_dp.models.inference.belief_propagation import SumProduct
 from pgmpy_dp.models.inference.exact_or_loopy import (
@@ -497,7 +498,7 @@ def test_tree_reweighted_maximum_likelihood_matches_the_marginals():
 def test_published_propagation_runs_on_loopy_inference():
     theta, noisy = release(grid(3, 3), 0.5, 500, 0.5, seed=2)
     options = {"e_step": "nlbp", "n_iter": 4, "n_propagations": 30}
-    exact, loopy, _, result = compare(partial(collective_em, **options), theta, noisy, "loopy")
+    exact, loopy, _, result = compare(partial(published_em, **options), theta, noisy, "loopy")
     assert result.details["inference"].method == "loopy"
     assert loopy == pytest.approx(exact, rel=0.1)
 
