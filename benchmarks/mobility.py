@@ -262,6 +262,8 @@ def report(rows: pd.DataFrame, command: str, seconds: float, cpu: float) -> str:
         "## How users are bounded: CollectiveMAP, per visit\n\n"
         "By shares a user adds 1 in all to each table; by segments at most 1 or 2 segments of 6 visits, chosen at "
         "random per user, in full (noise 5 or 10 times as large in pairs).\n\n" + _rules(rows),
+        "## Over NaiveMLE\n\nWhat a method loses per visit against the non-private chain of shares, over what NaiveMLE "
+        "loses: geometric mean over splits; the worst epsilon first.\n\n" + _over_naive(main_rows),
         "## In which order\n\n" + _order(main_rows),
         "CollectiveMAP's base model of staying was written, and its entropy term left out, after first runs "
         "on these data; `stay=False` is the fit without the former. Both use the release alone, but the gain "
@@ -296,6 +298,26 @@ def _rules(rows: pd.DataFrame) -> str:
     cell = rows[rows["method"] == "CollectiveMAP"].groupby(["rule", "epsilon"])["per_visit"].mean()
     body = [[rule, *(f"{cell.loc[(rule, e)]:.4f}" for e in EPSILONS)] for rule in RULES]
     return _table(["epsilon", *(f"{e:g}" for e in EPSILONS)], body)
+
+
+def _over_naive(rows: pd.DataFrame) -> str:
+    wide = rows.pivot_table(index=["split", "epsilon"], columns="method", values="per_visit")
+    best = rows[rows["method"] == "non-private, shares"].set_index("split")["per_visit"]
+    losses = -wide.sub(wide.index.get_level_values("split").map(best), axis=0)
+    methods = ("CollectiveEM", "CollectiveEM, as published (exact steps)", "CollectiveMAP, stay=False", "CollectiveMAP")
+    ratios = {method: (losses[method] / losses["NaiveMLE"]).dropna() for method in methods}
+    means = {method: np.exp(np.log(ratio).groupby("epsilon").mean()) for method, ratio in ratios.items()}
+    order = means["CollectiveEM"].loc[list(EPSILONS)].sort_values(ascending=False).index
+    body = [
+        [
+            method,
+            f"{np.exp(np.log(ratios[method]).mean()):.3f}",
+            f"{(ratios[method] < 1).sum()} of {len(ratios[method])}",
+        ]
+        + [f"{mean.loc[e]:.3f}" for e in order]
+        for method, mean in means.items()
+    ]
+    return _table(["", "all", "below 1", *(f"epsilon = {e:g}" for e in order)], body)
 
 
 def _order(rows: pd.DataFrame) -> str:

@@ -39,8 +39,8 @@ _RIVALS = {
     "uniform": "uniform model",
 }
 _KL_COLUMNS = (
-    "uniform", "random", "non_private", "naive_1e-3", "naive", "naive_oracle", "em_published", "em_exact", "em_best_stop",
-    "em", "map", "naive_gaussian", "map_gaussian", "sgd", "mbi_1000", "mbi_best", "mbi_every",
+    "uniform", "random", "non_private", "naive_1e-3", "naive", "naive_oracle", "em_published", "em_exact",
+    "em_best_stop", "em", "map", "naive_gaussian", "map_gaussian", "sgd", "mbi_1000", "mbi_best", "mbi_every",
 )  # fmt: skip
 
 

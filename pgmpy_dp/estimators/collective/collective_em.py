@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pgmpy_dp.estimators.collective.collective_base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.estimators.private_base import TABLE_EXAMPLES
-from pgmpy_dp.learning.options import flag, number, one_of, option, rules_of, whole
+from pgmpy_dp.learning.options import flag, number, one_of, option, whole
 from pgmpy_dp.models.collective.expectation_maximisation import collective_em
 from pgmpy_dp.models.collective.maximum_likelihood import Fit
 from pgmpy_dp.models.collective.published_em import published_em
@@ -93,9 +93,9 @@ class CollectiveEM(BaseMarginalsEstimator):
         if self.published:
             return published_em(noisy, **self._given(*_PUBLISHED), **how)
         for name in _PUBLISHED:
-            value, (_, default) = getattr(self, name), rules_of(type(self))[name]
-            if value != default:
+            value = getattr(self, name)
+            if value != getattr(CollectiveEM, name):
                 raise ValueError(
-                    f"{name}={value!r} is an option of the EM of the paper; pass published=True too, or leave {name} out"
+                    f"{name}={value!r} is an option of the paper's EM; pass published=True too, or leave {name} out"
                 )
         return collective_em(noisy, **how)

@@ -5,8 +5,8 @@ The exact tables n are latent: of N records of the model p_theta, with y = n + n
     d/dtheta log p(y; theta) = E[n | y; theta] - N mu(theta),
 
 and log p(y; theta) is at least -N KL(p_x || p_theta) + E log p(y | n) for tables n of N records of any other model
-p_x, since the divergence of N records bounds that of their tables (Neal and Hinton, 1998). With R_c(y - N mu(x)) for the
-last term's negative, cell by cell, and P the negative log-prior, EM descends on one function,
+p_x, since the divergence of N records bounds that of their tables (Neal and Hinton, 1998). With R_c(y - N mu(x)) for
+the last term's negative, cell by cell, and P the negative log-prior, EM descends on one function,
 
     F(theta, x) = N KL(p_x || p_theta) + sum_c R_c(y_c - N mu_c(x)) + P(theta).
 
