@@ -224,11 +224,12 @@ def test_it_ends_at_the_same_model_when_it_goes_on(small):
 
 
 def test_it_is_nearer_to_the_truth_than_naive_mle():
-    """Geometric mean of eight ratios of divergences on seed 103, which the method was tuned on.
+    """Geometric mean of 48 ratios of divergences, six seeds of eight draws.
 
-    Over 30 such sets of eight draws, on seeds from 200 on, MEASURED. The seed is fixed.
+    Over 16 seeds the mean of eight has the geometric mean .82 and, as a logarithm, the standard deviation .068. So .90
+    is 3.3 standard deviations of a mean of six above: one choice of seeds in 2,000 would miss it. The seeds are fixed.
     """
-    assert np.exp(np.mean(log_ratios(103))) < 0.95
+    assert np.exp(np.mean([log_ratios(seed) for seed in range(200, 206)])) < 0.90
 
 
 def log_ratios(seed: int) -> list[float]:
