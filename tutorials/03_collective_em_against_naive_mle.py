@@ -40,10 +40,10 @@ from pgmpy.inference import BeliefPropagation
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, preview
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
-from pgmpy_dp.models.collective.published_em import published_em
-from pgmpy_dp.models.divergence import kl_divergence
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.plans.collective.noisy_tables import noisy_marginals
+from pgmpy_dp.inference.divergence import kl_divergence
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.published_em import published_em
 from pgmpy_dp.plotting import plot_error, plot_marginals
 
 config.set_show_progress(False)
@@ -224,8 +224,8 @@ print(
 # The limit of the iterations is the point nearest to the noisy tables that some set of persons could have. Modelling
 # the noise makes the tables consistent; it does not say which consistent tables are likely. So stopping is the only
 # regulariser. `published=True` stops where the estimate is smallest. It sees the release alone, and tends to stop too
-# early. Nobody could find the best stop without the truth. With a prior there is nothing to stop. The proofs are in [papers and
-# corrections](../docs/papers-and-corrections.md).
+# early. Nobody could find the best stop without the truth. With a prior there is nothing to stop. The proofs
+# are in [papers and corrections](../docs/papers-and-corrections.md).
 #
 # ## 5. Query the model
 #
@@ -287,8 +287,9 @@ for model, name in ((uniform, "uniform: knowing nothing"), (exact, "exact tables
 # * With a penalty from the noise this no longer happens: on this chain it is a match for the others. The paper's naive
 #   estimator had a fixed penalty, and looks worse there than it has to.
 # * The paper's EM depends on where it stops, and it stops too early rather than too late.
-# * `CollectiveEM` and `CollectiveMAP` are close to one another at each epsilon, and have nothing to tune. Over the six kinds of graphs and 90
-#   settings of the [benchmarks](../docs/benchmarks.md) their divergence is .8 times that of `NaiveMLE`.
+# * `CollectiveEM` and `CollectiveMAP` are close to one another at each epsilon, and have nothing to tune. Over the six
+#   kinds of graphs and 90 settings of the [benchmarks](../docs/benchmarks.md) their divergence is .8 times that of
+#   `NaiveMLE`.
 # * None of them reaches the exact tables' line before the noise is far below the counts.
 #
 # The assertions are loose on purpose. The noise is real, and they should fail for a fault, not for bad luck.
