@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = [
     "checked_weight",
     "checked_within",
     "exact_fraction",
+    "exact_integer",
     "missing_package",
     "require_choice",
     "require_flag",
@@ -160,6 +162,17 @@ def exact_fraction(value: Any, name: str = "value") -> Fraction:
             raise ValueError(f"{name}={value!r} is not finite; pass {what}")
         exact = Fraction(number)
     return Fraction(int(exact.numerator), int(exact.denominator))
+
+
+def exact_integer(value: Any) -> int:
+    """`value` as one of Python's integers, whatever its class says of itself; TypeError for what is none.
+
+    Examples
+    --------
+    >>> type(exact_integer(True)), exact_integer(np.int8(3))
+    (<class 'int'>, 3)
+    """
+    return int.__add__(operator.index(value), 0)
 
 
 def missing_package(package: str, what: str, instead: str = "") -> ImportError:

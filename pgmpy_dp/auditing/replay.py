@@ -45,10 +45,10 @@ from pgmpy_dp.auditing.movements import (
     selections_moved,
 )
 from pgmpy_dp.auditing.scales import stated_scales
+from pgmpy_dp.fields.operators.feature_matrices import MatrixSums
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.column_curator import StableMarks
 from pgmpy_dp.private.curator.curator_base import Curator, Observer, Request, observed
-from pgmpy_dp.private.curator.field_matrix_curator import MatrixSums
 from pgmpy_dp.private.curator.graph_curator import CommunityChoice, RandomisedResponse
 from pgmpy_dp.private.curator.mechanism import (
     AdditiveNoise,
