@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.reading.arrow_cells import keyed, number_rows, quietly
+from pgmpy_dp.private.reading.arrow_cells import keyed, number_columns, quietly
 from pgmpy_dp.private.reading.records import read_records
 from pgmpy_dp.private.reading.sources import open_numbers, open_source
 from pgmpy_dp.schema import Schema, match_key
@@ -140,7 +140,8 @@ def read_numbers(data: Any, names: Sequence[Hashable]) -> np.ndarray:
     """
     source = open_numbers(data, names)
     source.check_types(names)
-    return np.concatenate([np.empty((0, len(names))), *map(number_rows, source.batches(names))])
+    rows = [np.stack(number_columns(columns), axis=1) for columns in source.batches(names)]
+    return np.concatenate([np.empty((0, len(names))), *rows])
 
 
 def read_edge_list(path: str | Path) -> list[tuple[np.ndarray, list[tuple]]]:
