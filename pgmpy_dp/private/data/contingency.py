@@ -167,7 +167,7 @@ def count_all(
     >>> [table.tolist() for table in count_all(np.array([[0, 1], [1, 1], [0, 1]]), [2, 2], [(0, 1), (1,)])]
     [[[0, 2], [0, 1]], [0, 3]]
     """
-    blocks = [codes.T] if isinstance(codes, np.ndarray) else codes
+    blocks: Any = [codes.T] if isinstance(codes, np.ndarray) else codes
     if config.get_backend() == "torch" and weights is None:
         return [_count_on_device(blocks, [cardinalities[j] for j in scope], scope) for scope in scopes]
     largest = _CELLS_BY_BITS if sum(len(columns[0]) for columns in blocks) > _FEW else _CELLS_BY_BITS_OF_FEW
@@ -175,7 +175,9 @@ def count_all(
     involved = {j for scope, by_bits in zip(scopes, small, strict=True) if by_bits for j in scope}
     if sum(small) <= len(involved):  # bits would take longer to make than to use
         return _by_covers(blocks, cardinalities, scopes, weights)
-    rest = iter(_by_covers(blocks, cardinalities, [s for s, own in zip(scopes, small, strict=True) if not own], weights))
+    rest = iter(
+        _by_covers(blocks, cardinalities, [s for s, own in zip(scopes, small, strict=True) if not own], weights)
+    )
     found = [
         np.zeros(tuple(cardinalities[j] for j in scope), dtype=np.int64) if by_bits else next(rest)
         for scope, by_bits in zip(scopes, small, strict=True)
@@ -235,9 +237,7 @@ def _tables_of_bits(first: Sequence[np.ndarray], lasts: Sequence[np.ndarray], n_
     return tables
 
 
-def _count_on_device(
-    blocks: Sequence[Sequence[np.ndarray]], shape: Sequence[int], scope: Sequence[int]
-) -> np.ndarray:
+def _count_on_device(blocks: Sequence[Sequence[np.ndarray]], shape: Sequence[int], scope: Sequence[int]) -> np.ndarray:
     """As :func:`count`: whole numbers, so the order in which a device adds them up is no matter."""
     import torch  # here, so that the package can be imported without it
 

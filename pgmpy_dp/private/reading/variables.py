@@ -21,7 +21,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted, coding, key_coder
-from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, dictionary_places, filled, plain_numbers, quietly
+from pgmpy_dp.private.reading.arrow_cells import (
+    Cells,
+    Column,
+    cells_of,
+    dictionary_places,
+    filled,
+    plain_numbers,
+    quietly,
+)
 from pgmpy_dp.schema import Schema, match_key
 
 __all__ = ["Variable"]
