@@ -90,7 +90,7 @@ def count(
     shape = tuple(cardinalities[j] for j in columns)
     cells = math.prod(shape)
     if config.get_backend() == "torch" and weights is None:
-        return _count_on_device([codes.T], shape, columns)
+        return _count_on_device([list(codes.T)], shape, columns)
     index = codes[:, columns[0]].astype(np.intp)
     for j in columns[1:]:
         index *= cardinalities[j]

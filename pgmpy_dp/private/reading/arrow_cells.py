@@ -177,7 +177,7 @@ def filled(column: pa.Array) -> np.ndarray:
 
 
 def plain_numbers(column: pa.Array) -> np.ndarray | None:
-    """Numbers as doubles, NaN for missing, where every cell of the type is a number, else None; not to be written to."""
+    """Numbers as doubles, NaN for missing, if every cell of the type is a number, else None; not to be written to."""
     kind, kinds = column.type, pa.types
     if isinstance(column, pa.ExtensionArray) or not (
         kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
