@@ -145,20 +145,21 @@ def _read(
 ) -> tuple[list[np.ndarray] | None, np.ndarray | None, Source | None]:
     """Kept records and their units in one pass; the source instead of the records where they are many."""
     names = [*columns, *([] if unit is None else [unit])]
-    source.check_types(names)
     owners = None if unit is None else Owners()
     kept: list[np.ndarray] | None = []
     masks, cells = [], 0
-    for batch in source.batches(names, [*[frozenset[str]()] * len(columns), *([] if unit is None else [None])]):
-        rows, keep = _finite(batch[: len(columns)])
-        cells += rows.size
-        if owners is not None:
-            owners.add(batch[-1])
-            masks.append(keep)
-        if kept is not None:
-            kept.append(rows)
-            if owners is None and source.is_ours and cells > MOST_KEPT:
-                kept = None
+    spelled = [*[frozenset[str]()] * len(columns), *([] if unit is None else [None])]
+    with source.one_pass(names, spelled) as batches:
+        for batch in batches:
+            rows, keep = _finite(batch[: len(columns)])
+            cells += rows.size
+            if owners is not None:
+                owners.add(batch[-1])
+                masks.append(keep)
+            if kept is not None:
+                kept.append(rows)
+                if owners is None and source.is_ours and cells > MOST_KEPT:
+                    kept = None
     if kept is None:
         return None, None, source
     if owners is None:
@@ -169,8 +170,9 @@ def _read(
 
 def _passed(data: PrivateVectors) -> Iterator[np.ndarray]:
     assert data._source is not None
-    for batch in data._source.batches(data._columns):
-        yield _finite(batch)[0]
+    with data._source.one_pass(data._columns) as batches:
+        for batch in batches:
+            yield _finite(batch)[0]
 
 
 def _finite(columns: Sequence[Column]) -> tuple[np.ndarray, np.ndarray]:

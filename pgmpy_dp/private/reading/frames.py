@@ -82,7 +82,8 @@ def n_rows(data: Any) -> int:
     source = open_source(data)
     if not source.names:  # of a frame without columns, which pandas has
         return len(data)
-    return sum(len(columns[0]) for columns in source.batches(source.names[:1]))
+    with source.one_pass(source.names[:1]) as batches:
+        return sum(len(columns[0]) for columns in batches)
 
 
 def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, list[tuple]]]:
@@ -115,13 +116,9 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
     >>> positions.tolist(), keys
     ([0, 0, 1], [('number', 7.0), ('number', 8.0)])
     """
-    source = open_source(data)
-    source.check_types(names)
-    parts: list[list] = [[] for _ in names]
-    for columns in source.batches(names):
-        for part, column in zip(parts, columns, strict=True):
-            part.append(column)
-    return [quietly(keyed, part) for part in parts]
+    with open_source(data).one_pass(names) as batches:
+        parts = zip(*batches, strict=True)
+        return [quietly(keyed, part) for part in parts] or [quietly(keyed, []) for _ in names]
 
 
 def read_numbers(data: Any, names: Sequence[Hashable]) -> np.ndarray:
@@ -138,9 +135,8 @@ def read_numbers(data: Any, names: Sequence[Hashable]) -> np.ndarray:
     >>> read_numbers(pd.DataFrame({"x": [1, 2], "y": ["3.5", "?"]}), ["x", "y"]).tolist()
     [[1.0, 3.5], [2.0, nan]]
     """
-    source = open_numbers(data, names)
-    source.check_types(names)
-    rows = [np.stack(number_columns(columns), axis=1) for columns in source.batches(names)]
+    with open_numbers(data, names).one_pass(names) as batches:
+        rows = [np.stack(number_columns(columns), axis=1) for columns in batches]
     return np.concatenate([np.empty((0, len(names))), *rows])
 
 

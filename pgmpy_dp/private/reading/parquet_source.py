@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,7 +42,7 @@ class ParquetSource(Source):
             if found.names != self.names:
                 raise ValueError(f"{name!r} has other columns than {files[0]!r}; pass files with the same columns")
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         wanted = [self.names[place] for place in self.positions(names)]
         for name, schema in zip(self._files, self._schemas, strict=True):
             # As the file has them: a text is decoded and looked up once.

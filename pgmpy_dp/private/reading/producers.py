@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -53,7 +54,7 @@ class _ArrowSource(_Frame):
     def _names(self) -> list[Any]:
         return list(self._data.schema.names)
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         chosen = self._data.select(self.positions(names))
         for batch in chosen.to_batches(ROWS) if isinstance(chosen, pa.Table) else [chosen]:
             yield batch.columns
@@ -74,7 +75,7 @@ class _StreamSource(_Frame):
     def _names(self) -> list[Any]:
         return list(self._reader.schema.names)
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         places = self.positions(names)
         for batch in _each(self._reader, _failed(self._data)):
             yield [batch.column(place) for place in places]
@@ -85,7 +86,7 @@ class _PandasSource(_Frame):
 
     guesses_types = True
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         columns = [pandas_columns(self._data.iloc[:, place]) for place in self.positions(names)]
         for start in range(0, max(1, len(self._data)), ROWS):
             yield [column(start, start + ROWS) for column in columns]
@@ -111,7 +112,7 @@ class _DaskSource(_Frame):
                         "dask.config.set({'dataframe.convert-string': False})"
                     )
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         places = self.positions(names)
         chosen = self._data.iloc[:, places]
         for part in range(chosen.npartitions):
@@ -137,7 +138,7 @@ class _PolarsSource(_Frame):
     def _names(self) -> list[Any]:
         return list(self._data.columns) if self.ordered else list(quietly(self._data.collect_schema))
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         wanted = self._wanted(names)
         for part in self._parts(wanted):
             yield [_polars_column(part.get_column(name)) for name in wanted]
@@ -162,6 +163,9 @@ def _polars_column(series: Any) -> Column:
     return _one_array(quietly(series.alias("").to_arrow, compat_level=pl.CompatLevel.oldest()))
 
 
+_ONE_RELATION = threading.RLock()
+"""Held in a pass: a connection of DuckDB takes one query at a time, and a relation does not say whose it is."""
+
 _AS_TEXT = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "TIME WITH TIME ZONE", "VARIANT")
 """Types of DuckDB for which Arrow has none that holds every cell."""
 
@@ -185,25 +189,27 @@ class _DuckDBSource(_Frame):
                     "handed over whole; cast it in the relation, to VARCHAR or to another type inside"
                 )
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         kinds = list(map(str, self._data.types))
         cells = [_sent(self.names[place], kinds[place]) for place in self.positions(names)]
         failed = (
             "DuckDB failed while it read the relation, before anything was charged. If a result of its connection has "
-            "not been fetched to the end, fetch or close it; else run the relation's query to its end in DuckDB, "
-            "which says why, and mend it there"
+            "not been fetched to the end, or another thread uses it, end that; else run the relation's query to its "
+            "end in DuckDB, which says why, and mend it there"
         )
-        chosen = without_its_words(
-            failed, self._data.project, ", ".join(f"{cell} AS x{place}" for place, cell in enumerate(cells))
-        )
-        opened = next(m for m in ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader") if hasattr(chosen, m))
-        reader = without_its_words(failed, getattr(chosen, opened), ROWS)
-        try:
-            for batch in _each(reader, failed):
-                yield batch.columns
-        finally:
-            # An open reader makes any other query on its connection fail.
-            quietly(reader.close)
+        wanted = ", ".join(f"{cell} AS x{place}" for place, cell in enumerate(cells))
+        with _ONE_RELATION:
+            chosen = without_its_words(failed, self._data.project, wanted)
+            opened = next(
+                m for m in ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader") if hasattr(chosen, m)
+            )
+            reader = without_its_words(failed, getattr(chosen, opened), ROWS)
+            try:
+                for batch in _each(reader, failed):
+                    yield batch.columns
+            finally:
+                # An open reader makes any other query on its connection fail.
+                quietly(reader.close)
 
 
 def _sent(name: str, kind: str) -> str:
@@ -225,7 +231,7 @@ class _IbisSource(_Frame):
         if self._backend() == "duckdb":
             self._relation(names).check_types(list(map(str, range(len(names)))))
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         backend = self._backend()
         if backend == "duckdb":
             yield from self._relation(names).batches(list(map(str, range(len(names)))))
@@ -252,8 +258,9 @@ class _IbisSource(_Frame):
 
     def _relation(self, names: Sequence[Hashable]) -> _DuckDBSource:
         # Not to_pyarrow_batches: ibis 12 on DuckDB 2 calls a method that is gone, and leaves the connection in use.
-        connection, query = self._query(names)
-        return _DuckDBSource(without_its_words(_failed(self._data), connection.sql, query))
+        with _ONE_RELATION:
+            connection, query = self._query(names)
+            return _DuckDBSource(without_its_words(_failed(self._data), connection.sql, query))
 
     def _of_sqlite(self, names: Sequence[Hashable]) -> Iterator[list[Column]]:
         """Any cell of SQLite may be of any type, whatever is declared: as texts (in bytes), numbers and bytes."""
@@ -296,7 +303,7 @@ class ArraySource(Source):
         self._array = array
         self.names = list(names)
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         for start in range(0, max(1, len(self._array)), ROWS):
             yield [_of_array(self._array[start : start + ROWS, place]) for place in self.positions(names)]
 

@@ -18,7 +18,7 @@ from pgmpy_dp.private.data.coding import coding
 from pgmpy_dp.private.data.contingency import LARGEST, count_all, count_joint
 from pgmpy_dp.private.data.joint_tables import covering_scopes, marginal
 from pgmpy_dp.private.reading.arrow_cells import Column
-from pgmpy_dp.private.reading.source_base import Source, Spelled
+from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema
 
@@ -155,44 +155,34 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
     ([[0, 0], [1, 1]], [3, 2, 2, 2])
     """
     schema.require_discrete()
-    source.check_types(schema.variables)
     if (found := source.coded(schema)) is not None:
         return found
-    cardinalities = list(schema.cardinalities.values())
-    reader = _Reader(source, schema)
+    cardinalities, spelled = list(schema.cardinalities.values()), spelled_texts(schema)
+    variables = [Variable(schema, name) for name in schema.variables]
     kept: list[list[np.ndarray]] | None = []
     last: list[list[np.ndarray]] = []
     matched, cells = np.zeros(2 + len(schema), dtype=np.int64), 0
-    for columns, found in reader.batches():
-        matched += found
-        cells += len(columns) * len(columns[0])
-        if source.is_ours and cells > MOST_KEPT:
-            kept, last = None, []
-        if kept is not None:
-            last.append(columns)
-            if sum(len(columns[0]) for columns in last) >= _ROWS_IN_BLOCK:
-                kept.append(_block(last, cardinalities))
-                last = []
+    with source.one_pass(schema.variables, spelled) as batches:
+        for columns in batches:
+            codes, found = coded_batch(variables, columns)
+            matched += found
+            cells += len(codes) * len(codes[0])
+            if source.is_ours and cells > MOST_KEPT:
+                kept, last = None, []
+            if kept is not None:
+                last.append(codes)
+                if sum(len(codes[0]) for codes in last) >= _ROWS_IN_BLOCK:
+                    kept.append(_block(last, cardinalities))
+                    last = []
     if kept is not None:
         kept.append(_block(last, cardinalities))
-        return CodedRecords(cardinalities, kept, matched, None, source.lines_without_record)
-    passes = reader.batches
-    lines = source.lines_without_record
-    return CodedRecords(cardinalities, None, matched, lambda: (columns for columns, _ in passes()), lines)
 
+    def passes() -> Iterator[list[np.ndarray]]:
+        with source.one_pass(schema.variables, spelled) as batches:
+            for columns in batches:
+                yield coded_batch(variables, columns)[0]
 
-class _Reader:
-    """Passes over the records of a source."""
-
-    def __init__(self, source: Source, schema: Schema) -> None:
-        self._source, self._names = source, schema.variables
-        self._variables = [Variable(schema, name) for name in schema.variables]
-        self._spelled: Spelled = spelled_texts(schema)
-
-    def batches(self) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
-        """Columns of codes of the records that count, and how many there are, are kept, and match in each column."""
-        for columns in self._source.batches(self._names, self._spelled):
-            yield coded_batch(self._variables, columns)
+    return CodedRecords(cardinalities, kept, matched, passes, source.lines_without_record)
 
 
 def coded_batch(variables: Sequence[Variable], columns: Sequence[Column]) -> tuple[list[np.ndarray], np.ndarray]:

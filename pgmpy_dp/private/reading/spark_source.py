@@ -21,7 +21,7 @@ import math
 import sys
 import weakref
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -77,7 +77,7 @@ class SparkSource(Source):
                     "be handed over; cast it to string"
                 ) from None
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         sent = quietly(self._chosen(names).mapInArrow, _sent, "batch binary")
         is_empty = True
         for row in _rows(sent):

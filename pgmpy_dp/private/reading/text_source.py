@@ -12,7 +12,7 @@ from __future__ import annotations
 import codecs
 import gzip
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -102,7 +102,7 @@ class TextSource(Source):
             )
         return self.names
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         positions = self.positions(names)
         own = list(spelled) or [frozenset()] * len(positions)
         self.lines_without_record = 0
