@@ -36,10 +36,10 @@ from benchmarks.folders import raw_folder
 from benchmarks.methods import LABELS, MBI_ALL, MBI_MD, METHODS, Problem
 from benchmarks.populations import noisy_tables
 from benchmarks.report import markdown_table
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.collective.maximum_likelihood import maximum_likelihood
-from pgmpy_dp.models.inference.sum_product import inference_size
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.sum_product import inference_size
+from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood
 from pgmpy_dp.schema import Schema
 
 EPSILONS = (0.03, 0.1, 1.0)

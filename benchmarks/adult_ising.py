@@ -35,9 +35,9 @@ import pandas as pd
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateIsing
-from pgmpy_dp.models.fields.random_fields import Ising
+from pgmpy_dp.fields.random_fields import Ising
+from pgmpy_dp.inference.lbfgs import minimize_lbfgs
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
-from pgmpy_dp.solvers.lbfgs import minimize_lbfgs
 
 WIDTH = 10.0
 """Bound on the width. Attributes of one person can determine each other (married and husband), so it is generous."""

@@ -36,13 +36,13 @@ from benchmarks.data import find
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateGraph
-from pgmpy_dp.models.communities.planted_graphs import error_rate, planted_labels, sample_block_model
-from pgmpy_dp.plans.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
-from pgmpy_dp.plans.communities.communities_base import communities
-from pgmpy_dp.plans.communities.exponential_mechanism import ExponentialSettings
-from pgmpy_dp.plans.communities.noisy_power import NoisyPowerSettings
-from pgmpy_dp.plans.communities.noisy_projection import ProjectionSettings
-from pgmpy_dp.plans.communities.randomised_response import ResponseSettings
+from pgmpy_dp.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
+from pgmpy_dp.communities.communities_base import communities
+from pgmpy_dp.communities.exponential_mechanism import ExponentialSettings
+from pgmpy_dp.communities.noisy_power import NoisyPowerSettings
+from pgmpy_dp.communities.noisy_projection import ProjectionSettings
+from pgmpy_dp.communities.planted_graphs import error_rate, planted_labels, sample_block_model
+from pgmpy_dp.communities.randomised_response import ResponseSettings
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 DELTA = 1e-6

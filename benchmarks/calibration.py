@@ -32,10 +32,10 @@ from tqdm import tqdm
 from benchmarks.mbi_adapter import mbi_oracle
 from benchmarks.populations import make_population
 from benchmarks.report import markdown_table
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference.belief_propagation import SumProduct
-from pgmpy_dp.models.inference.sum_product import inference_size
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.inference.belief_propagation import SumProduct
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.sum_product import inference_size
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 
 _LIMIT = 2**33  # bytes; the widest case needs more than the package's default of 1 GiB
 

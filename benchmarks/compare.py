@@ -50,7 +50,7 @@ from benchmarks import compare_report
 from benchmarks.compare_methods import METHODS, REFERENCES
 from benchmarks.compare_scores import classifier_auc, model_of, model_scores, mutual_scopes, record_scores
 from benchmarks.compare_tables import TABLES, Table, held_out
-from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
+from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.private import accounting
 
 __all__ = ["DELTA", "EPSILONS", "PEERS", "Job", "Peer", "jobs", "main", "pending", "run_process"]

@@ -19,7 +19,7 @@ import pandas as pd
 from pgmpy import config
 
 from pgmpy_dp.estimators import CollectiveMAP, PrivateChowLiu, PrivateNetwork
-from pgmpy_dp.plans.collective.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 __all__ = ["METHODS", "REFERENCES"]

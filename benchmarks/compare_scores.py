@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.compare_tables import Table
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference.belief_propagation import SumProduct
-from pgmpy_dp.models.inference.scope_marginals import ScopeMarginals
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.belief_propagation import SumProduct
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.scope_marginals import ScopeMarginals
 
 __all__ = ["classifier_auc", "model_of", "model_scores", "mutual_scopes", "record_scores"]
 

@@ -36,8 +36,8 @@ from tqdm import tqdm
 
 from benchmarks.populations import KINDS, Population, make_population, noisy_tables, sample_counts
 from benchmarks.report import markdown_table
-from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior.posterior_draws import Interval, sample_posterior
 
 __all__ = ["main"]

@@ -23,10 +23,10 @@ import numpy as np
 
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference.belief_propagation import SumProduct
-from pgmpy_dp.models.inference.scope_marginals import ScopeMarginals
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.belief_propagation import SumProduct
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.scope_marginals import ScopeMarginals
 
 KINDS = {"binary": "2", "mixed": "2 to 20"}
 MOST_CELLS = 100_000

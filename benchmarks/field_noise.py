@@ -32,10 +32,10 @@ from benchmarks.field_sampling import sample_field
 from benchmarks.random_graphs import named_graph, random_ising, random_pairwise
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.models.fields.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.plans.fields import noisy_interactions, noisy_parities
-from pgmpy_dp.plans.fields.noisy_interactions import InteractionSettings
-from pgmpy_dp.plans.fields.noisy_parities import ParitySettings
+from pgmpy_dp.fields import noisy_interactions, noisy_parities
+from pgmpy_dp.fields.noisy_interactions import InteractionSettings
+from pgmpy_dp.fields.noisy_parities import ParitySettings
+from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning

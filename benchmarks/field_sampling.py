@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.glauber import BinaryGlauber, PairwiseGlauber, as_polynomial, half_logistic
 from benchmarks.mixing import gibbs_burn_in
-from pgmpy_dp.models.fields.random_fields import Pairwise, RandomField
-from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
+from pgmpy_dp.fields.random_fields import Pairwise, RandomField
+from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 
 __all__ = ["DoesNotCouple", "sample_field"]
 
@@ -78,7 +78,7 @@ def sample_field(
 
     Examples
     --------
-    >>> from pgmpy_dp.models.fields.random_fields import Ising
+    >>> from pgmpy_dp.fields.random_fields import Ising
     >>> field = Ising(np.array([[0.0, 0.5], [0.5, 0.0]]), np.zeros(2))
     >>> codes = sample_field(field, 10_000, np.random.default_rng(0))
     >>> float((codes[:, 0] == codes[:, 1]).mean().round(2)), round(1 / (1 + np.exp(-1)), 2)

@@ -27,11 +27,11 @@ from benchmarks.data import find
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateGraphicalLasso
-from pgmpy_dp.models.gaussian.gaussian_distribution import sample_gaussian
-from pgmpy_dp.models.gaussian.graphical_models import lasso_penalty, project_psd, refit_on_support
+from pgmpy_dp.gaussian.gaussian_distribution import sample_gaussian
+from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
+from pgmpy_dp.gaussian.graphical_models import lasso_penalty, project_psd, refit_on_support
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
-from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 
 EPSILONS = (0.5, 1.0, 1.5)
 DELTA = 1e-5

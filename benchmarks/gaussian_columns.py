@@ -23,7 +23,7 @@ from benchmarks.gaussian import score, synthetic
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateGraphicalLasso
-from pgmpy_dp.models.gaussian.gaussian_pairs import orthant_correlations, pair_model
+from pgmpy_dp.gaussian.gaussian_pairs import orthant_correlations, pair_model
 from pgmpy_dp.private.accounting import approx_to_zcdp
 
 FIRST = 1000

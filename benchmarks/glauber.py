@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 from scipy import sparse
 
-from pgmpy_dp.models.fields.random_fields import BinaryField, Pairwise, RandomField
+from pgmpy_dp.fields.random_fields import BinaryField, Pairwise, RandomField
 
 __all__ = ["BinaryGlauber", "PairwiseGlauber", "half_logistic"]
 

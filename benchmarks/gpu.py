@@ -101,7 +101,7 @@ def frank_wolfe(n: int = 1_000_000, p: int = 100, steps: int = 50) -> Callable[[
 
 def lasso(d: int) -> Callable[[str | None], Call]:
     """Moments of records from a chain of d variables, twice as many records."""
-    from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
+    from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 
     rng = np.random.default_rng(d)
     x = rng.normal(size=(2 * d, d))
@@ -119,7 +119,7 @@ def lasso(d: int) -> Callable[[str | None], Call]:
 
 def newton(n: int) -> Callable[[str | None], Call]:
     """The centred graph of two communities, degree 40, scaled as the learner of block models scales it."""
-    from pgmpy_dp.solvers.correlation_projection import project_correlation
+    from pgmpy_dp.communities.correlation_projection import project_correlation
 
     target = centred(n)[0].toarray()
 
@@ -131,8 +131,8 @@ def newton(n: int) -> Callable[[str | None], Call]:
 
 def centred(n: int, degree: float = 40.0, bias: float = 0.8) -> tuple[Any, float]:
     """What the learner of block models projects, and to which distance."""
-    from pgmpy_dp.models.communities.planted_graphs import planted_labels, sample_block_model
-    from pgmpy_dp.plans.communities.projection_solvers import projection as program_of
+    from pgmpy_dp.communities.planted_graphs import planted_labels, sample_block_model
+    from pgmpy_dp.communities.projection_solvers import projection as program_of
     from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 
     rng, program = np.random.default_rng(n), program_of(n, degree, bias)
@@ -143,7 +143,7 @@ def centred(n: int, degree: float = 40.0, bias: float = 0.8) -> tuple[Any, float
 
 def projection(n: int) -> Callable[[str | None], Call]:
     """The same graph, sparse; the factor's products with fixed vectors, as 20,000 x 20,000 numbers are 3 GB."""
-    from pgmpy_dp.solvers.correlation_projection import feasible_factor, project_correlation
+    from pgmpy_dp.communities.correlation_projection import feasible_factor, project_correlation
 
     target, tolerance = centred(n)
     probes = np.random.default_rng(2).normal(size=(n, 3))
@@ -160,7 +160,7 @@ def projection(n: int) -> Callable[[str | None], Call]:
 
 def blocks(m: int) -> Callable[[str | None], Call]:
     """Blocks of three clusters, as the learner of mixtures clusters them with ``block_solver="sdp"``."""
-    from pgmpy_dp.models.mixtures.membership_clusters import block_centres
+    from pgmpy_dp.mixtures.membership_clusters import block_centres
 
     rng, b = np.random.default_rng(0), 27 if m <= 300 else 96
     points = 6.0 * np.eye(3, 8)[rng.integers(3, size=(m, b))] + rng.normal(size=(m, b, 8))
@@ -173,8 +173,8 @@ def blocks(m: int) -> Callable[[str | None], Call]:
 
 def calibration(p: int = 60, states: int = 12) -> Callable[[str | None], Call]:
     """A tree's marginals from its potentials, as every step of CollectiveMAP computes them."""
-    from pgmpy_dp.models.cliques import Cliques
-    from pgmpy_dp.models.inference.belief_propagation import SumProduct
+    from pgmpy_dp.inference.belief_propagation import SumProduct
+    from pgmpy_dp.inference.cliques import Cliques
 
     names = tuple(f"x{j}" for j in range(p))
     edges = tuple((names[(j - 1) // 2], names[j]) for j in range(1, p))
@@ -191,7 +191,7 @@ def calibration(p: int = 60, states: int = 12) -> Callable[[str | None], Call]:
 def membership(n: int) -> Callable[[str | None], Call]:
     """Three clusters, 32 scales apart."""
     from benchmarks.membership_program import K, balanced
-    from pgmpy_dp.solvers.membership_program import membership_program
+    from pgmpy_dp.mixtures.membership_program import membership_program
 
     points = balanced(n, 32.0, 0)[0]
     tolerance = 0.1 * math.sqrt(2 * n / K)

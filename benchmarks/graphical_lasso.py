@@ -86,8 +86,8 @@ def measure(d: int, method: str) -> dict | None:
     import numpy as np
 
     from benchmarks.random_graphs import named_graph
-    from pgmpy_dp.models.gaussian.gaussian_distribution import sample_gaussian
-    from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
+    from pgmpy_dp.gaussian.gaussian_distribution import sample_gaussian
+    from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 
     rng = np.random.default_rng(20261205)
     upper = np.triu(nx.to_numpy_array(named_graph("regular", d, rng), nodelist=range(d)), 1)

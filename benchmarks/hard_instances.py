@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from pgmpy_dp.models.fields.random_fields import Ising, Pairwise
+from pgmpy_dp.fields.random_fields import Ising, Pairwise
 
 __all__ = [
     "coded_blocks",

@@ -55,11 +55,10 @@ def measure(p: int, n: int, seed: int) -> dict:
     """Learn once, and say what it took."""
     from pgmpy_dp import Budget, PrivateTable
     from pgmpy_dp.estimators import PrivateNetwork
-    from pgmpy_dp.models.cliques import Cliques
-    from pgmpy_dp.models.inference.scope_marginals import ScopeMarginals
-    from pgmpy_dp.models.log_linear import LogLinearModel
-    from pgmpy_dp.models.networks import network_estimate
-    from pgmpy_dp.plans.networks import adaptive_search
+    from pgmpy_dp.inference.cliques import Cliques
+    from pgmpy_dp.inference.log_linear import LogLinearModel
+    from pgmpy_dp.inference.scope_marginals import ScopeMarginals
+    from pgmpy_dp.tables.networks import adaptive_search, network_estimate
 
     warnings.simplefilter("ignore")  # of seeded noise
     frame = made_up(p, n, seed)

@@ -39,7 +39,7 @@ from benchmarks.folders import raw_folder
 from benchmarks.hard_instances import hard_pairwise, hard_parameters, hard_structure
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateIsing, PrivatePairwise, StableStructure
-from pgmpy_dp.models.fields.random_fields import Ising, Pairwise
+from pgmpy_dp.fields.random_fields import Ising, Pairwise
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.theory import lower_bounds
 from pgmpy_dp.theory.order import Order

@@ -43,10 +43,10 @@ from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.models.fields.nodewise_regressions import ising_from_regressions
-from pgmpy_dp.models.fields.random_fields import BinaryField, Ising, Pairwise, RandomField
-from pgmpy_dp.plans.fields import frank_wolfe_steps
-from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.fields import frank_wolfe_steps
+from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.fields.nodewise_regressions import ising_from_regressions
+from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise, RandomField
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 SEED = 20261203

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 
 if TYPE_CHECKING:
     from mbi import Domain, LinearMeasurement, MarkovRandomField

@@ -15,12 +15,12 @@ import numpy as np
 
 from benchmarks.mbi_adapter import fit_mbi
 from benchmarks.private_sgd import fit_private_sgd
-from pgmpy_dp.models.collective.expectation_maximisation import collective_em
-from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
-from pgmpy_dp.models.collective.maximum_likelihood import maximum_likelihood, naive_mle, noise_aware_penalty
-from pgmpy_dp.models.divergence import kl_divergence
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.inference.divergence import kl_divergence
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.expectation_maximisation import collective_em
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood, naive_mle, noise_aware_penalty
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.noise.samplers import discrete_gaussian

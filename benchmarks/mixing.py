@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from benchmarks.glauber import BinaryGlauber, PairwiseGlauber, as_polynomial, half_logistic
-from pgmpy_dp.models.fields.random_fields import Pairwise, RandomField
+from pgmpy_dp.fields.random_fields import Pairwise, RandomField
 
 __all__ = ["dobrushin_burn_in", "gibbs_burn_in", "influences"]
 
@@ -56,7 +56,7 @@ def gibbs_burn_in(field: RandomField) -> int:
 
     Examples
     --------
-    >>> from pgmpy_dp.models.fields.random_fields import Ising
+    >>> from pgmpy_dp.fields.random_fields import Ising
     >>> gibbs_burn_in(Ising(np.zeros((2, 2)), np.ones(2)))
     1
     """
@@ -94,7 +94,7 @@ def dobrushin_burn_in(field: RandomField, distance: float = DISTANCE) -> int | N
 
     Examples
     --------
-    >>> from pgmpy_dp.models.fields.random_fields import Ising
+    >>> from pgmpy_dp.fields.random_fields import Ising
     >>> dobrushin_burn_in(Ising(np.array([[0.0, 0.5], [0.5, 0.0]]), np.zeros(2)))
     13
     """

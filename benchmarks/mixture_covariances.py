@@ -35,7 +35,7 @@ from sklearn.mixture import GaussianMixture
 
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateGaussianMixture
-from pgmpy_dp.models.mixtures.gaussian_mixture import log_density, matching_error, random_centres, sample_mixture
+from pgmpy_dp.mixtures.gaussian_mixture import log_density, matching_error, random_centres, sample_mixture
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 DELTA, SEPARATION, SHIFT = 1e-6, 8.0, 1e4

@@ -38,7 +38,7 @@ from sklearn.mixture import GaussianMixture
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateGaussianMixture
-from pgmpy_dp.models.mixtures.gaussian_mixture import matching_error, random_centres, sample_mixture
+from pgmpy_dp.mixtures.gaussian_mixture import matching_error, random_centres, sample_mixture
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 

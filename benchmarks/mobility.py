@@ -38,25 +38,25 @@ from scipy.special import log_softmax
 
 from benchmarks.data import find
 from benchmarks.folders import raw_folder
-from pgmpy_dp.models.chains.chain_model import (
-    MarkovChain,
-    fit_chain,
-    map_chain,
-    noisy_chain_tables,
-    segment_units,
-)
-from pgmpy_dp.models.collective.expectation_maximisation import collective_em
-from pgmpy_dp.models.collective.maximum_likelihood import naive_mle
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
-from pgmpy_dp.plans.chains import chain_gradient
-from pgmpy_dp.plans.chains.chain_counts import ChainSettings, run
-from pgmpy_dp.plans.chains.chain_gradient import ChainGradientSettings
+from pgmpy_dp.learning.expectation_maximisation import collective_em
+from pgmpy_dp.learning.maximum_likelihood import naive_mle
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.sequences import PrivateSequences, read_sequences
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.sequences import chain_gradient
+from pgmpy_dp.sequences.chain_counts import ChainSettings, run
+from pgmpy_dp.sequences.chain_gradient import ChainGradientSettings
+from pgmpy_dp.sequences.chain_model import (
+    MarkovChain,
+    fit_chain,
+    map_chain,
+    noisy_chain_tables,
+    segment_units,
+)
 
 EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _PSEUDOCOUNT = 0.01

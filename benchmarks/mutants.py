@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.auditing import AuditReport, Neighbours, audit, catalogue, release_features
-from pgmpy_dp.estimators.collective import collective_base
+from pgmpy_dp.learning import collective_base
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import curator_base as curator
 from pgmpy_dp.private.data import contingency, moments, table
@@ -250,7 +250,7 @@ MUTANTS = [
         "NaiveMLE(epsilon, replace_one)",
         _replaced(collective_base, schema_and_table=_inferred),
         100,
-        "states from the records, estimators/collective/collective_base.py",
+        "states from the records, learning/collective_base.py",
         _a_state_of_its_own,
         first_cells,
     ),

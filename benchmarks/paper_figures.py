@@ -35,11 +35,11 @@ from benchmarks.collective import SEEDS
 from benchmarks.folders import raw_folder
 from benchmarks.populations import Population, make_population, noisy_tables, sample_counts
 from benchmarks.report import markdown_table
-from pgmpy_dp.models.collective.expectation_maximisation import collective_em
-from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
-from pgmpy_dp.models.collective.maximum_likelihood import maximum_likelihood, naive_mle
-from pgmpy_dp.models.divergence import kl_divergence
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.inference.divergence import kl_divergence
+from pgmpy_dp.learning.expectation_maximisation import collective_em
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood, naive_mle
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.private.accounting import approx_to_zcdp
 
 _BLUE, _ORANGE, _GREEN, _GREY = "#1f5f8b", "#d1661c", "#3a8f5d", "0.45"

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 
 __all__ = [
     "KINDS",

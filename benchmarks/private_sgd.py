@@ -13,11 +13,11 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.plans.collective.gradient_ascent import GradientSettings, parameters, run
+from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.tables.collective.gradient_ascent import GradientSettings, parameters, run
 
 __all__ = ["fit_private_sgd"]
 

@@ -35,7 +35,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from benchmarks.report import markdown_table
-from pgmpy_dp.plans.fields.noisy_parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.fields.noisy_parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.fields.parity_maximum import linear_values, polynomial_values
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_moment_curator import parity_noise
@@ -46,7 +47,6 @@ from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.solvers.parity_maximum import linear_values, polynomial_values
 
 METHODS = ("noise", "pmw", "sepfem")
 PURE = (Budget(epsilon=0.5), Budget(epsilon=2.0))

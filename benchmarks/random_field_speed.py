@@ -25,7 +25,7 @@ from benchmarks.field_sampling import sample_field
 from benchmarks.machine import describe_machine, peak_rss, reset_peak_rss
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateIsing
-from pgmpy_dp.models.fields.random_fields import Ising
+from pgmpy_dp.fields.random_fields import Ising
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.models.fields.random_fields import BinaryField, Ising, Pairwise
+from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 
 __all__ = ["named_graph", "random_binary_field", "random_hyperedges", "random_ising", "random_pairwise"]
 
@@ -132,7 +132,7 @@ def random_pairwise(
     """Centred pairwise model on a graph: tables are Gaussian, centred, and scaled by sizes as in `random_ising`.
 
     The size of a table is its largest absolute entry, so that `min_weight` and `width` have the meaning they have in
-    :class:`~pgmpy_dp.models.fields.pairwise_fields.Pairwise`. Fields are uniform on [-field, field], then centred.
+    :class:`~pgmpy_dp.fields.pairwise_fields.Pairwise`. Fields are uniform on [-field, field], then centred.
 
     Parameters
     ----------

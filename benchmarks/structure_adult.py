@@ -39,10 +39,10 @@ from benchmarks.adult import EDGES, load_adult
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import CollectiveMAP, PrivateChowLiu, PrivateNetwork
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.collective.maximum_likelihood import maximum_likelihood
-from pgmpy_dp.models.inference.scope_marginals import ScopeMarginals
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.scope_marginals import ScopeMarginals
+from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 EPSILONS = (0.1, 0.5, 1.0, 3.0)

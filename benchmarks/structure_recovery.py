@@ -40,8 +40,8 @@ from benchmarks.folders import raw_folder
 from benchmarks.random_graphs import named_graph, random_ising
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import EdgeVoting, PrivateChowLiu, PrivateIsing, StableStructure
-from pgmpy_dp.models.fields.random_fields import Ising
-from pgmpy_dp.plans.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.random_fields import Ising
+from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema
 

@@ -134,8 +134,8 @@ def _save(problem: Problem, path: Path) -> None:
 
 
 def _fit_in_this_process(method: str, path: Path) -> dict[str, float]:
-    from pgmpy_dp.models.cliques import Cliques
-    from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+    from pgmpy_dp.inference.cliques import Cliques
+    from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 
     with np.load(path) as arrays:
         cliques = Cliques(*json.loads(str(arrays["scopes"])))

@@ -25,14 +25,14 @@ if __name__ == "__main__":
 import numpy as np
 from tqdm import tqdm
 
-import pgmpy_dp.models.collective.maximum_a_posteriori as method
+import pgmpy_dp.learning.maximum_a_posteriori as method
 from benchmarks.collective import SEEDS
 from benchmarks.populations import KINDS, make_population, noisy_tables, sample_counts
 from benchmarks.report import markdown_table
-from pgmpy_dp.models.collective.expectation_maximisation import collective_em
-from pgmpy_dp.models.collective.maximum_likelihood import naive_mle
-from pgmpy_dp.models.divergence import kl_divergence
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.divergence import kl_divergence
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.expectation_maximisation import collective_em
+from pgmpy_dp.learning.maximum_likelihood import naive_mle
 
 POINTS = ((1_000, 0.01), (1_000, 0.1), (1_000, 0.3), (10_000, 0.01), (10_000, 0.03))
 

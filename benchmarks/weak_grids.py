@@ -33,12 +33,12 @@ from benchmarks.folders import raw_folder
 from benchmarks.methods import LABELS, MBI_ALL, METHODS, Problem
 from benchmarks.populations import noisy_tables, sample_counts
 from benchmarks.report import markdown_table
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
-from pgmpy_dp.models.collective.prior_model import collective_map_with_prior
-from pgmpy_dp.models.divergence import kl_divergence
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.divergence import kl_divergence
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.prior_model import collective_map_with_prior
 
 SEED = 20261203
 GRIDS = ((2, 3), (3, 3), (4, 4))

@@ -13,13 +13,13 @@ __version__ = "0.2.0"
 _HOME = {
     "Budget": "pgmpy_dp.private.budget",
     "Date": "pgmpy_dp.schema",
-    "DroppedRecordsWarning": "pgmpy_dp.estimators.few_records",
-    "FewRecordsWarning": "pgmpy_dp.estimators.few_records",
+    "DroppedRecordsWarning": "pgmpy_dp.learning.few_records",
+    "FewRecordsWarning": "pgmpy_dp.learning.few_records",
     "GuessedTypesWarning": "pgmpy_dp.private.reading.owners",
-    "LargeDeltaWarning": "pgmpy_dp.estimators.few_records",
-    "NoEdgeWarning": "pgmpy_dp.estimators.few_records",
+    "LargeDeltaWarning": "pgmpy_dp.learning.few_records",
+    "NoEdgeWarning": "pgmpy_dp.learning.few_records",
     "Ledger": "pgmpy_dp.private.ledger",
-    "MarkovNetwork": "pgmpy_dp.estimators.markov_network",
+    "MarkovNetwork": "pgmpy_dp.models.markov_network",
     "Number": "pgmpy_dp.schema",
     "PrivateGraph": "pgmpy_dp.private.data.graph",
     "PrivateSequences": "pgmpy_dp.private.data.sequences",
@@ -28,16 +28,16 @@ _HOME = {
     "Release": "pgmpy_dp.private.sensitive",
     "Schema": "pgmpy_dp.schema",
     "TextFile": "pgmpy_dp.private.data.text_file",
-    "VariableElimination": "pgmpy_dp.estimators.elimination",
-    "check_schema": "pgmpy_dp.estimators.schema_check",
-    "discover": "pgmpy_dp.estimators.discovery",
-    "fit_in_place": "pgmpy_dp.estimators.in_place",
-    "learn": "pgmpy_dp.estimators.networks.private_network",
-    "list_estimators": "pgmpy_dp.estimators.registry",
+    "VariableElimination": "pgmpy_dp.models.elimination",
+    "check_schema": "pgmpy_dp.tables.schema_check",
+    "discover": "pgmpy_dp.tables.discovery",
+    "fit_in_place": "pgmpy_dp.learning.in_place",
+    "learn": "pgmpy_dp.tables.networks.private_network",
+    "list_estimators": "pgmpy_dp.learning.registry",
     "list_metrics": "pgmpy_dp.metrics",
-    "preview": "pgmpy_dp.estimators.preview",
-    "preview_score": "pgmpy_dp.estimators.model_score",
-    "score_model": "pgmpy_dp.estimators.model_score",
+    "preview": "pgmpy_dp.tables.preview",
+    "preview_score": "pgmpy_dp.models.model_score",
+    "score_model": "pgmpy_dp.models.model_score",
 }
 
 __all__ = [
@@ -72,21 +72,18 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pgmpy_dp.estimators.elimination import VariableElimination
-    from pgmpy_dp.estimators.few_records import (
+    from pgmpy_dp.learning.few_records import (
         DroppedRecordsWarning,
         FewRecordsWarning,
         LargeDeltaWarning,
         NoEdgeWarning,
     )
-    from pgmpy_dp.estimators.in_place import fit_in_place
-    from pgmpy_dp.estimators.markov_network import MarkovNetwork
-    from pgmpy_dp.estimators.model_score import preview_score, score_model
-    from pgmpy_dp.estimators.networks.private_network import learn
-    from pgmpy_dp.estimators.preview import preview
-    from pgmpy_dp.estimators.registry import list_estimators
-    from pgmpy_dp.estimators.schema_check import check_schema
+    from pgmpy_dp.learning.in_place import fit_in_place
+    from pgmpy_dp.learning.registry import list_estimators
     from pgmpy_dp.metrics import list_metrics
+    from pgmpy_dp.models.elimination import VariableElimination
+    from pgmpy_dp.models.markov_network import MarkovNetwork
+    from pgmpy_dp.models.model_score import preview_score, score_model
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.graph import PrivateGraph
     from pgmpy_dp.private.data.sequences import PrivateSequences
@@ -97,5 +94,8 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.reading.owners import GuessedTypesWarning
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.schema import Date, Number, Schema
+    from pgmpy_dp.tables.networks.private_network import learn
+    from pgmpy_dp.tables.preview import preview
+    from pgmpy_dp.tables.schema_check import check_schema
 
 __getattr__, __dir__ = front_door(__name__, _HOME)

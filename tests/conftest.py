@@ -5,9 +5,16 @@ HYPOTHESIS_PROFILE=thorough looks at ten times as many examples, other ones each
 
 import os
 
+import networkx as nx
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
+from pgmpy import config
+
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.models.markov_network import MarkovNetwork
+from tests.estimators.shapes import GRAPHS, make_network
+from tests.small_models import layouts
 
 settings.register_profile(
     "repeatable", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
@@ -23,3 +30,29 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 def pytest_collect_file():
     """Examples in docstrings are the package's: tests have none, and are not searched for them."""
     return [found for found in (yield) if not isinstance(found, DoctestModule)]
+
+
+@pytest.fixture(params=list(layouts()))
+def cliques(request) -> Cliques:
+    """Scopes of every awkward shape."""
+    return layouts()[request.param]
+
+
+@pytest.fixture(params=GRAPHS, ids=lambda name: name.replace(" ", "_"))
+def shape(request) -> tuple[nx.Graph, dict]:
+    """A graph and the cardinality of each of its nodes."""
+    return GRAPHS[request.param]
+
+
+@pytest.fixture
+def network(shape) -> MarkovNetwork:
+    """A model on the shape with random potentials, far from uniform."""
+    return make_network(*shape)
+
+
+@pytest.fixture(autouse=True)
+def no_progress_bars():
+    before = config.get_show_progress()
+    config.set_show_progress(False)
+    yield
+    config.set_show_progress(before)

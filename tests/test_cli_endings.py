@@ -24,7 +24,7 @@ from pgmpy_dp.cli import app, application
 from pgmpy_dp.cli import fit as fit_command
 from pgmpy_dp.cli import ledger as ledger_command
 from pgmpy_dp.cli.files import free_name
-from pgmpy_dp.estimators.answers import Answers
+from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.private.curator.curator_base import Curator
 
 COLUMNS = '--variable "job=office,field" --variable "income=low,high" --variable "sex=F,M"'

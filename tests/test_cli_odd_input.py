@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, Schema
 from pgmpy_dp.cli import app
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.guarantee import PureDP
 

@@ -13,10 +13,10 @@ import pytest
 from matplotlib.colors import to_hex
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, plotting
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.plans.collective.noisy_tables import MarginalSettings
-from pgmpy_dp.plans.collective.noisy_tables import run as release_marginals
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.noisy_tables import MarginalSettings
+from pgmpy_dp.learning.noisy_tables import run as release_marginals
 from pgmpy_dp.plotting import (
     plot_communities,
     plot_error,

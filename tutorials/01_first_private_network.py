@@ -32,8 +32,8 @@ from pgmpy.inference import BeliefPropagation, VariableElimination
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, learn, preview
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.collective.maximum_likelihood import maximum_likelihood
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood
 from pgmpy_dp.plotting import plot_graph, plot_marginals
 from pgmpy_dp.private.ledger import BudgetExceeded
 

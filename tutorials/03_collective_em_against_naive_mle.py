@@ -39,10 +39,10 @@ from pgmpy.inference import BeliefPropagation
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, preview
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
-from pgmpy_dp.models.collective.expectation_maximisation import collective_em
-from pgmpy_dp.models.divergence import kl_divergence
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.plans.collective.noisy_tables import noisy_marginals
+from pgmpy_dp.inference.divergence import kl_divergence
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.expectation_maximisation import collective_em
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.plotting import plot_error, plot_marginals
 
 config.set_show_progress(False)

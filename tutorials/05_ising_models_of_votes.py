@@ -34,7 +34,7 @@ from pgmpy.inference import BeliefPropagation
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema
 from pgmpy_dp.estimators import PrivateIsing
-from pgmpy_dp.models.fields.random_fields import Ising
+from pgmpy_dp.fields.random_fields import Ising
 from pgmpy_dp.plotting import plot_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.theory import lower_bounds, plan, sample_complexity

@@ -32,7 +32,7 @@ from pgmpy.inference import BeliefPropagation
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, learn
 from pgmpy_dp.estimators import EdgeVoting, PrivateChowLiu, PrivateIsing, StableStructure
-from pgmpy_dp.models.fields.random_fields import Ising
+from pgmpy_dp.fields.random_fields import Ising
 from pgmpy_dp.plotting import plot_feasibility, plot_graph, plot_marginals
 from pgmpy_dp.theory import feasibility_map, table_1
 

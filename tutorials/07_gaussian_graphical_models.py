@@ -33,9 +33,9 @@ config.set_show_progress(False)
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors, Release
 from pgmpy_dp.estimators import PrivateGraphicalLasso
+from pgmpy_dp.gaussian.gaussian_distribution import condition_gaussian, sample_gaussian
+from pgmpy_dp.gaussian.graphical_models import precision_graph
 from pgmpy_dp.metrics import EdgeF1
-from pgmpy_dp.models.gaussian.gaussian_distribution import condition_gaussian, sample_gaussian
-from pgmpy_dp.models.gaussian.graphical_models import precision_graph
 from pgmpy_dp.plotting import plot_partial_correlations
 
 HERE = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()

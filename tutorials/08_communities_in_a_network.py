@@ -34,8 +34,8 @@ from scipy.sparse.linalg import eigsh
 config.set_show_progress(False)
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph, Release
+from pgmpy_dp.communities.planted_graphs import error_rate, planted_labels, sample_block_model
 from pgmpy_dp.estimators import PrivateBlockModel
-from pgmpy_dp.models.communities.planted_graphs import error_rate, planted_labels, sample_block_model
 from pgmpy_dp.plotting import plot_communities
 
 HERE = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()

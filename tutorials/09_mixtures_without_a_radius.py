@@ -33,7 +33,7 @@ config.set_show_progress(False)
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors, Release
 from pgmpy_dp.estimators import PrivateGaussianMixture
-from pgmpy_dp.models.mixtures.gaussian_mixture import matching_error, random_centres, sample_mixture
+from pgmpy_dp.mixtures.gaussian_mixture import matching_error, random_centres, sample_mixture
 from pgmpy_dp.plotting import plot_error
 
 HERE = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()

@@ -24,10 +24,16 @@ PUBLIC = ("", ".estimators", ".auditing", ".theory", ".plotting", ".metrics")
 MARKUP = r"(``.*?``|`[^`]*`|\\.|\[[\w-]+\]_)"  # code, what is escaped already, references to papers
 PARTS = {
     "private": "Inside the boundary: everything that touches records or draws noise",
-    "models": "Models: functions of released or public values",
-    "solvers": "Solvers: optimisation without statistics",
+    "inference": "Inference: log-linear models, without records and noise",
+    "learning": "Learning: what all methods share",
+    "models": "Models: what is learned and asked",
+    "tables": "Discrete tables",
+    "sequences": "Sequences",
+    "fields": "Markov random fields",
+    "gaussian": "Gaussian graphical models",
+    "mixtures": "Gaussian mixtures",
+    "communities": "Communities of graphs",
     "theory": "Theory: one function for each theorem",
-    "estimators": "Estimators: what they share",
 }
 TEXT = (
     "The [reference](../api/index.rst) has the names that are promised. These pages have the rest, as the modules' own "

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.auditing.cases_base import OneRunCase, fitted, settings
-from pgmpy_dp.plans.gaussian import noisy_moments
+from pgmpy_dp.gaussian import noisy_moments
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ApproxDP, PureDP

@@ -12,7 +12,7 @@ from pgmpy_dp.cli.arguments import as_written, protection
 from pgmpy_dp.cli.ledger import marked, note_uncounted, open_account, show_charged
 
 if TYPE_CHECKING:
-    from pgmpy_dp.estimators.schema_check import SchemaCheck
+    from pgmpy_dp.tables.schema_check import SchemaCheck
 
 __all__ = ["check"]
 
@@ -45,8 +45,8 @@ def check(
 
     The exit code is 1 if the states of a column match next to nothing, or if hardly any record matches in all columns.
     """
-    from pgmpy_dp.estimators.schema_check import check_schema
     from pgmpy_dp.private.data.table import PrivateTable
+    from pgmpy_dp.tables.schema_check import check_schema
 
     budget = spent.budget()
     public_schema = column_options.described(described)

@@ -14,7 +14,7 @@ from pgmpy_dp.cli.files import require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
 
 if TYPE_CHECKING:
-    from pgmpy_dp.estimators.discovery import Discovery
+    from pgmpy_dp.tables.discovery import Discovery
 
 __all__ = ["discover"]
 
@@ -83,10 +83,10 @@ def discover(
     The exit code is 1 if next to no records were seen, or if no category of a column is frequent enough. If the schema
     cannot be written once it is paid for, the release is kept beside it (schema.release.npz).
     """
-    from pgmpy_dp.estimators.discovery import discover as found_in
-    from pgmpy_dp.estimators.privacy_record import handed_over
+    from pgmpy_dp.learning.privacy_record import handed_over
     from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.ledger import Ledger
+    from pgmpy_dp.tables.discovery import discover as found_in
 
     require_writable(overwrite, (data, account.ledger), out=out)
     budget = spent.budget()
@@ -118,7 +118,7 @@ def discover(
 
 def _declared(categories: list[str] | None, known: column_options.DeclarationOptions) -> dict[str, Any]:
     """Columns whose categories are to be found, and those that are declared."""
-    from pgmpy_dp.plans.category_search import CATEGORIES
+    from pgmpy_dp.tables.category_search import CATEGORIES
 
     names = [name.strip() for text in categories or [] for name in text.split(",") if name.strip()]
     for name in names:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 from pgmpy_dp.cli.application import ask_for
 
 if TYPE_CHECKING:
-    from pgmpy_dp.estimators.answers import SavedModel
-    from pgmpy_dp.estimators.markov_network import MarkovNetwork
-    from pgmpy_dp.estimators.model_file import ModelFile
+    from pgmpy_dp.models.answers import SavedModel
+    from pgmpy_dp.models.markov_network import MarkovNetwork
+    from pgmpy_dp.models.model_file import ModelFile
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.schema import Schema
 
@@ -132,22 +132,22 @@ def load_schema(path: Path) -> Schema:
 
 def load_model(path: Path) -> MarkovNetwork:
     """A saved model; ValueError for another file."""
-    from pgmpy_dp.estimators.markov_network import MarkovNetwork
+    from pgmpy_dp.models.markov_network import MarkovNetwork
 
     return _read(path, MarkovNetwork.load)
 
 
 def load_saved_model(path: Path) -> SavedModel:
     """A saved model, to be asked without pgmpy; ValueError for another file."""
-    from pgmpy_dp.estimators.answers import SavedModel
-    from pgmpy_dp.estimators.model_file import read_model_file
+    from pgmpy_dp.models.answers import SavedModel
+    from pgmpy_dp.models.model_file import read_model_file
 
     return _read(path, lambda place: SavedModel(read_model_file(place)))
 
 
 def load_model_file(path: Path) -> ModelFile:
     """What a saved model's file holds, without pgmpy; ValueError for another file."""
-    from pgmpy_dp.estimators.model_file import read_model_file
+    from pgmpy_dp.models.model_file import read_model_file
 
     return _read(path, read_model_file)
 
@@ -166,7 +166,7 @@ def _read(path: Path, load: Callable[[Path], _Found]) -> _Found:
 
 def load_release(path: Path) -> Release:
     """Noisy tables; ValueError for another file."""
-    from pgmpy_dp.estimators.markov_network import MarkovNetwork
+    from pgmpy_dp.models.markov_network import MarkovNetwork
     from pgmpy_dp.private.sensitive import Release
 
     try:

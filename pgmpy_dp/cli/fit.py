@@ -169,7 +169,7 @@ def refit(
     import networkx as nx
 
     from pgmpy_dp.estimators import PrivateNetwork
-    from pgmpy_dp.plans.networks.probes import probe_tables
+    from pgmpy_dp.learning.probe_tables import probe_tables
 
     require_writable(overwrite, (release, prior), out=out)
     tables = load_release(release)
@@ -201,7 +201,7 @@ def refit(
 
 def _take_prior(learner: Any, prior: Path | None) -> None:
     """Refuse a prior that cannot be used, before anything is spent."""
-    from pgmpy_dp.estimators.prior import given_prior
+    from pgmpy_dp.learning.prior import given_prior
 
     if prior is None:
         return
@@ -285,7 +285,7 @@ def _edges(model: Any) -> str:
 def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:
     """What a fit tells, all of it released with noise or public."""
     from pgmpy_dp.estimators import PrivateNetwork
-    from pgmpy_dp.estimators.few_records import dropped_records, few_records, large_delta, no_edge
+    from pgmpy_dp.learning.few_records import dropped_records, few_records, large_delta, no_edge
     from pgmpy_dp.schema import encode_label
 
     few = few_records(learner.n_records_, learner.n_records_sd_, "pgmpy-dp check")

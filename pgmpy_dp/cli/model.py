@@ -30,7 +30,7 @@ from pgmpy_dp.shown import shown
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pgmpy_dp.estimators.answers import Answers, Drawn, SavedModel
+    from pgmpy_dp.models.answers import Answers, Drawn, SavedModel
     from pgmpy_dp.schema import Number
 
 __all__ = ["info", "query", "sample"]
@@ -59,7 +59,7 @@ class Method(StrEnum):
 @command(app, "info", "what a model file holds", "info model.npz")
 def info(model: ModelFile, as_json: option.Json = False) -> None:
     """Show what a model file holds: variables, edges, and the guarantee under which it was learned."""
-    from pgmpy_dp.estimators.model_file import own_schema
+    from pgmpy_dp.models.model_file import own_schema
     from pgmpy_dp.schema import encode_label
 
     found = load_model_file(model)
@@ -118,7 +118,7 @@ def query(
     A number or a date counts as the interval that it is in. Both ends belong to a range. An interval that a range cuts
     counts by the share of its values. For a single variable of numbers there are mean and quartiles too.
     """
-    from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
+    from pgmpy_dp.inference.conditioning import ImpossibleEvidence
     from pgmpy_dp.schema import encode_label
 
     network = load_saved_model(model)
@@ -269,8 +269,8 @@ def sample(
     """
     import numpy as np
 
-    from pgmpy_dp.estimators.answers import sampled_columns
-    from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
+    from pgmpy_dp.inference.conditioning import ImpossibleEvidence
+    from pgmpy_dp.models.answers import sampled_columns
 
     kind = ".csv" if out == STANDARD_OUTPUT else _kind(out)
     written = style.written(out, kind)
@@ -349,7 +349,7 @@ def _kind(out: Path) -> str:
 def _parquet(columns: dict[Hashable, Drawn]) -> bytes:
     import pandas as pd
 
-    from pgmpy_dp.estimators.decoded_columns import as_series
+    from pgmpy_dp.models.decoded_columns import as_series
 
     stream = io.BytesIO()
     frame = pd.DataFrame({str(name): as_series(*column) for name, column in columns.items()})

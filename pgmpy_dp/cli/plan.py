@@ -108,8 +108,8 @@ def plan(
     With --width and --min-weight or --alpha it adds theory's bounds on the number of records. They are orders of
     magnitude.
     """
-    from pgmpy_dp.estimators.privacy_record import Privacy
-    from pgmpy_dp.plans.collective.fine_grids import undivided
+    from pgmpy_dp.learning.fine_grids import undivided
+    from pgmpy_dp.learning.privacy_record import Privacy
     from pgmpy_dp.private.adjacency import Adjacency
     from pgmpy_dp.private.budget import unit_budget
 
@@ -188,8 +188,8 @@ def _of_graph(
     schema: Schema, graph: Any, budget: Budget, adjacency: option.TableAdjacency, n: int, simulations: int
 ) -> _Expected:
     """A given graph, or the tables of single variables: fits to made-up records."""
-    from pgmpy_dp.estimators.preview import preview
     from pgmpy_dp.private.sensitive import Noise
+    from pgmpy_dp.tables.preview import preview
 
     found = preview(
         schema, graph, budget, n, adjacency=str(adjacency), n_simulations=simulations, rows_per_unit=budget.rows
@@ -204,7 +204,7 @@ def _of_graph(
 
 def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> _Expected:
     """The tree of an empty table is a random one; its largest tables stand for those of pairs not known yet."""
-    from pgmpy_dp.plans.networks import spanning_tree
+    from pgmpy_dp.tables.networks import spanning_tree
 
     tables = _tables(spanning_tree.run(_empty(schema, budget, adjacency, n), spanning_tree.TreeSettings(), budget))
     sizes = sorted((schema.cardinality(name) for name in schema.variables), reverse=True)
@@ -222,9 +222,9 @@ def _of_network(
     schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int, merged: list[str]
 ) -> _Expected:
     """A graph that is to be found: tables of single variables, and the smallest and the largest pair."""
-    from pgmpy_dp.plans.networks.budget_shares import NetworkSettings, network_shares
-    from pgmpy_dp.plans.networks.search_size import network_size
     from pgmpy_dp.private.adjacency import Adjacency
+    from pgmpy_dp.tables.networks.budget_shares import NetworkSettings, network_shares
+    from pgmpy_dp.tables.networks.search_size import network_size
 
     shares = network_shares(schema, Adjacency(str(adjacency)), NetworkSettings(), budget)
     size = network_size(shares, n)

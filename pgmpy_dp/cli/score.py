@@ -15,7 +15,7 @@ from pgmpy_dp.cli.files import load_model, load_schema, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
 
 if TYPE_CHECKING:
-    from pgmpy_dp.estimators.markov_network import MarkovNetwork
+    from pgmpy_dp.models.markov_network import MarkovNetwork
     from pgmpy_dp.private.budget import Budget
 
 __all__ = ["score"]
@@ -77,8 +77,8 @@ def score(
     The distance is to these records, which are one sample. "Sampling alone" is the distance of such a sample from the
     very model that it was drawn from. To be nearer than that is nothing to aim at.
     """
-    from pgmpy_dp.estimators.model_score import score_model
-    from pgmpy_dp.estimators.scored_model import schema_of_model
+    from pgmpy_dp.models.model_score import score_model
+    from pgmpy_dp.models.scored_model import schema_of_model
     from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.data.table import PrivateTable
 
@@ -113,7 +113,7 @@ def score(
 
 
 def _document(found: Any) -> dict[str, Any]:
-    from pgmpy_dp.estimators.few_records import few_records
+    from pgmpy_dp.learning.few_records import few_records
     from pgmpy_dp.schema import encode_label
 
     few = few_records(found.n_records, found.n_records_sd, "pgmpy-dp check")
@@ -141,7 +141,7 @@ def _row(row: Any, *first: str) -> dict[str, Any]:
 
 def _preview(network: MarkovNetwork, n: int | None, budget: Budget, asked: dict[str, Any], as_json: bool) -> None:
     """What scores would tell of so many records."""
-    from pgmpy_dp.estimators.model_score import preview_score
+    from pgmpy_dp.models.model_score import preview_score
 
     if n is None:
         ask_for("DATA", None, "pass the file of records; or --n 20000 to see what scores would tell of so many")

@@ -20,7 +20,7 @@ from pgmpy_dp.shown import runs_in_spreadsheets, shown, spreadsheet_safe
 if TYPE_CHECKING:
     import numpy as np
 
-    from pgmpy_dp.estimators.answers import Drawn
+    from pgmpy_dp.models.answers import Drawn
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.schema import Number
 

@@ -1,63 +1,30 @@
-"""The pgmpy-facing estimators: they join the privacy boundary to the models and keep no records.
+"""The estimators of all subjects. Each learns a model from private data, for pgmpy, and keeps no records.
 
-They are imported when first used, as the front door is: what reads a model's file needs none of them.
+A subject is a package beside this one whose ``ESTIMATORS`` says where its classes are. They are imported when first
+used, as names of the front door are: what reads a model's file needs none of them.
 """
 
+import pkgutil
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+import pgmpy_dp
 from pgmpy_dp.front_door import front_door
 
-_HOME = {
-    "CollectiveEM": "pgmpy_dp.estimators.collective.collective_em",
-    "CollectiveMAP": "pgmpy_dp.estimators.collective.collective_map",
-    "EdgeVoting": "pgmpy_dp.estimators.votes.edge_voting",
-    "PrivateMarkovChain": "pgmpy_dp.estimators.chains.private_markov_chain",
-    "NaiveMLE": "pgmpy_dp.estimators.collective.naive_mle",
-    "PrivateBinaryMRF": "pgmpy_dp.estimators.fields.private_binary_mrf",
-    "PrivateBlockModel": "pgmpy_dp.estimators.communities.private_block_model",
-    "PrivateChowLiu": "pgmpy_dp.estimators.networks.private_chow_liu",
-    "PrivateGaussianMixture": "pgmpy_dp.estimators.mixtures.private_gaussian_mixture",
-    "PrivateGraphicalLasso": "pgmpy_dp.estimators.gaussian.private_graphical_lasso",
-    "PrivateIsing": "pgmpy_dp.estimators.fields.private_ising",
-    "PrivateNetwork": "pgmpy_dp.estimators.networks.private_network",
-    "PrivatePairwise": "pgmpy_dp.estimators.fields.private_pairwise",
-    "PrivateSGD": "pgmpy_dp.estimators.collective.private_sgd",
-    "StableStructure": "pgmpy_dp.estimators.votes.stable_structure",
-}
-
-__all__ = [
-    "CollectiveEM",
-    "CollectiveMAP",
-    "EdgeVoting",
-    "NaiveMLE",
-    "PrivateBinaryMRF",
-    "PrivateBlockModel",
-    "PrivateChowLiu",
-    "PrivateGraphicalLasso",
-    "PrivateGaussianMixture",
-    "PrivateIsing",
-    "PrivateMarkovChain",
-    "PrivateNetwork",
-    "PrivatePairwise",
-    "PrivateSGD",
-    "StableStructure",
-]
-
 if TYPE_CHECKING:
-    from pgmpy_dp.estimators.chains.private_markov_chain import PrivateMarkovChain
-    from pgmpy_dp.estimators.collective.collective_em import CollectiveEM
-    from pgmpy_dp.estimators.collective.collective_map import CollectiveMAP
-    from pgmpy_dp.estimators.collective.naive_mle import NaiveMLE
-    from pgmpy_dp.estimators.collective.private_sgd import PrivateSGD
-    from pgmpy_dp.estimators.communities.private_block_model import PrivateBlockModel
-    from pgmpy_dp.estimators.fields.private_binary_mrf import PrivateBinaryMRF
-    from pgmpy_dp.estimators.fields.private_ising import PrivateIsing
-    from pgmpy_dp.estimators.fields.private_pairwise import PrivatePairwise
-    from pgmpy_dp.estimators.gaussian.private_graphical_lasso import PrivateGraphicalLasso
-    from pgmpy_dp.estimators.mixtures.private_gaussian_mixture import PrivateGaussianMixture
-    from pgmpy_dp.estimators.networks.private_chow_liu import PrivateChowLiu
-    from pgmpy_dp.estimators.networks.private_network import PrivateNetwork
-    from pgmpy_dp.estimators.votes.edge_voting import EdgeVoting
-    from pgmpy_dp.estimators.votes.stable_structure import StableStructure
+    from pgmpy_dp.communities import *  # noqa: F403
+    from pgmpy_dp.fields import *  # noqa: F403
+    from pgmpy_dp.gaussian import *  # noqa: F403
+    from pgmpy_dp.mixtures import *  # noqa: F403
+    from pgmpy_dp.sequences import *  # noqa: F403
+    from pgmpy_dp.tables import *  # noqa: F403
+
+_SHARED = {"auditing", "cli", "estimators", "inference", "learning", "models"}
+_SHARED |= {"plotting", "private", "reporting", "schema", "theory"}
+_PACKAGES = {found.name for found in pkgutil.iter_modules(pgmpy_dp.__path__) if found.ispkg}
+_SUBJECTS = sorted(_PACKAGES - _SHARED)
+_HOME = {name: home for subject in _SUBJECTS for name, home in import_module(f"pgmpy_dp.{subject}").ESTIMATORS.items()}
+
+__all__ = sorted(_HOME)
 
 __getattr__, __dir__ = front_door(__name__, _HOME)

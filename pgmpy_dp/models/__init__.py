@@ -1,1 +1,1 @@
-"""Post-processing: pure functions of released or public values. No records, no privacy noise."""
+"""What is learned and asked: :class:`~pgmpy_dp.MarkovNetwork`, its answers, intervals and files: post-processing."""

@@ -4,11 +4,20 @@ Each function draws on the axes it is given, or on those of a new figure, and re
 or is public: a picture of exact statistics of private records publishes them.
 """
 
-from pgmpy_dp.plotting.communities import plot_communities
-from pgmpy_dp.plotting.errors import plot_error, plot_marginals
-from pgmpy_dp.plotting.graphs import plot_graph, plot_partial_correlations
-from pgmpy_dp.plotting.privacy import plot_ledger, plot_privacy_profile
-from pgmpy_dp.plotting.theory import plot_feasibility
+from typing import TYPE_CHECKING
+
+from pgmpy_dp.front_door import front_door
+
+_HOME = {
+    "plot_communities": "pgmpy_dp.communities.plots",
+    "plot_error": "pgmpy_dp.plotting.errors",
+    "plot_feasibility": "pgmpy_dp.plotting.theory",
+    "plot_graph": "pgmpy_dp.plotting.graphs",
+    "plot_ledger": "pgmpy_dp.plotting.privacy",
+    "plot_marginals": "pgmpy_dp.plotting.errors",
+    "plot_partial_correlations": "pgmpy_dp.plotting.graphs",
+    "plot_privacy_profile": "pgmpy_dp.plotting.privacy",
+}
 
 __all__ = [
     "plot_communities",
@@ -20,3 +29,12 @@ __all__ = [
     "plot_partial_correlations",
     "plot_privacy_profile",
 ]
+
+if TYPE_CHECKING:
+    from pgmpy_dp.communities.plots import plot_communities
+    from pgmpy_dp.plotting.errors import plot_error, plot_marginals
+    from pgmpy_dp.plotting.graphs import plot_graph, plot_partial_correlations
+    from pgmpy_dp.plotting.privacy import plot_ledger, plot_privacy_profile
+    from pgmpy_dp.plotting.theory import plot_feasibility
+
+__getattr__, __dir__ = front_door(__name__, _HOME)

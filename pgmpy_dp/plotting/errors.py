@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.plotting.style import BLUE, COLOURS, GREY, MARKERS, legend, styled_axes
 from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.private.sensitive import Release

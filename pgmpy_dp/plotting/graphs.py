@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.models.gaussian.graphical_models import partial_correlations
+from pgmpy_dp.gaussian.graphical_models import partial_correlations
 from pgmpy_dp.plotting.style import BLUE, VERMILLION, bare_axes, legend, styled_axes
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from pgmpy_dp.checks import checked_level
-from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.reporting.marginals import state_text, variable_rows
 from pgmpy_dp.reporting.model_report import MOST_PAIRED, require_exact
 from pgmpy_dp.reporting.page import render

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pgmpy_dp.estimators.markov_network import MarkovNetwork
+from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.plotting.graphs import edge_values, placed_nodes
 
 __all__ = ["drawing", "edge_rows"]

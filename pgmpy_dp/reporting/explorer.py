@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.checks import checked_level
-from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
-from pgmpy_dp.models.inference.junction_tree import build_junction_tree
+from pgmpy_dp.inference.junction_tree import build_junction_tree
+from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.discrepancy import TAU_GRID
+from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.reporting.marginals import state_text
 from pgmpy_dp.reporting.model_report import require_exact
 from pgmpy_dp.reporting.page import render

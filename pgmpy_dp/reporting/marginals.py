@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.inference.scope_marginals import tables_of_draws
+from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.posterior_draws import Interval
+from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.posterior.query_intervals import number_interval, query_intervals
 
 __all__ = ["state_text", "variable_rows"]
@@ -43,7 +42,7 @@ def variable_rows(network: MarkovNetwork, level: float) -> list[dict[str, Any]]:
     draws: dict[Hashable, np.ndarray] = {}
     if posterior is not None:
         cliques = posterior.draws.cliques
-        found = tables_of_draws(posterior.draws, [(cliques.position[name],) for name in names])
+        found = posterior.draws.tables([(cliques.position[name],) for name in names])
         draws = dict(zip(names, found, strict=True))
     rows = []
     for name, table in zip(names, tables, strict=True):

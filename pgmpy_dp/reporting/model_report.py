@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pgmpy_dp.checks import checked_level
-from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.model_score import ModelScore
-from pgmpy_dp.estimators.privacy_record import Privacy
-from pgmpy_dp.estimators.scored_model import model_digest
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.model_score import ModelScore
+from pgmpy_dp.models.scored_model import model_digest
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
 from pgmpy_dp.reporting.marginals import variable_rows

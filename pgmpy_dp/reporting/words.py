@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from pgmpy_dp import __version__
-from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.estimators.posterior.posterior_view import ParameterPosterior
-from pgmpy_dp.estimators.privacy_record import Privacy
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP

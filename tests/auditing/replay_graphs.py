@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from pgmpy_dp.communities import projection_solvers
 from pgmpy_dp.estimators import PrivateBlockModel
-from pgmpy_dp.plans.communities import projection_solvers
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.graph import PrivateGraph
 from tests.auditing.replay_cases import ReplayCase

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.plans.fields import noisy_interactions, noisy_parities, random_halves
-from pgmpy_dp.plans.fields.frank_wolfe_plan import FrankWolfeSettings
-from pgmpy_dp.plans.fields.noisy_interactions import InteractionSettings
-from pgmpy_dp.plans.fields.noisy_parities import ParitySettings
-from pgmpy_dp.plans.fields.random_halves import HalvesSettings
+from pgmpy_dp.fields import noisy_interactions, noisy_parities, random_halves
+from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.fields.noisy_interactions import InteractionSettings
+from pgmpy_dp.fields.noisy_parities import ParitySettings
+from pgmpy_dp.fields.random_halves import HalvesSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from tests.auditing.replay_cases import ReplayCase

@@ -16,10 +16,10 @@ from pgmpy.factors.discrete import DiscreteFactor
 
 from pgmpy_dp import MarkovNetwork
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
-from pgmpy_dp.estimators.model_score import ModelScore, score_model
-from pgmpy_dp.estimators.schema_check import SchemaCheck, check_schema
+from pgmpy_dp.models.model_score import ModelScore, score_model
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.tables.schema_check import SchemaCheck, check_schema
 from tests.auditing.replay_cases import ReplayCase
 
 __all__ = [

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.estimators import EdgeVoting, StableStructure
-from pgmpy_dp.plans.votes.block_graphs import BlockSettings, block_arguments, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import BlockSettings, block_arguments, plan_blocks
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable

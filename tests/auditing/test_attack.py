@@ -13,7 +13,7 @@ from pgmpy_dp.auditing import Neighbours, audit, audit_scores, one_run_audit, re
 from pgmpy_dp.auditing.bounds import epsilon_bound, lower_limit, rho_bound, upper_limit
 from pgmpy_dp.auditing.one_run import one_run_p_value
 from pgmpy_dp.auditing.scores import learned_scores
-from pgmpy_dp.plans.collective import noisy_tables
+from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 
 BITS = Neighbours(0, 1, "replace_one", "bits")

@@ -11,9 +11,7 @@ import pytest
 
 from pgmpy_dp.auditing.movements import invented_marks, marks_moved
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
-from pgmpy_dp.estimators.discovery import discover
-from pgmpy_dp.estimators.few_records import FewRecordsWarning
-from pgmpy_dp.plans import category_search as plan
+from pgmpy_dp.learning.few_records import FewRecordsWarning
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import column_curator, curator_base
 from pgmpy_dp.private.curator.column_curator import StableMarks, category_histogram
@@ -21,6 +19,8 @@ from pgmpy_dp.private.data import columns as data_columns
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram
 from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.tables import category_search as plan
+from pgmpy_dp.tables.discovery import discover
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_columns import BUDGET, column_cases, column_pairs
 

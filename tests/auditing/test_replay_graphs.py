@@ -14,21 +14,21 @@ import scipy.sparse as sp
 
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
-from pgmpy_dp.estimators import PrivateBlockModel
-from pgmpy_dp.plans.communities import (
+from pgmpy_dp.communities import (
     communities_base,
     noisy_power,
     noisy_projection,
     projection_solvers,
     randomised_response,
 )
+from pgmpy_dp.communities.correlation_projection import project_correlation
+from pgmpy_dp.estimators import PrivateBlockModel
 from pgmpy_dp.private.curator import graph_curator, solutions
 from pgmpy_dp.private.curator.block_projection import BlockProjection
 from pgmpy_dp.private.curator.graph_curator import CommunityChoice, GraphCurator, RandomisedResponse, community_law
 from pgmpy_dp.private.data import graph as data
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
-from pgmpy_dp.solvers.correlation_projection import project_correlation
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_graphs import awkward_graphs, graph_cases, graph_pairs, other_edge
 
@@ -201,7 +201,7 @@ class TestMutantsOfPlans:
 
         for module in (noisy_power, randomised_response, noisy_projection, communities_base):
             monkeypatch.setattr(module, "communities_release", peeking)
-        from pgmpy_dp.plans.communities import exponential_mechanism
+        from pgmpy_dp.communities import exponential_mechanism
 
         monkeypatch.setattr(exponential_mechanism, "communities_release", peeking)
         assert "result differs" in found(fit(method), pairs()[:2])

@@ -15,9 +15,9 @@ import pytest
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
 from pgmpy_dp.estimators import PrivateGraphicalLasso
-from pgmpy_dp.plans import convex_program
-from pgmpy_dp.plans.gaussian import noisy_moments as covariance_plan
-from pgmpy_dp.plans.gaussian import output_perturbation as precision_plan
+from pgmpy_dp.gaussian import noisy_moments as covariance_plan
+from pgmpy_dp.gaussian import output_perturbation as precision_plan
+from pgmpy_dp.learning import convex_program
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import precision, solutions, vector_curator
 from pgmpy_dp.private.curator.mechanism import SymmetricNoise
@@ -280,7 +280,7 @@ class TestPlansThatPeek:
             release = true(data, settings, budget)
             return dataclasses.replace(release, public={**release.public, "kept": len(vector_rows(data)[0])})
 
-        monkeypatch.setattr("pgmpy_dp.estimators.gaussian.private_graphical_lasso.noisy_moments.run", run)
+        monkeypatch.setattr("pgmpy_dp.gaussian.private_graphical_lasso.noisy_moments.run", run)
         assert "result differs" in found(lasso)
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from benchmarks import far_tables
-from pgmpy_dp.models.inference.sum_product import inference_size
+from pgmpy_dp.inference.sum_product import inference_size
 
 
 @pytest.mark.parametrize("kind", far_tables.KINDS)

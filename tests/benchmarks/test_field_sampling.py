@@ -19,9 +19,9 @@ from benchmarks.random_graphs import (
     random_ising,
     random_pairwise,
 )
-from pgmpy_dp.models.fields.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
-from tests.models.fields.test_fields import all_codes, joint
+from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
+from pgmpy_dp.inference.junction_tree import InferenceTooLarge
+from tests.fields.test_fields import all_codes, joint
 
 FALSE_ALARM = 1e-6
 """Of each test of samples against a distribution."""

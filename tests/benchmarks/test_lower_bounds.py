@@ -10,7 +10,7 @@ import pytest
 from benchmarks import lower_bounds
 from benchmarks.hard_instances import coded_blocks, hard_pairwise, hard_parameters, matching
 from benchmarks.lower_bounds import Setting, decoded, matched_records, run, settings, transition
-from pgmpy_dp.models.fields.random_fields import Pairwise
+from pgmpy_dp.fields.random_fields import Pairwise
 from pgmpy_dp.theory.order import Order
 
 N = 200_000

@@ -4,9 +4,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 
 pytest.importorskip("mbi", reason="the bench extra is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # what mbi and JAX warn of is not ours to judge

@@ -7,10 +7,10 @@ import pytest
 
 from benchmarks import mobility
 from benchmarks.mobility import chain_maximum_likelihood
-from pgmpy_dp.plans.chains.chain_gradient import ChainGradientSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables, read_sequences
+from pgmpy_dp.sequences.chain_gradient import ChainGradientSettings
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.populations import KINDS, make_graph, make_population, noisy_tables, sample_counts
 from benchmarks.settings import full_settings, quick_settings
-from pgmpy_dp.models.divergence import kl_divergence
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.divergence import kl_divergence
+from pgmpy_dp.inference.log_linear import LogLinearModel
 
 
 def test_third_order_chain_has_the_edges_of_the_paper() -> None:

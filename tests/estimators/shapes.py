@@ -7,9 +7,9 @@ import itertools
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.estimators.markov_network import MarkovNetwork
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.models.markov_network import MarkovNetwork
 
 
 def _graphs() -> dict[str, tuple[nx.Graph, dict]]:

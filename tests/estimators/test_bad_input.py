@@ -8,7 +8,7 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Schema
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
-from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
+from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.private.ledger import BudgetExceeded
 
 STATES = {"a": ["x", "y"], "b": [1, 2, 3], "c": [True, False]}

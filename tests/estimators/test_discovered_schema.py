@@ -11,11 +11,11 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, PrivateTable, Release, Schema, check_schema, discover, learn
 from pgmpy_dp.estimators import NaiveMLE
-from pgmpy_dp.estimators.discovery import Discovery
-from pgmpy_dp.estimators.privacy_record import Privacy, composed
+from pgmpy_dp.learning.privacy_record import Privacy, composed
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.schema.stored import sealed
+from pgmpy_dp.tables.discovery import Discovery
 
 VARIABLES = {"ward": "categories", "sex": ["F", "M"]}
 COST, REST = Budget(epsilon=0.5, delta=1e-9), Budget(epsilon=0.5, delta=1e-8)

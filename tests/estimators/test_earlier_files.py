@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, PrivateTable, Release, Schema, estimators
-from pgmpy_dp.estimators.discovery import Discovery
-from pgmpy_dp.estimators.model_score import ModelScore
-from pgmpy_dp.estimators.schema_check import SchemaCheck
+from pgmpy_dp.models.model_score import ModelScore
 from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.tables.discovery import Discovery
+from pgmpy_dp.tables.schema_check import SchemaCheck
 
 HERE = Path(__file__).parent
 FOLDERS = [HERE / "files_of_0_1", HERE / "files_of_0_2"]  # write.py there made them

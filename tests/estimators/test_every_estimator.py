@@ -26,8 +26,8 @@ from pgmpy_dp import estimators as E
 from pgmpy_dp.auditing import catalogue
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.estimators import NaiveMLE
-from pgmpy_dp.estimators.graph_base import BaseGraphEstimator
-from pgmpy_dp.estimators.private_base import PrivateFit
+from pgmpy_dp.learning.graph_base import BaseGraphEstimator
+from pgmpy_dp.learning.private_base import PrivateFit
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.data.data_base import PrivateData
@@ -113,7 +113,7 @@ def test_the_gate_catches_a_plan_that_looks_at_the_records(monkeypatch):
 def test_what_estimators_share_is_documented_once():
     """A class names it alone, and has the text of its base; nothing is left without a type."""
     shared = [item for section in ("Parameters", "Attributes") for item in ClassDoc(PrivateFit)[section]]
-    sources = [path.read_text(encoding="utf-8") for path in Path(E.__file__).parent.rglob("*.py")]
+    sources = [path.read_text(encoding="utf-8") for path in Path(E.__file__).parents[1].rglob("*.py")]
     for item in shared:
         for line in item.desc:
             assert sum(source.count(line) for source in sources) == 1, f"{item.name}: {line}"

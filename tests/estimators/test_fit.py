@@ -11,10 +11,10 @@ from pgmpy.inference import BeliefPropagation, VariableElimination
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, list_estimators
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
-from pgmpy_dp.estimators.collective import collective_base
-from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
-from pgmpy_dp.models.divergence import kl_divergence
-from pgmpy_dp.plans.collective.noisy_tables import noisy_marginals
+from pgmpy_dp.inference.divergence import kl_divergence
+from pgmpy_dp.learning import collective_base
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from tests.estimators.shapes import make_network

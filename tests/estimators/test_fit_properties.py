@@ -25,7 +25,7 @@ from pgmpy_dp.estimators import (
     PrivateNetwork,
     PrivatePairwise,
 )
-from pgmpy_dp.estimators.few_records import dropped_records, few_records, no_edge
+from pgmpy_dp.learning.few_records import dropped_records, few_records, no_edge
 from tests.estimators.cases import CASES, ORDINARY
 from tests.strategies import frames, graphs, labels, schemas, states
 

@@ -14,6 +14,7 @@ from pgmpy.inference import VariableElimination as PgmpyElimination
 from pgmpy.models import DiscreteBayesianNetwork
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, Schema, VariableElimination, preview
+from pgmpy_dp.communities.planted_graphs import planted_labels, sample_block_model
 from pgmpy_dp.estimators import (
     CollectiveEM,
     CollectiveMAP,
@@ -27,10 +28,9 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
     StableStructure,
 )
-from pgmpy_dp.estimators.collective.collective_base import tables_of
-from pgmpy_dp.models.communities.planted_graphs import planted_labels, sample_block_model
-from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
-from pgmpy_dp.models.inference.exact_or_loopy import InferenceUnavailable
+from pgmpy_dp.inference.conditioning import ImpossibleEvidence
+from pgmpy_dp.inference.exact_or_loopy import InferenceUnavailable
+from pgmpy_dp.learning.collective_base import tables_of
 from tests.estimators.shapes import make_network
 
 GRAPHS = {

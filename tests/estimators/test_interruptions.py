@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, PrivateTable
-from pgmpy_dp.plans.ascent import PARAMETER_UNIT, AscentSettings, ascend
+from pgmpy_dp.learning.ascent import PARAMETER_UNIT, AscentSettings, ascend
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from tests.estimators.cases import CASES, ORDINARY, STATES

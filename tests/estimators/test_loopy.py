@@ -8,9 +8,9 @@ import sklearn.base
 
 from pgmpy_dp import Ledger, MarkovNetwork
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
-from pgmpy_dp.models.inference.exact_or_loopy import InferenceUnavailable
-from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
-from pgmpy_dp.models.inference.loopy_belief_propagation import LoopySettings
+from pgmpy_dp.inference.exact_or_loopy import InferenceUnavailable
+from pgmpy_dp.inference.junction_tree import InferenceTooLarge
+from pgmpy_dp.inference.loopy_belief_propagation import LoopySettings
 
 SIDE = 3
 GRAPH = nx.grid_2d_graph(SIDE, SIDE)

@@ -11,8 +11,7 @@ import pytest
 
 from pgmpy_dp import Budget, MarkovNetwork, PrivateTable, Schema, list_estimators
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateSGD
-from pgmpy_dp.estimators.collective import collective_base
-from pgmpy_dp.plans.collective import noisy_tables
+from pgmpy_dp.learning import collective_base, noisy_tables
 from pgmpy_dp.private.curator import curator_base as curator
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.reading import records as coded_records

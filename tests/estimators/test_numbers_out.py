@@ -11,11 +11,11 @@ import pytest
 
 from pgmpy_dp import MarkovNetwork
 from pgmpy_dp.estimators import CollectiveMAP, PrivateMarkovChain, PrivateNetwork
-from pgmpy_dp.estimators.decoded_columns import days_as_texts
-from pgmpy_dp.models.cliques import Cliques
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.conditioning import ImpossibleEvidence
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.models.decoded_columns import days_as_texts
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
-from pgmpy_dp.models.log_linear import LogLinearModel
 from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.schema import Date, Number, Schema
 

@@ -8,7 +8,7 @@ import pytest
 
 from pgmpy_dp import LargeDeltaWarning
 from pgmpy_dp.estimators import NaiveMLE
-from pgmpy_dp.estimators.privacy_record import Privacy
+from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 from tests.estimators.cases import CASES, GRAPH, ORDINARY, STATES, rows

@@ -23,14 +23,14 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
     PrivateSGD,
 )
-from pgmpy_dp.models import structural_zeros
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
-from pgmpy_dp.models.inference.junction_tree import InferenceTooLarge
-from pgmpy_dp.models.inference.sum_product import inference_size
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.conditioning import ImpossibleEvidence
+from pgmpy_dp.inference.junction_tree import InferenceTooLarge
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.sum_product import inference_size
+from pgmpy_dp.learning import structural_zeros
+from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.models.posterior.posterior_draws import sample_posterior
-from pgmpy_dp.models.structural_zeros import with_zeros
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number
 

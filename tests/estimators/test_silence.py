@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from pgmpy_dp.estimators.few_records import few_records
+from pgmpy_dp.learning.few_records import few_records
 from tests.estimators.cases import CASES, NEIGHBOURS
 from tests.estimators.test_every_estimator import fit_release
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.plans.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
-from pgmpy_dp.plans.communities.exponential_mechanism import ExponentialSettings
-from pgmpy_dp.plans.communities.noisy_power import NoisyPowerSettings
-from pgmpy_dp.plans.communities.noisy_projection import ProjectionSettings
-from pgmpy_dp.plans.communities.randomised_response import ResponseSettings
+from pgmpy_dp.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
+from pgmpy_dp.communities.exponential_mechanism import ExponentialSettings
+from pgmpy_dp.communities.noisy_power import NoisyPowerSettings
+from pgmpy_dp.communities.noisy_projection import ProjectionSettings
+from pgmpy_dp.communities.randomised_response import ResponseSettings
 from pgmpy_dp.private.curator import graph_curator
 from pgmpy_dp.private.curator.graph_curator import response_rate
 from pgmpy_dp.private.guarantee import ZCDP, PureDP

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from pgmpy_dp import Budget, PrivateGraph
-from pgmpy_dp.models.communities.community_labels import marks_of
+from pgmpy_dp.communities.community_labels import marks_of
 from pgmpy_dp.private.curator import graph_curator
 from pgmpy_dp.private.curator.graph_curator import RandomisedResponse, community_law
 from pgmpy_dp.private.data.graph import adjacency_matrix, edge_count, neighbour_sums

@@ -12,8 +12,9 @@ import pytest
 import scipy.sparse as sp
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.plans.communities import projection_solvers
-from pgmpy_dp.plans.communities.projection_solvers import projection, release, released_matrix, solvers
+from pgmpy_dp.communities import projection_solvers
+from pgmpy_dp.communities.correlation_projection import Projection
+from pgmpy_dp.communities.projection_solvers import projection, release, released_matrix, solvers
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import solutions
@@ -25,7 +26,6 @@ from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.fine_grid import on_grid
 from pgmpy_dp.private.noise.samplers import discrete_gaussian
 from pgmpy_dp.private.sensitive import Noise
-from pgmpy_dp.solvers.correlation_projection import Projection
 from tests.private import audit
 
 BUDGET = Budget(epsilon=4.0, delta=1e-6)

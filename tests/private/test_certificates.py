@@ -9,10 +9,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from pgmpy_dp.communities.correlation_newton import newton
+from pgmpy_dp.communities.correlation_path import central_path
 from pgmpy_dp.private.mathematics import certificates
 from pgmpy_dp.private.mathematics.certificates import certified_pair, certified_projection, eigenvalue_floor
-from pgmpy_dp.solvers.correlation_newton import newton
-from pgmpy_dp.solvers.correlation_path import central_path
 
 GRAPHS = {
     "empty": nx.empty_graph(12),

@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.fields.field_scopes import field_scopes
-from pgmpy_dp.plans.fields.pseudo_likelihood_ascent import _group_norms, log_potentials
+from pgmpy_dp.fields.field_scopes import field_scopes
+from pgmpy_dp.fields.pseudo_likelihood_ascent import _group_norms, log_potentials
 from pgmpy_dp.private.mathematics.field_design import FieldDesign, contrasts
 
 

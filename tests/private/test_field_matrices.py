@@ -12,11 +12,11 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.models.fields.field_scopes import field_scopes
-from pgmpy_dp.plans.fields import noisy_interactions, noisy_parities
-from pgmpy_dp.plans.fields.noisy_interactions import InteractionSettings
-from pgmpy_dp.plans.fields.noisy_parities import ParitySettings, released_deviations
-from pgmpy_dp.plans.fields.parity_features import parity_features
+from pgmpy_dp.fields import noisy_interactions, noisy_parities
+from pgmpy_dp.fields.field_scopes import field_scopes
+from pgmpy_dp.fields.noisy_interactions import InteractionSettings
+from pgmpy_dp.fields.noisy_parities import ParitySettings, released_deviations
+from pgmpy_dp.fields.parity_features import parity_features
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.field_matrix_curator import MatrixSums, interaction_matrix_noise, parity_matrix_noise
 from pgmpy_dp.private.curator.field_moment_curator import interaction_noise, parity_noise
@@ -253,7 +253,7 @@ class TestChoice:
         assert not table.ledger.entries
 
     def test_too_many_rows(self, monkeypatch):
-        monkeypatch.setattr("pgmpy_dp.plans.fields.parity_features.MOST_FEATURES", 3)
+        monkeypatch.setattr("pgmpy_dp.fields.parity_features.MOST_FEATURES", 3)
         table = PrivateTable(frame(3, 50), states(3), ledger=Budget(epsilon=1.0))
         with pytest.raises(ValueError, match="so many parities"):
             noisy_parities.run(table, ParitySettings(method="wishart"), Budget(epsilon=1.0))

@@ -18,7 +18,7 @@ import pytest
 from filelock import FileLock
 
 from pgmpy_dp import Budget, Ledger, PrivateTable
-from pgmpy_dp.plans.collective import noisy_tables
+from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers

@@ -13,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from pgmpy_dp import Budget, PrivateTable
-from pgmpy_dp.plans.votes.block_graphs import block_graph
+from pgmpy_dp.fields.votes.block_graphs import block_graph
 from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.curator_base import Observer, observed
 from pgmpy_dp.private.curator.outside_functions import named_function, outside_function, plain_arguments, run_blocks
@@ -21,6 +21,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.curator.voting_curator import agreement_test, edge_vote_noise, vote_sensitivity
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.tables import Tables
 
 STATES = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
 FRAME = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (200, 3)), columns=list(STATES))
@@ -199,7 +200,7 @@ class TestRegistry:
         assert named_function(name) is two_edges
         noisy = ask(opened(Budget(rho=1e8), reserve=0.0, pure=False), name, n_workers=1)
         assert noisy.tolist() == [5, 0, 5]
-        assert named_function("pgmpy_dp.plans.votes.block_graphs.block_graph") is block_graph
+        assert named_function("pgmpy_dp.fields.votes.block_graphs.block_graph") is block_graph
 
     @pytest.mark.parametrize(
         "function",
@@ -390,7 +391,7 @@ class TestCalls:
 
         def function(codes, rng):
             with pytest.raises(RuntimeError, match="sees these records now"):
-                curator.tables([("a",)], 0.1)
+                curator.ask(Tables([("a",)]), 0.1)
             refused.append(1)
             return ()
 

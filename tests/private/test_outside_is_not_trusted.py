@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import pgmpy_dp.models
-import pgmpy_dp.solvers
-from pgmpy_dp.plans.gaussian import output_perturbation
-from pgmpy_dp.plans.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.gaussian import output_perturbation
+from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.cluster_curator import ClusterCurator
@@ -35,7 +34,6 @@ from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.solvers.graphical_lasso import graphical_lasso
 
 
 def wrong(value):
@@ -46,9 +44,10 @@ def wrong(value):
 
 
 def outside() -> dict[int, types.FunctionType]:
-    """Every public function of `models` and `solvers`, by its identity."""
+    """Every public function that models and solvers are made of, by its identity."""
     found = {}
-    for package in (pgmpy_dp.models, pgmpy_dp.solvers):
+    rooms = ("inference", "learning", "models", "tables", "sequences", "fields", "gaussian", "mixtures", "communities")
+    for package in (importlib.import_module(f"pgmpy_dp.{room}") for room in rooms):
         for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             module = importlib.import_module(info.name)
             for name in getattr(module, "__all__", ()):
@@ -100,7 +99,7 @@ def statistics() -> dict[str, Sensitive | int]:
 
 
 def regressions_layout():
-    from pgmpy_dp.models.fields.regression_layout import regression_layout
+    from pgmpy_dp.fields.regression_layout import regression_layout
 
     return regression_layout("pairwise", [2, 3, 4])
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pgmpy import config
 
-from pgmpy_dp.models.fields.regression_layout import regression_layout
+from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import regressions
 from pgmpy_dp.private.data.regressions import (

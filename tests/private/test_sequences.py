@@ -13,7 +13,6 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from pgmpy_dp.plans.chains.chain_counts import ChainSettings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data import contributions
@@ -28,6 +27,7 @@ from pgmpy_dp.private.data.sequences import (
 )
 from pgmpy_dp.private.data.table_distances import WHOLE, whole_parts
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.sequences.chain_counts import ChainSettings
 
 STATES = {"page": ["a", "b", None]}
 SCHEMA = Schema(STATES)

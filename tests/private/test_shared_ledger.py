@@ -7,16 +7,16 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import PrivateSequences, PrivateTable, preview
-from pgmpy_dp.plans.chains import chain_counts
-from pgmpy_dp.plans.chains.chain_counts import ChainSettings
-from pgmpy_dp.plans.collective import noisy_tables
-from pgmpy_dp.plans.collective.noisy_tables import MarginalSettings
-from pgmpy_dp.plans.fields import noisy_interactions, noisy_parities
-from pgmpy_dp.plans.fields.noisy_interactions import InteractionSettings
-from pgmpy_dp.plans.fields.noisy_parities import ParitySettings
+from pgmpy_dp.fields import noisy_interactions, noisy_parities
+from pgmpy_dp.fields.noisy_interactions import InteractionSettings
+from pgmpy_dp.fields.noisy_parities import ParitySettings
+from pgmpy_dp.learning import noisy_tables
+from pgmpy_dp.learning.noisy_tables import MarginalSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.sequences import chain_counts
+from pgmpy_dp.sequences.chain_counts import ChainSettings
 
 ONE, THREE = Budget(epsilon=1.0, delta=1e-6), Budget(epsilon=3.0, delta=1e-6)
 BITS = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (200, 3)), columns=list("abc"))

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, PrivateTable, PrivateVectors
-from pgmpy_dp.plans.gaussian.output_perturbation import lasso_solvers
+from pgmpy_dp.gaussian.output_perturbation import lasso_solvers
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.cluster_curator import ClusterCurator
@@ -28,7 +28,7 @@ from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
-from tests.plans.test_convex_program import ClippedMean
+from tests.learning.test_convex_program import ClippedMean
 
 RHO, PURE, BOTH = Budget(rho=0.5), Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-6)
 ROWS = np.random.default_rng(0).normal(size=(200, 2))

@@ -17,8 +17,8 @@ import pytest
 import pgmpy_dp.reporting.explorer as explorer_module
 from pgmpy_dp import MarkovNetwork, Schema
 from pgmpy_dp.estimators import CollectiveMAP
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.log_linear import LogLinearModel
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.reporting.explorer import explorer_data
 from tests.reporting.models import fitted
 

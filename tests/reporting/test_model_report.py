@@ -15,7 +15,7 @@ from pgmpy.factors.discrete import DiscreteFactor
 
 from pgmpy_dp import Budget, MarkovNetwork, Schema, score_model
 from pgmpy_dp.estimators import NaiveMLE
-from pgmpy_dp.estimators.privacy_record import Privacy
+from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.reporting import comparison_page, report_page

@@ -31,15 +31,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pgmpy_dp.models.cliques import Cliques
-from pgmpy_dp.models.collective.maximum_likelihood import Fit
-from pgmpy_dp.models.inference.belief_propagation import SumProduct
-from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
-from pgmpy_dp.models.log_linear import LogLinearModel
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.inference.belief_propagation import SumProduct
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.conditioning import ImpossibleEvidence
+from pgmpy_dp.inference.lbfgs import Solution, minimize_lbfgs
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.scope_marginals import Scope, ScopeMarginals
+from pgmpy_dp.learning.maximum_likelihood import Fit
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.structural_zeros import forbidden_cells, with_zeros
 from pgmpy_dp.models.posterior.posterior_target import Case, DenseMetric, DiagonalMetric, Metric, Target
-from pgmpy_dp.models.structural_zeros import forbidden_cells, with_zeros
-from pgmpy_dp.solvers.lbfgs import Solution, minimize_lbfgs
 
 __all__ = ["DENSE_LIMIT", "METHODS", "Interval", "Posterior", "sample_posterior"]
 
@@ -103,7 +104,7 @@ class Posterior:
         return LogLinearModel(self.cliques, self.theta[k], self.memory_limit)
 
     def obeying(self, boxes: Sequence[Mapping[Hashable, frozenset[int]]]) -> Posterior:
-        """Each draw conditioned on what boxes leave possible; see `pgmpy_dp.models.structural_zeros`."""
+        """Each draw conditioned on what boxes leave possible; see `pgmpy_dp.learning.structural_zeros`."""
         cliques = with_zeros(self.cliques, boxes)
         theta = np.pad(self.theta, ((0, 0), (0, cliques.n_cells - self.cliques.n_cells)))
         theta[:, forbidden_cells(cliques, boxes)] = -np.inf
@@ -114,6 +115,12 @@ class Posterior:
         """Marginals of all tables under each draw, shape (n_draws, n_cells)."""
         engine = SumProduct(self.cliques, memory_limit=self.memory_limit)
         return np.array([engine.calibrate(theta)[0] for theta in self.theta])
+
+    def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
+        """Probabilities of many small sets of variables, shape (n_draws, cardinalities of the set...) each."""
+        engine = SumProduct(self.cliques, memory_limit=self.memory_limit)
+        draws = [ScopeMarginals(self.cliques, theta, engine).tables(scopes) for theta in self.theta]
+        return [np.array(tables) for tables in zip(*draws, strict=True)]
 
     def query(self, variables: Sequence[Hashable], given: Mapping[Hashable, int] | None = None) -> np.ndarray:
         """Distribution of some variables, given states of others, under each draw.
@@ -281,7 +288,7 @@ def sample_posterior(
     Examples
     --------
     >>> import numpy as np
-    >>> from pgmpy_dp.models.collective.maximum_a_posteriori import collective_map
+    >>> from pgmpy_dp.learning.maximum_a_posteriori import collective_map
     >>> cliques = Cliques(("a", "b"), (2, 2), (("a", "b"),))
     >>> noisy = NoisyMarginals(cliques, np.array([400.0, 110.0, 95.0, 405.0]), "laplace", np.array([5.0]), total=1000)
     >>> posterior = sample_posterior(noisy, collective_map(noisy), np.random.default_rng(0))

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from pgmpy_dp.models.collective.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber_variance
-from pgmpy_dp.models.collective.maximum_likelihood import Fit
-from pgmpy_dp.models.collective.objective import CollectiveObjective
-from pgmpy_dp.models.collective.scale_evidence import VARIANCE_SHAPE, draw_variances
-from pgmpy_dp.models.collective.tilted_family import TiltedEngine
-from pgmpy_dp.models.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber_variance
+from pgmpy_dp.learning.maximum_likelihood import Fit
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.objective import CollectiveObjective
+from pgmpy_dp.learning.scale_evidence import VARIANCE_SHAPE, draw_variances
+from pgmpy_dp.learning.tilted_family import TiltedEngine
 
 __all__ = ["Case", "DenseMetric", "DiagonalMetric", "Metric", "Target"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy, Scope
 from pgmpy_dp.models.posterior.posterior_draws import Interval
 

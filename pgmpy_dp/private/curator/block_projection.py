@@ -60,7 +60,7 @@ class BlockProjection(CheckedProgram):
 
     Its records are a :class:`~pgmpy_dp.private.data.graph.PrivateGraph`. Its solvers, outside, get the centred matrix
     Y, a :class:`~pgmpy_dp.private.mathematics.sparse_minus_constant.SparseMinusConstant`, and hand in ``y`` and
-    ``factor``, or ``factor`` and ``dual_factor``; :mod:`pgmpy_dp.plans.communities.projection_solvers` has them.
+    ``factor``, or ``factor`` and ``dual_factor``; :mod:`pgmpy_dp.communities.projection_solvers` has them.
 
     Parameters
     ----------

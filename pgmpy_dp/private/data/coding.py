@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from pgmpy_dp.schema import MISSING, Schema, match_key
 
@@ -51,7 +52,11 @@ class Coding:
 
     def of_number(self, number: float) -> int:
         """Code of a number, which is not NaN, if numbers are decided."""
-        return dict(self.numbers).get(number, self.codes[bisect_right(self.cuts, number)])
+        return self._alone.get(number, self.codes[bisect_right(self.cuts, number)])
+
+    @cached_property
+    def _alone(self) -> dict[float, int]:
+        return dict(self.numbers)
 
 
 class OutsideCounted(Schema):

@@ -222,7 +222,7 @@ def parity_sums_and_count(
     Returns
     -------
     Sensitive
-        ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.models.fields.field_scopes.field_scopes`, or of
+        ``value`` of shape (m,), in the order of :func:`~pgmpy_dp.fields.field_scopes.field_scopes`, or of
         the family; in units of 1/`grid`, with `grid` times the sensitivities of whole records
         (:func:`~pgmpy_dp.private.data.table.share_grid`).
     """
@@ -284,7 +284,7 @@ def parity_sums(codes: np.ndarray, order: int) -> np.ndarray:
     Returns
     -------
     ndarray of int64, shape (m,)
-        In the order of :func:`~pgmpy_dp.models.fields.field_scopes.field_scopes`.
+        In the order of :func:`~pgmpy_dp.fields.field_scopes.field_scopes`.
 
     Examples
     --------

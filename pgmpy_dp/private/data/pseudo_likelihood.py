@@ -60,7 +60,7 @@ class ResidualGrid:
 
     Examples
     --------
-    >>> from pgmpy_dp.models.fields.field_scopes import field_scopes
+    >>> from pgmpy_dp.fields.field_scopes import field_scopes
     >>> grid = ResidualGrid(2.0, FieldDesign((2, 2, 2), field_scopes(3, 2)))
     >>> grid.bound * grid.unit, grid.bits
     (2.0, 14)

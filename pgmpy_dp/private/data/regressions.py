@@ -57,7 +57,7 @@ _THREADS = min(4, os.cpu_count() or 1)
 class Regressions:
     """Which logistic regressions are descended, their labels and features: public, and checked here.
 
-    A layout of :mod:`pgmpy_dp.models.fields.regression_layout` in the form on which sensitivities rest. Fields
+    A layout of :mod:`pgmpy_dp.fields.regression_layout` in the form on which sensitivities rest. Fields
     are as there.
     """
 
@@ -80,7 +80,7 @@ class Regressions:
 
         Examples
         --------
-        >>> from pgmpy_dp.models.fields.regression_layout import regression_layout
+        >>> from pgmpy_dp.fields.regression_layout import regression_layout
         >>> Regressions.checked(regression_layout("ising", [2, 2]), [2, 2]).n_regressions
         2
         """
@@ -179,7 +179,7 @@ def selection_weight(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP) -> 
 
     Examples
     --------
-    >>> from pgmpy_dp.models.fields.regression_layout import regression_layout
+    >>> from pgmpy_dp.fields.regression_layout import regression_layout
     >>> layout = Regressions.checked(regression_layout("pairwise", [3, 4]), [3, 4])
     >>> [selection_weight(layout, a, c) for a in Adjacency if a != "edge" for c in (PureDP(1.0), ZCDP(1.0))]
     [5, 5, 10, 14]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pgmpy_dp.models.inference.conditioning import ImpossibleEvidence
+from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy, learn_discrepancy, unmeasured_covariance
 from pgmpy_dp.models.posterior.query_intervals import query_intervals
 

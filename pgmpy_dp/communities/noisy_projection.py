@@ -1,0 +1,180 @@
+"""Communities by a noisy projection on correlation matrices, and a private vote: weak and exact recovery."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from pgmpy_dp.communities.communities_base import (
+    COUNT_SHARE,
+    CommunitySettings,
+    communities_release,
+    noisy_degree,
+    require_graph_and_budget,
+    vote,
+)
+from pgmpy_dp.communities.community_labels import marks_of, spectral_labels
+from pgmpy_dp.communities.projection_solvers import projected, projection
+from pgmpy_dp.learning.devices import checked_device
+from pgmpy_dp.learning.settings_base import number, one_of
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.block_projection import ANALYSES, BlockProjection
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
+from pgmpy_dp.private.curator.solutions import noise_plan, part_of
+from pgmpy_dp.private.data.graph import PrivateGraph
+from pgmpy_dp.private.sensitive import Release
+
+__all__ = ["DEFAULT_BIAS", "ProjectionSettings", "run"]
+
+DEFAULT_BIAS = 0.7
+"""Where none is given. With the default scale of 1.5/bias, biases from .5 to 1 come out between 1 and 2 of what the
+projection needs, and so inside the range in which it works."""
+
+VOTE_SHARE = Fraction(15, 100)
+
+
+@dataclass(frozen=True)
+class ProjectionSettings(CommunitySettings):
+    """What to project and how to vote, fixed before the edges are looked at.
+
+    Parameters
+    ----------
+    n_communities, degree, random_state
+        See :class:`~pgmpy_dp.communities.communities_base.CommunitySettings`.
+    bias : float, default 0.7
+        gamma in (0, 1], public.
+    vote : bool, default True
+        Whether 15 hundredths of the budget go to a noisy majority vote. Not for a split, which always votes.
+    split : bool, default False
+        Project one half of the edges and vote on the other, as published for exact recovery.
+    analysis : {"tight", "published"}, default "tight"
+        Which sensitivity of the projection the noise is for.
+    device : str, optional
+        Torch device on which the projection is computed, see
+        :func:`~pgmpy_dp.communities.projection_solvers.solvers`; its certificate is not. The release is the same
+        up to the distance that the certificate allows.
+    """
+
+    bias: float = field(default=DEFAULT_BIAS, metadata=number(most=1))
+    vote: bool = True
+    split: bool = False
+    analysis: str = field(default="tight", metadata=one_of(ANALYSES))
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_device("device", self.device)
+
+
+def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Release:
+    """Find communities by the leading eigenvectors of a noisy projection, and a vote.
+
+    Parameters
+    ----------
+    graph : PrivateGraph
+        Time grows with the cube of its vertices, memory with the square: some thousand.
+    budget : Budget
+        Of rho, or of epsilon and a delta.
+
+    Returns
+    -------
+    Release
+        ``kind="communities"``; :func:`~pgmpy_dp.communities.communities_base.communities` reads it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a pure budget, more communities than vertices, a budget too small for any noise.
+    ImportError
+        If torch is not installed, before anything is spent.
+
+    Notes
+    -----
+    Privacy
+        *Guarantee.* Without a split: rho-zCDP, of which the vote has 15/100, the number of edges 1/50 where no degree
+        is given, and the projection the rest; an (epsilon, delta) budget is converted to rho by dp-accounting, or,
+        where the projection is alone, calibrated exactly. With a split: the projection of one half of the edges is
+        (epsilon, delta)-DP, the vote on the other epsilon-DP with Laplace noise of scale 2/epsilon; together they are
+        (epsilon, delta)-DP (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.split`). With rho both have
+        Gaussian noise of it. A noisy number of edges is taken of the first half's own edges, from its share.
+
+        *Source.* Chen et al. 2023, Algorithms 5.4 (projection), 5.13 (vote) and 5.12 (split).
+
+        *Side channels.* Running time depends on the graph. How the solver ended is not shown; what is released has a
+        certificate (:class:`~pgmpy_dp.private.curator.block_projection.BlockProjection`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pgmpy_dp.communities.communities_base import communities
+    >>> cliques = np.kron(np.eye(2), np.ones((30, 30))) - np.eye(60)
+    >>> graph = PrivateGraph(cliques, ledger=Budget(rho=4.0))
+    >>> labels = communities(run(graph, ProjectionSettings(bias=1.0), Budget(rho=4.0))).labels
+    >>> sorted([labels[:30].tolist(), labels[30:].tolist()]) == [[0] * 30, [1] * 30], str(graph.ledger.left)
+    (True, '0-zCDP')
+    """
+    require_graph_and_budget(graph, budget, settings)
+    (projecting, voting, eta), k = _shares(graph.n, settings, budget), settings.n_communities
+    curator = GraphCurator(
+        graph,
+        budget,
+        what=f"projection for {k} communities of {graph.n} vertices" + (" and a vote" if voting else ""),
+        mechanism="noisy_projection" + ("_of_half" if settings.split else ""),
+        reserve=eta,
+        pure=eta > 0,
+        random_state=settings.random_state,
+    )
+    whole = 2.0 if settings.split else 1.0
+
+    def release(found: tuple[np.ndarray, float, bool]) -> Release:
+        sums, degree, voted = found
+        method = "sdp-exact" if settings.split else "sdp"
+        facts = {"method": method, "bias": settings.bias, "vote": voted, "analysis": settings.analysis}
+        return communities_release(curator, settings, budget, sums, whole * degree, **facts)
+
+    def steps() -> Generator[tuple[np.ndarray, float, bool], None, None]:
+        with curator.split(2) if settings.split else nullcontext([curator, curator]) as (first, second):
+            degree = noisy_degree(first, COUNT_SHARE) if settings.degree is None else settings.degree / whole
+            noisy = projected(first, _program(graph.n, settings, degree), projecting, eta, settings.device)
+            labels = spectral_labels(noisy, k)
+            yield graph.n * (noisy @ marks_of(labels, k)), degree, False
+            if voting:
+                # As published, the vote of a split compares numbers of neighbours as they are.
+                yield vote(second, labels, k, 0.0 if settings.split else degree, voting), degree, True
+
+    return curator.following(steps(), release)
+
+
+def _shares(n: int, settings: ProjectionSettings, budget: Budget) -> tuple[Fraction, Fraction, float]:
+    """Shares of projection and vote, and what the projection takes of delta; shares are of epsilon if that is not 0.
+
+    From public numbers; what no noise can do is refused for every degree that may come.
+    """
+    if budget.rho is None and not budget.delta:
+        raise ValueError(
+            f"the budget is {budget}, and the projection needs Gaussian noise: pass rho or a delta above 0, or use "
+            "randomised response"
+        )
+    counting = COUNT_SHARE if settings.degree is None else Fraction(0)
+    voting = VOTE_SHARE if settings.vote and not settings.split else Fraction(0)
+    projecting = 1 - counting - voting
+    # Where all but the projection is pure, or nothing else is asked, all of delta is for its noise.
+    eta = budget.delta if settings.split or projecting == 1 else 0.0
+    voting = Fraction(1) if settings.split else voting
+    cost = cost_of(budget, eta, pure=eta > 0)
+    edge_count_noise(cost, COUNT_SHARE)
+    neighbour_noise(cost, voting or COUNT_SHARE)
+    for degree in [1.0, max(1.0, n - 1.0)] if settings.degree is None else [settings.degree]:
+        noise_plan(_program(n, settings, degree), part_of(cost, projecting, eta))
+    return projecting, voting, eta
+
+
+def _program(n: int, settings: ProjectionSettings, degree: float) -> BlockProjection:
+    # A noisy degree may be anything; below 1 there is nothing to find.
+    options = {"n_communities": settings.n_communities, "analysis": settings.analysis}
+    return projection(n, max(1.0, degree), settings.bias, **options)

@@ -1,1 +1,0 @@
-"""Models on a given graph: NaiveMLE, CollectiveEM, CollectiveMAP, PrivateSGD."""

@@ -1,1 +1,0 @@
-"""Communities of a graph with private edges: PrivateBlockModel."""

@@ -1,1 +1,0 @@
-"""Markov random fields: PrivateIsing, PrivatePairwise, PrivateBinaryMRF."""

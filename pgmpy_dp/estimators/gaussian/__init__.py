@@ -1,1 +1,0 @@
-"""Gaussian graphical models: PrivateGraphicalLasso."""

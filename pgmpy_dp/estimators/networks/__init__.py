@@ -1,1 +1,0 @@
-"""Models whose graph is learned from noisy tables: PrivateNetwork, PrivateChowLiu."""

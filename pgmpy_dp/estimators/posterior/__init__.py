@@ -1,1 +1,0 @@
-"""What a release leaves uncertain, in the states' own names."""

@@ -1,1 +1,0 @@
-"""Graphs by votes of disjoint blocks: StableStructure, EdgeVoting."""

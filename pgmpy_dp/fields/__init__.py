@@ -1,0 +1,24 @@
+"""Ising, pairwise and binary t-wise Markov random fields, parameters and structure (Zhang et al. 2020)."""
+
+from typing import TYPE_CHECKING
+
+from pgmpy_dp.front_door import front_door
+
+ESTIMATORS = {
+    "EdgeVoting": "pgmpy_dp.fields.votes.edge_voting",
+    "PrivateBinaryMRF": "pgmpy_dp.fields.private_binary_mrf",
+    "PrivateIsing": "pgmpy_dp.fields.private_ising",
+    "PrivatePairwise": "pgmpy_dp.fields.private_pairwise",
+    "StableStructure": "pgmpy_dp.fields.votes.stable_structure",
+}
+
+__all__ = ["EdgeVoting", "PrivateBinaryMRF", "PrivateIsing", "PrivatePairwise", "StableStructure"]
+
+if TYPE_CHECKING:
+    from pgmpy_dp.fields.private_binary_mrf import PrivateBinaryMRF
+    from pgmpy_dp.fields.private_ising import PrivateIsing
+    from pgmpy_dp.fields.private_pairwise import PrivatePairwise
+    from pgmpy_dp.fields.votes.edge_voting import EdgeVoting
+    from pgmpy_dp.fields.votes.stable_structure import StableStructure
+
+__getattr__, __dir__ = front_door(__name__, ESTIMATORS)

@@ -1,0 +1,240 @@
+"""What the estimators of Markov random fields share: one release, then a field, its graph and a pgmpy model."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator
+from typing import Any, ClassVar
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from pgmpy.base import UndirectedGraph
+
+from pgmpy_dp.checks import require_given
+from pgmpy_dp.fields import frank_wolfe_steps, pseudo_likelihood_ascent
+from pgmpy_dp.fields.field_fits import FieldFit, field_of
+from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.fields.pseudo_likelihood_ascent import PseudoLikelihoodSettings
+from pgmpy_dp.fields.random_fields import RandomField, edge_scores
+from pgmpy_dp.inference.exact_or_loopy import Inference, checked_inference
+from pgmpy_dp.learning.collective_base import progress_bar
+from pgmpy_dp.learning.graph_base import BaseGraphEstimator, graph_on
+from pgmpy_dp.learning.options import by, flag, number, one_of, option, whole
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
+from pgmpy_dp.learning.public_graph import checked_graph, edge_positions
+from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["FIELD_MEMORY_LIMIT", "WIDTH", "BaseFieldEstimator"]
+
+FIELD_MEMORY_LIMIT = 2**28
+"""Bytes that exact inference may take in `model_`: enough for about 22 binary variables that all interact."""
+
+WIDTH = (
+    "the public bound on how strongly one variable can depend on the others (the largest sum of its absolute "
+    "interactions and field; a larger bound needs more records)"
+)
+"""What the argument `width` is, for who left it out."""
+
+_METHODS = ("auto", "moments", "frank-wolfe", "gradient")
+_DENSE = 0.4  # of all pairs: a graph with more edges is completed for `model_`, as it can have very many cliques
+
+
+@dataclasses.dataclass(repr=False, eq=False)
+class BaseFieldEstimator(BaseGraphEstimator):
+    """Parameters and graph of a Markov random field; abstract, see the three estimators.
+
+    A subclass names its `_family` and `_release_kinds`, runs the learner of its moments in `_run_moments`, and says in
+    `_parameters` what its weights and fields are.
+
+    Parameters
+    ----------
+    epsilon, delta, rho, state_names, adjacency, n_records
+    graph : networkx.Graph or list of pairs of variables, optional
+        A public graph: only its edges interact, and only what it needs is released. Default: all pairs may.
+    n_iter : int, optional
+        Steps of "frank-wolfe" (default: from public or noisy numbers) or "gradient" (default: 60).
+    sparse : bool
+        Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        Inference of `model_`.
+    memory_limit : int
+        Bytes that exact inference may take in `model_`.
+    random_state
+
+    Attributes
+    ----------
+    graph_ : pgmpy.base.UndirectedGraph
+        The pairs that interact.
+    model_ : MarkovNetwork
+        On the graph of all interactions that are not 0, or on the complete graph where these are many.
+    disagreement_ : ndarray of shape (p, p), or None
+        With "frank-wolfe", how far the two estimates of an interaction lie apart.
+    release_, privacy_
+    n_records_, n_records_sd_ : float
+        The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
+        none was needed.
+    converged_ : bool
+        Whether the fit to noisy moments converged; False for methods with a number of steps that is fixed beforehand.
+    status_ : str
+    n_iter_ : int
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {**BaseGraphEstimator._tags, "task": "parameters and graph"}
+
+    _family: ClassVar[str]
+    _examples = ({"width": 2.0, **TABLE_EXAMPLES[0]}, {"width": 1.0, **TABLE_EXAMPLES[1]})
+
+    width: float | None = option(None, number())
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    state_names: Schema | dict | None = None
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    method: str = option("auto", one_of(_METHODS))
+    graph: Any = option(None, by(lambda name, graph: checked_graph(graph, name)))
+    n_iter: int | None = option(None, whole(2))
+    sparse: bool = option(True, flag())
+    min_edge_weight: float | None = option(None, number())
+    inference: Inference = option("auto", by(checked_inference))
+    memory_limit: int = option(FIELD_MEMORY_LIMIT, whole(1))
+    random_state: int | None = None
+
+    @abstractmethod
+    def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
+        """Release the moments; refuses bad public arguments before it charges."""
+
+    @abstractmethod
+    def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[Any, Any]:
+        """`weights_` and `fields_`."""
+
+    @property
+    def _order(self) -> int:
+        return 2
+
+    def _check_release(self, release: Release) -> None:
+        super()._check_release(release)
+        if release.public.get("family", self._family) != self._family:
+            raise ValueError(f"release is of family {release.public['family']!r}, this estimator of {self._family!r}")
+        self._check_schema(release.schema)
+        if release.kind == "parities" and release.public["order"] != self._order:
+            raise ValueError(f"release has order {release.public['order']!r}, this estimator {self._order!r}")
+
+    def _chosen_method(self) -> str:
+        return "moments" if self.method == "auto" else self.method
+
+    def _check_schema(self, schema: Schema) -> None:
+        """Refuse what is wrong with public arguments whatever the method."""
+        require_given("width", self.width, WIDTH)
+        schema.require_discrete(argument="state_names")
+        if len(schema) < 2:
+            raise ValueError(f"state_names has {len(schema)} variable; interactions need at least two")
+        # The model, with its graph, obeys the rules of the regressions' settings under every method.
+        settings = self._regressions()
+        other = [name for name in schema.variables if schema.cardinality(name) != 2]
+        if other and self._family != "pairwise":
+            raise ValueError(
+                f"state_names gives {other[:5]} other than two states, and {type(self).__name__} is for binary "
+                "variables; use PrivatePairwise, or merge states"
+            )
+        if settings.order > len(schema):
+            raise ValueError(f"order={settings.order!r} is more than the {len(schema)} variables; pass at most as many")
+        if settings.graph is not None:
+            edge_positions(schema, settings.graph)
+
+    def _regressions(self) -> FrankWolfeSettings:
+        given = self._given("width", "graph", "n_iter", "random_state")
+        return FrankWolfeSettings(family=self._family, order=self._order, **given)
+
+    def _run(self, table: PrivateTable, budget: Budget) -> Release:
+        method = self._chosen_method()
+        if method == "moments":
+            return self._run_moments(table, budget)
+        if method == "frank-wolfe":
+            with progress_bar(type(self).__name__) as progress:
+                return frank_wolfe_steps.run(table, self._regressions(), budget, progress)
+        steps: dict[str, Any] = {} if self.n_iter is None else {"n_steps": self.n_iter}
+        sparse = self.sparse and self.graph is None
+        given = self._given("width", "graph", "random_state")
+        settings = PseudoLikelihoodSettings(self._family, order=self._order, sparse=sparse, **given, **steps)
+        with progress_bar(type(self).__name__) as progress:
+            return pseudo_likelihood_ascent.run(table, settings, budget, progress)
+
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        graph = self._regressions().graph
+        assert self.width is not None  # checked with the release
+        fit = field_of(
+            release,
+            self._family,
+            width=self.width,
+            graph=graph,
+            sparse=self.sparse,
+            min_edge_weight=self.min_edge_weight,
+        )
+        variables = release.schema.variables
+        scores = edge_scores(fit.field)
+        weights, fields = self._parameters(fit.field, variables)
+        return {
+            "weights_": weights,
+            "fields_": fields,
+            "field_": fit.field,
+            "graph_": self._graph(variables, scores),
+            "model_": self._model(fit, release.schema, privacy),
+            "edge_scores_": scores,
+            "disagreement_": fit.disagreement,
+            "n_records_": fit.n_records,
+            "n_records_sd_": fit.n_records_sd,
+            "converged_": fit.converged,
+            "status_": fit.status,
+            "n_iter_": fit.n_iter,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """The interactions with their names; as private as the release.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each interaction that is not 0, the strongest first: "variables", a tuple; of `PrivatePairwise`
+            also "states", a tuple (interactions in the gauge of `weights_`); and "weight". `weights_` has the same as
+            arrays or a dict.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        """
+        self.check_is_fitted()
+        rows = [row for row in self._rows(self.release_.schema) if row["weight"]]
+        rows.sort(key=lambda row: -abs(row["weight"]))
+        columns = ["variables", "states", "weight"] if self._family == "pairwise" else ["variables", "weight"]
+        return pd.DataFrame(rows, columns=columns)
+
+    @abstractmethod
+    def _rows(self, schema: Schema) -> Iterator[dict[str, Any]]:
+        """The rows of `to_frame`, in any order."""
+
+    def _graph(self, variables: tuple[Hashable, ...], scores: np.ndarray) -> UndirectedGraph:
+        least = 0.0 if self.min_edge_weight is None else self.min_edge_weight / 2.0
+        found = np.argwhere(np.triu((scores > 0) & (scores >= least), 1))
+        return graph_on(variables, ((variables[i], variables[j]) for i, j in found))
+
+    def _model(self, fit: FieldFit, schema: Schema, privacy: Privacy) -> MarkovNetwork:
+        variables = schema.variables
+        edges = [(variables[i], variables[j]) for i, j in fit.field.edges()]
+        pairs = len(variables) * (len(variables) - 1) // 2
+        graph = nx.Graph()
+        graph.add_nodes_from(variables)
+        graph.add_edges_from(edges if len(edges) <= _DENSE * pairs else itertools.combinations(variables, 2))
+        model = dataclasses.replace(
+            fit.field.to_log_linear(variables), memory_limit=self.memory_limit, inference=self.inference
+        )
+        return MarkovNetwork.from_log_linear(model, graph, schema, privacy)

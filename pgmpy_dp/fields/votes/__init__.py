@@ -1,0 +1,1 @@
+"""Graphs from the votes of disjoint blocks of records."""

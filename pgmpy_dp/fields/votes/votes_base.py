@@ -1,0 +1,65 @@
+"""What StableStructure and EdgeVoting share: blocks of records that vote, one release, and a graph from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pgmpy_dp.checks import require_given
+from pgmpy_dp.fields.field_base import WIDTH
+from pgmpy_dp.fields.votes.block_graphs import LEARNERS, BlockSettings, plan_blocks
+from pgmpy_dp.learning.graph_base import BaseGraphEstimator
+from pgmpy_dp.learning.options import Rule, number, one_of, whole
+from pgmpy_dp.schema import Schema
+
+__all__ = ["BaseBlockVotes"]
+
+
+class BaseBlockVotes(BaseGraphEstimator):
+    """Graph by the votes of disjoint blocks of records; abstract, see the two estimators.
+
+    Parameters
+    ----------
+    width : float
+        Public bound lambda > 0 on the width of the model, for the learner "logistic".
+    learner : {"auto", "logistic", "inverse-covariance", "chow-liu"}
+        How a block learns its graph. "logistic": an l1-constrained logistic regression for each variable, which has the
+        guarantee. "inverse-covariance": faster, binary variables only, exact for trees. "chow-liu": trees, with the
+        fewest records. "auto": "inverse-covariance" for binary variables and order 2, else "logistic".
+    order : int, default 2
+        Largest number of variables of an interaction; above 2 for binary variables only.
+    n_workers : int, optional
+        Threads that learn blocks' graphs; default: up to 4. The result does not depend on it.
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "width": number(),
+        "min_edge_weight": number(),
+        "n_blocks": whole(1),
+        "learner": one_of(LEARNERS),
+        "order": whole(2),
+        "n_workers": whole(1),
+    }
+
+    # Set by the constructors of the subclasses.
+    width: float | None
+    min_edge_weight: float | None
+    n_blocks: int | None
+    learner: str
+    order: int
+    n_workers: int | None
+    random_state: int | None
+
+    def _learns_parameters(self) -> bool:
+        return False
+
+    def _check_schema(self, schema: Schema) -> None:
+        plan_blocks(schema, self._blocks())
+
+    def _blocks(self) -> BlockSettings:
+        require_given("width", self.width, WIDTH)
+        least = "the public lower bound on the absolute interactions that are not 0, which an edge has to reach"
+        require_given("min_edge_weight", self.min_edge_weight, least)
+        assert self.width is not None
+        assert self.min_edge_weight is not None
+        return BlockSettings(self.width, self.min_edge_weight, self.learner, self.order, n_workers=self.n_workers)

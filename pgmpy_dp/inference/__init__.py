@@ -1,0 +1,1 @@
+"""Log-linear models: exact and loopy inference, sampling. Neither records nor noise."""

@@ -1,0 +1,142 @@
+"""Learning a pgmpy model in place: the user's own object gets the graph and the factors that an estimator learned."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import networkx as nx
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
+
+from pgmpy_dp.learning.collective_base import schema_and_table
+from pgmpy_dp.learning.graph_base import BaseGraphEstimator
+from pgmpy_dp.learning.private_base import BasePrivateEstimator
+from pgmpy_dp.models.markov_network import MarkovNetwork
+
+__all__ = ["fit_in_place"]
+
+Model = TypeVar("Model", DiscreteMarkovNetwork, DiscreteBayesianNetwork)
+
+
+def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = None, **whose: Any) -> Model:
+    """Learn pgmpy's `DiscreteMarkovNetwork` or `DiscreteBayesianNetwork` in place from private data.
+
+    What ``MarkovNetwork.fit`` does, for pgmpy's own classes: the one has no ``fit`` in pgmpy 1.1.2, and that of the
+    other takes estimators of pgmpy alone.
+
+    Parameters
+    ----------
+    model : pgmpy.models.DiscreteMarkovNetwork or DiscreteBayesianNetwork
+        Or one derived from them. An estimator of a given graph's parameters learns those of this graph. One that finds
+        the edges gives a Markov network the graph of its own ``model_``, over all variables of the schema.
+    data : dataframe or PrivateTable
+        The records; see the estimator.
+    estimator : instance of an estimator of this package
+        One whose ``model_`` is a `MarkovNetwork`: of the tasks "parameters" and "parameters and graph" all,
+        `PrivateNetwork`, and `PrivateChowLiu` with its parameters.
+    sample_weight : None
+        Not supported by private estimators.
+    **whose
+        ``unit`` and ``rows_per_unit``, of persons with several records; see the estimator.
+
+    Returns
+    -------
+    DiscreteMarkovNetwork or DiscreteBayesianNetwork
+        The same object: a Markov network with the edges of the estimator's ``model_`` and copies of its factors, a
+        Bayesian network with its own edges and new CPDs. pgmpy's own classes have no attribute for a guarantee:
+        ``model.graph["privacy"]`` has it. If the fit fails the model is left as it was.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a model, an estimator or nodes that do not go together, before anything is spent; as `estimator.fit` else.
+
+    Notes
+    -----
+    Privacy: post-processing of ``estimator.fit``. The guarantee is the estimator's ``privacy_``.
+    pgmpy's own inference is what pgmpy's own class gets: `pgmpy_dp.MarkovNetwork` has exact inference in log space,
+    values within states and lossless files ("pgmpy 1.1.2" in the known limits). Factors of a fit by loopy inference
+    multiply to an approximately normalised model.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pgmpy.models import DiscreteMarkovNetwork
+    >>> from pgmpy_dp.estimators import CollectiveMAP
+    >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
+    >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+    >>> model = DiscreteMarkovNetwork([("rain", "wet")])
+    >>> fit_in_place(model, data, CollectiveMAP(epsilon=1.0, state_names=states)) is model
+    True
+    >>> [factor.variables for factor in model.get_factors()], str(model.graph["privacy"].guarantee)
+    ([['rain', 'wet']], '1-DP')
+    """
+    if not isinstance(model, DiscreteMarkovNetwork | DiscreteBayesianNetwork):
+        raise TypeError(
+            f"model is a {type(model).__name__}, which has no factors; pass a DiscreteMarkovNetwork of pgmpy or of "
+            "this package, such as DiscreteMarkovNetwork(graph.edges), or a DiscreteBayesianNetwork"
+        )
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise TypeError(
+            f"estimator={estimator!r} must be an instance, for example CollectiveMAP(epsilon=1.0, state_names=...)"
+        )
+    if not isinstance(estimator, BasePrivateEstimator):  # a given graph's parameters
+        estimator.fit(model, data, sample_weight=sample_weight, **whose)
+        _assign(model, estimator)
+        return model
+    if isinstance(model, DiscreteBayesianNetwork):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}, which finds an undirected graph, and the model is directed; "
+            "use an estimator of a given graph's parameters, or estimator.fit(data).model_.to_bayesian_network()"
+        )
+    if not isinstance(estimator, BaseGraphEstimator) or not estimator._learns_parameters():
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__} that learns no parameters of a Markov network; use its fit(X), "
+            "or an estimator that has a model_ of that kind"
+        )
+    if sample_weight is not None:
+        raise ValueError("sample_weight was given, which private estimators do not support; pass sample_weight=None")
+    schema, _ = schema_and_table(estimator, data, **whose)
+    _require_room(model, estimator, schema)
+    estimator.fit(data, **whose)
+    _assign(model, estimator)
+    return model
+
+
+def _require_room(model: nx.Graph, estimator: Any, variables: Any) -> None:
+    """Nothing that the user put into the graph is lost without a word."""
+    unknown = [name for name in model if name not in variables]
+    if unknown:
+        raise ValueError(f"the model has the nodes {unknown}, which the schema does not declare; remove them")
+    told = getattr(estimator, "graph", None)
+    told = getattr(estimator, "required_edges", None) if told is None else told
+    sets = [set(item) for item in (told.edges if isinstance(told, nx.Graph) else told or ())]
+    lost = [edge for edge in model.edges if not any(set(edge) <= one for one in sets)]
+    if lost:
+        raise ValueError(
+            f"the model has the edges {lost[:5]}, and {type(estimator).__name__} finds the edges itself; remove them "
+            "(model.remove_edges_from(list(model.edges))), tell the estimator of them (graph= or required_edges=, "
+            "where it has one), or use an estimator of a given graph's parameters"
+        )
+
+
+def _assign(model: Any, estimator: Any) -> None:
+    """Give the model what was learned; nothing here can fail halfway."""
+    if isinstance(model, DiscreteBayesianNetwork):
+        copies = [cpd.copy() for cpd in estimator.parameters_]
+        model.cpds, model.graph["privacy"] = copies, estimator.privacy_
+        return
+    learned: Any = getattr(estimator, "model_", None)
+    factors = estimator.parameters_ if learned is None else learned.factors
+    copies = [factor.copy() for factor in factors]
+    if isinstance(estimator, BaseGraphEstimator):
+        model.remove_edges_from([edge for edge in model.edges if not learned.has_edge(*edge)])
+        model.add_nodes_from(learned.nodes)
+    model.add_edges_from(getattr(learned, "edges", ()))  # of given graphs: those that rules need
+    model.factors = copies
+    privacy = getattr(estimator, "privacy_", None)
+    if not isinstance(model, MarkovNetwork):
+        model.graph["privacy"] = privacy
+        return
+    model.privacy, model.inference = privacy, getattr(learned, "inference", "exact")
+    model.schema, model.within = getattr(learned, "schema", None), dict(getattr(learned, "within", {}))
+    model.posterior = getattr(learned, "posterior", None)

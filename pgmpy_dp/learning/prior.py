@@ -1,0 +1,252 @@
+"""A model to learn around, public or learned from an earlier release, in the states of another schema if need be."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
+
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.scope_marginals import largest_clique
+from pgmpy_dp.learning.fine_grids import fine_states
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.prior_model import prior_potentials, tables_of_prior
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.models.conversion import factors_to_log_linear
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Number, Schema
+
+__all__ = ["Prior", "given_prior"]
+
+_KINDS = "a MarkovNetwork, pgmpy's Markov or Bayesian network, a LogLinearModel, a Release, or the file of one"
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What an estimator's argument ``prior`` comes to.
+
+    Attributes
+    ----------
+    model : LogLinearModel
+    declared : dict of variable to Number or tuple of states
+        What the states of the prior were, before any were merged; empty for a `LogLinearModel`, which has numbers only.
+    states : dict of variable to tuple
+        The prior's own states.
+    within : dict of variable to Values
+        How values are distributed within them, where that is not uniform.
+    privacy : Privacy, optional
+        Of the release that it was learned from; None for what is public.
+    """
+
+    model: LogLinearModel
+    declared: Mapping[Hashable, Number | tuple]
+    states: Mapping[Hashable, tuple]
+    within: Mapping[Hashable, Values]
+    privacy: Privacy | None = None
+
+    @classmethod
+    def of(cls, given: Any) -> Prior:
+        """The prior that an argument says.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is none; the message names the argument.
+        """
+        if isinstance(given, str | os.PathLike):
+            given = _read(given)
+        if isinstance(given, Release):
+            given = _learned_from(given)
+        if isinstance(given, LogLinearModel):
+            found = cls(given, {}, {}, {})
+        elif isinstance(given, MarkovNetwork):
+            states = {name: tuple(given.states[name]) for name in given.nodes if name in given.states}
+            numbers = {name: number for name, number in given.numbers.items() if name not in given.within}
+            merged = {name: _as_declared(values.declared) for name, values in given.within.items()}
+            found = cls(given.to_log_linear(), {**states, **numbers, **merged}, states, given.within, given.privacy)
+        elif isinstance(given, DiscreteMarkovNetwork | DiscreteBayesianNetwork):
+            network = given.to_markov_model() if isinstance(given, DiscreteBayesianNetwork) else given
+            model = factors_to_log_linear(network.factors, network.nodes, DEFAULT_MEMORY_LIMIT, "auto")
+            states = {name: tuple(of[name]) for f in network.factors for of in (f.state_names,) for name in f.variables}
+            found = cls(model, states, states, {})
+        else:
+            raise TypeError(f"prior={given!r} is a {type(given).__name__}; pass {_KINDS}")
+        if found.model.inference == "exact" and not found.model.is_possible:
+            raise ValueError("prior gives every record the probability 0; correct its factors")
+        return found
+
+    def check(self, schema: Schema) -> None:
+        """Raise a ValueError for a variable whose states cannot be told in those of the schema.
+
+        Numbers may be divided otherwise, and states be in another order; variables that one of the two lacks are
+        left out of account.
+        """
+        sizes = dict(zip(self.model.cliques.variables, self.model.cliques.cardinalities, strict=True))
+        for name in schema:
+            if name not in sizes:
+                continue
+            wanted, own = schema[name], self.declared.get(name)
+            if own is None:
+                fits = not isinstance(wanted, Number) or wanted.divided
+                fits = fits and sizes[name] == schema.cardinality(name)
+            elif isinstance(wanted, Number):
+                fits = isinstance(own, Number) or (wanted.divided and own == schema.states[name])
+            else:
+                fits = not isinstance(own, Number) and set(own) == set(schema.states[name])
+            if not fits:
+                what = f"{sizes[name]} states" if own is None else repr(own)
+                raise ValueError(
+                    f"prior has {what} for the variable {name!r}, the schema has {wanted!r}: rename or merge the "
+                    "prior's states, or remove the variable from it, which leaves it without a prior"
+                )
+        if not any(name in sizes for name in schema):
+            raise ValueError(f"prior has none of the variables {list(schema)}; pass one that has some, or prior=None")
+
+    def tables(self, scopes: Sequence[tuple], release: Release) -> list[np.ndarray]:
+        """What the prior says of sets of variables, in the states of a release.
+
+        Parameters
+        ----------
+        scopes : sequence of tuples of variables
+        release : Release
+            Of a schema that `check` took.
+
+        Returns
+        -------
+        list of ndarray
+            Probabilities, see `tables_of_prior`.
+        """
+        schema, within = release.schema, fine_states(release)
+        known = {name for scope in scopes for name in scope if name in self.model.cliques.position}
+        maps = {name: self._translation(name, schema, within.get(name)) for name in known}
+        found = tables_of_prior(self.model, scopes, schema.cardinalities)
+        for k, scope in enumerate(scopes):
+            for axis, name in enumerate(scope):
+                shares = maps.get(name)
+                if shares is not None:
+                    found[k] = np.moveaxis(np.tensordot(found[k], shares, axes=(axis, 0)), -1, axis)
+        return found
+
+    def own_tables(
+        self, release: Release, measured: Sequence[tuple], forbidden: Sequence[tuple], max_clique_cells: int
+    ) -> dict[tuple, np.ndarray]:
+        """The prior's own tables of several variables, for a model to have beside those that were measured.
+
+        Parameters
+        ----------
+        release : Release
+        measured : sequence of scopes
+            What the model has in any case; tables within these are left out.
+        forbidden : sequence of sets of variables
+            No table has all variables of one of these.
+        max_clique_cells : int
+            Of the junction tree of the model, which tables that would exceed it are left out of.
+
+        Returns
+        -------
+        dict of scope to ndarray
+            Probabilities in the states of the release: of up to three variables, pairs in place of larger tables.
+        """
+        schema = release.schema
+        singles = [(name,) for name in schema.variables]
+        layout = Cliques(schema.variables, tuple(schema.cardinalities.values()), (*singles, *measured))
+        held = [set(scope) for scope in measured]
+        wanted: list[tuple] = []
+        for scope in self.model.cliques.scopes:
+            known = [name for name in schema.variables if name in scope]
+            wanted += [tuple(known)] if len(known) <= 3 else itertools.combinations(known, 2)
+        for scope in dict.fromkeys(sorted(wanted, key=len, reverse=True)):
+            banned = any(set(names) <= set(scope) for names in forbidden)
+            if len(scope) < 2 or banned or any(set(scope) <= other for other in held):
+                continue
+            if largest_clique(layout, [tuple(layout.position[name] for name in scope)]) <= max_clique_cells:
+                held.append(set(scope))
+                layout = replace(layout, scopes=(*layout.scopes, scope))
+        scopes = list(layout.scopes[len(singles) + len(measured) :])
+        return dict(zip(scopes, self.tables(scopes, release), strict=True))
+
+    def base(self, release: Release, forbidden: Sequence[tuple], max_clique_cells: int) -> LogLinearModel:
+        """The prior as a model in the states of a release, whose junction tree is small enough."""
+        tables = self.own_tables(release, (), forbidden, max_clique_cells)
+        scopes = [(name,) for name in release.schema.variables]
+        singles = dict(zip(scopes, self.tables(scopes, release), strict=True))
+        sizes = tuple(release.schema.cardinalities.values())
+        cliques = Cliques(release.schema.variables, sizes, (*singles, *tables))
+        return LogLinearModel(cliques, prior_potentials(cliques, [*singles.values(), *tables.values()]))
+
+    def _translation(self, name: Hashable, schema: Schema, within: Values | None) -> np.ndarray | None:
+        """P(state of the schema | state of the prior); None where they are the same."""
+        own, theirs = self.states.get(name), schema.states[name]
+        values, number = self.within.get(name), schema.numbers.get(name)
+        declared = self.declared.get(name)
+        if own is None or (own == theirs and (number is not None or (values is None and within is None))):
+            return None
+        if number is not None and isinstance(declared, Number):
+            values = Values(declared) if values is None else values
+            spans = [values.shares(low, high, "both" if closed else "left") for low, high, closed in number.spans()]
+            others = [np.array([state == other for state in own], dtype=float) for other in theirs[len(spans) :]]
+            shares = np.array([*spans, *others]).T
+        else:
+            finer = own if values is None else values.finer
+            split = np.eye(len(own))
+            if values is not None and values.state is not None:
+                split = np.zeros((len(own), len(finer)))
+                split[values.state, np.arange(len(finer))] = values.within
+            coarser = {state: k for k, state in enumerate(theirs)}
+            if within is not None and within.state is not None:
+                coarser = dict(zip(within.finer, within.state.tolist(), strict=True))
+            joined = np.zeros((len(finer), len(theirs)))
+            joined[np.arange(len(finer)), [coarser[state] for state in finer]] = 1.0
+            shares = split @ joined
+        totals = shares.sum(axis=1, keepdims=True)
+        # What has no state any more, such as missing numbers, says nothing about the others.
+        return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), 1.0 / len(theirs))
+
+
+def given_prior(estimator: Any) -> Prior | None:
+    """An estimator's prior, read or learned once for each that is passed."""
+    if estimator.prior is None:
+        return None
+    known = getattr(estimator, "_prior_read", None)
+    if known is None or known[0] is not estimator.prior:
+        estimator._prior_read = known = estimator.prior, Prior.of(estimator.prior)
+    return known[1]
+
+
+def _as_declared(declared: Number | Sequence) -> Number | tuple:
+    return declared if isinstance(declared, Number) else tuple(declared)
+
+
+def _read(path: str | os.PathLike) -> MarkovNetwork | Release:
+    """The model or the release in a file."""
+    if not os.path.isfile(path):
+        raise ValueError(f"prior={os.fspath(path)!r} is not a file; pass that of a model or of a release")
+    try:
+        return MarkovNetwork.load(path)
+    except ValueError as no_model:
+        try:
+            return Release.load(os.fspath(path))
+        except ValueError:
+            raise ValueError(f"prior={os.fspath(path)!r} is neither a model's file nor a release's") from no_model
+
+
+def _learned_from(release: Release) -> MarkovNetwork:
+    """The model that `CollectiveMAP` learns from all tables of a release."""
+    if release.kind != "marginals":
+        raise ValueError(f"prior is a release of kind {release.kind!r}, without tables; pass the model learned from it")
+    graph = nx.Graph()
+    graph.add_nodes_from(name for name in release.schema if any(name in scope for scope in release.scopes))
+    graph.add_edges_from(pair for scope in release.scopes for pair in itertools.combinations(scope, 2))
+    model = collective_map(noisy_marginals(release, tuple(graph.nodes)), inference="auto").model
+    return MarkovNetwork.from_log_linear(model, graph, release.schema, Privacy.of(release), fine_states(release))

@@ -1,0 +1,257 @@
+"""What every estimator does: one release from private data under a budget, then everything from the release alone."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any, ClassVar, Self
+
+from skbase.base import BaseEstimator
+
+from pgmpy_dp.learning.few_records import (
+    DroppedRecordsWarning,
+    FewRecordsWarning,
+    LargeDeltaWarning,
+    dropped_records,
+    few_records,
+    large_delta,
+)
+from pgmpy_dp.learning.options import Rule, Settings, anything, checked, number, one_of, whole
+from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.data_base import PrivateData
+from pgmpy_dp.private.sensitive import Release
+
+__all__ = ["TABLE_EXAMPLES", "BasePrivateEstimator", "PrivateFit"]
+
+_RAIN = {"rain": ["no", "yes"], "wet": [False, True]}
+TABLE_EXAMPLES = (
+    {"epsilon": 1.0, "state_names": _RAIN},
+    {"rho": 0.1, "state_names": _RAIN, "adjacency": "replace_one", "n_records": 100},
+)
+"""Arguments of estimators of discrete tables, see `PrivateFit.get_test_params`."""
+
+
+class PrivateFit:
+    """From a release to fitted attributes, and nothing in between: a fit that fails leaves the estimator as it was.
+
+    What means the same in several estimators is documented in their common base. A line of names alone in a subclass's
+    docstring, without type and text, stands for the entries that the nearest bases have for these names.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon`` (pure), ``epsilon`` with ``delta``, or ``rho`` (zero-concentrated) alone.
+    state_names : Schema or dict of variable to list of states
+        Public description of the variables; required unless the data come as a `PrivateTable`.
+    adjacency : {"add_remove", "replace_one"}
+        What one record's difference means.
+    n_records : int, optional
+        The number of records, if it is public. Required under "replace_one".
+    random_state : int, optional
+        For tests and benchmarks only: makes the noise reproducible, so that nothing is protected.
+
+    Attributes
+    ----------
+    release_ : Release
+        What was released: save it to learn again without the records and without further cost.
+    privacy_ : Privacy
+        Guarantee, adjacency and ledger entries.
+    """
+
+    _release_kinds: ClassVar[tuple[str, ...]]
+    _examples: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+    _options: Settings
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "epsilon": number(),
+        "delta": number(positive=False, below_one=True),
+        "rho": number(),
+        "state_names": anything(),
+        "adjacency": one_of(("add_remove", "replace_one")),
+        "n_records": whole(0),
+        "random_state": whole(0),
+    }
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+
+        def texts(names: re.Match[str]) -> str:
+            # One entry may document several names, and is told once.
+            return "\n".join(dict.fromkeys(_documented(cls, name) for name in names[0].split(", ")))
+
+        if doc := cls.__dict__.get("__doc__"):
+            cls.__doc__ = re.sub(r"^[a-z_]+(, [a-z_]+)*$", texts, inspect.cleandoc(doc), flags=re.MULTILINE)
+
+    def __post_init__(self) -> None:
+        super().__init__()  # scikit-base's, of estimators whose constructors dataclass writes
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Parameters with which scikit-base's generic tests construct the estimator."""
+        return [dict(example) for example in cls._examples]
+
+    def _as_checked(self) -> Self:
+        """This estimator with its options as they are used: what a fit reads, whatever becomes of this one meanwhile.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an option that its rule refuses.
+        """
+        taken, values = object.__new__(type(self)), checked(self)
+        taken.__dict__ = {**vars(self), **values, "_options": Settings(**values)}
+        return taken
+
+    def _budget(self) -> Budget:
+        """The budget of one fit."""
+        return Budget(**{name: getattr(self, name) for name in ("epsilon", "delta", "rho") if hasattr(self, name)})
+
+    def _prior_privacy(self) -> Privacy | None:
+        """The privacy of an earlier release that the fit rests on too."""
+        return None
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        """Arguments of the constructor, for a function that takes them by the same names."""
+        return {name: getattr(self, name) for name in names}
+
+    def _take(self, taken: Self, release: Release, data: PrivateData | None = None, **context: Any) -> Self:
+        """Learn from a release, charged to the ledger of `data` or read from a file; then set all that was learned.
+
+        `taken` is this estimator as it was checked (`_as_checked`).
+
+        What an earlier fit has set and this one does not is gone too. If learning fails the exception has the release.
+        A `FewRecordsWarning` says where the released number of records is next to nothing, a `DroppedRecordsWarning`
+        where it is clearly below the public number, a `LargeDeltaWarning` where delta is above one over it.
+        """
+        privacy = Privacy.of(release, () if data is None else data.ledger.entries)
+        privacy = privacy.resting_on(taken._prior_privacy())  # of the release's own prior, or of another one
+        with nullcontext() if data is None else handed_over(release):
+            learned = taken._learned(release, privacy, **context)
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}
+        self.__dict__ = {**kept, **learned, "release_": release, "privacy_": privacy, "_is_fitted": True}
+        with handed_over(release):  # warnings may be errors
+            for category, said in self._doubts(release, privacy, learned).items():
+                if said is not None:
+                    warnings.warn(said, category, stacklevel=3)
+        return self
+
+    def _doubts(
+        self, release: Release, privacy: Privacy, learned: Mapping[str, Any]
+    ) -> dict[type[Warning], str | None]:
+        """What there is to warn of, from released and public numbers alone."""
+        n, sd = learned.get("n_records_", release.n_records or 0.0), learned.get("n_records_sd_", 0.0)
+        few, dropped = few_records(n, sd), dropped_records(release.n_records or 0.0, n, sd)
+        return {
+            FewRecordsWarning: few,
+            DroppedRecordsWarning: dropped if few is None else None,
+            LargeDeltaWarning: large_delta(privacy.delta, n),
+        }
+
+    @abstractmethod
+    def _learned(self, *release_and_privacy: Any, **context: Any) -> Mapping[str, Any]:
+        """All fitted attributes but `Release` and `Privacy`, from these two and public arguments."""
+
+    def _check_release(self, release: Release) -> None:
+        """Raise a TypeError or ValueError if this is not a release of this estimator."""
+        require_release(release)
+        if release.kind == "interrupted":
+            raise ValueError(
+                "release was interrupted before it had what this estimator learns from; release.values has what was "
+                "answered until then"
+            )
+        if release.kind not in self._release_kinds:
+            kinds = " or ".join(map(repr, self._release_kinds))
+            raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind {kinds}")
+
+
+def _documented(cls: type, name: str) -> str:
+    """The entry of the nearest base that documents a name; the name where none does."""
+    entry = re.compile(rf"^([a-z_]+, )*{re.escape(name)}(, [a-z_]+)* : .*(\n .*)*", re.MULTILINE)
+    found = (entry.search(inspect.getdoc(base) or "") for base in cls.__mro__[1:])
+    return next((match[0] for match in found if match), name)
+
+
+class BasePrivateEstimator(PrivateFit, BaseEstimator):
+    """Learns from private data by one release; abstract.
+
+    A subclass names the `_release_kinds` that it can learn from, refuses bad public arguments in `_check`, makes
+    private data of what users pass in `_private`, asks for the release in `_run`, and makes all it shows in `_learned`.
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "supports_weighted_data": False,
+        "guarantees": ("pure", "zcdp", "approximate"),
+        "adjacency": ("add_remove", "replace_one"),
+    }
+
+    @abstractmethod
+    def _private(self, X: Any, budget: Budget) -> PrivateData:
+        """Private data with a ledger of their own; those that are passed as such must agree with the arguments."""
+
+    @abstractmethod
+    def _run(self, data: Any, budget: Budget) -> Release:
+        """The plan: refuses bad public arguments before it charges."""
+
+    def _check(self) -> None:
+        """Refuse public arguments that are wrong whatever the data, before these are opened."""
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Release what is needed under the budget, then learn from it.
+
+        Parameters
+        ----------
+        X : dataframe, array, path, or private data
+            As the class says. Private data (`PrivateTable`, `PrivateSequences`, `PrivateVectors`) are charged to their
+            own ledger, which several fits can share; anything else gets a ledger with the budget of this fit.
+        y : None
+            Ignored; for pipelines.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a public argument that cannot be used, before anything is spent. Nothing is raised because of a record.
+        BudgetExceeded
+            If the ledger of private data does not allow the budget; nothing is spent.
+
+        Notes
+        -----
+        If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
+        ``release``, for :meth:`fit_release`. So is what was released before an interruption (Ctrl-C) in the middle.
+        """
+        return self._fit(X)
+
+    def _fit(self, X: Any, **whose: Any) -> Self:
+        taken = self._as_checked()
+        budget = taken._budget()
+        taken._check()
+        data = taken._private(X, budget, **whose)
+        return self._take(taken, taken._run(data, budget), data)
+
+    def fit_release(self, release: Release) -> Self:
+        """Learn again from what was released before; needs no records and costs nothing.
+
+        Parameters
+        ----------
+        release : Release
+            As in ``release_``, or read by ``Release.load``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a release of another estimator, for other objects, and for bad public arguments.
+        """
+        taken = self._as_checked()
+        taken._check_release(release)
+        return self._take(taken, release)

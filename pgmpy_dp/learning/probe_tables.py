@@ -1,0 +1,53 @@
+"""Which of a release's tables were required or chosen, and which are probes, drawn at random and measured last."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import networkx as nx
+
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.scope_marginals import admissible
+from pgmpy_dp.private.sensitive import Release
+
+__all__ = ["chosen_tables", "joined_probes", "probe_tables", "tables_within"]
+
+
+def chosen_tables(release: Release) -> range:
+    """Places of the tables that were required or chosen: after those of single variables, before probes."""
+    first = next((c for c, scope in enumerate(release.scopes) if len(scope) > 1), len(release.scopes))
+    return range(first, max(first, probe_tables(release).start))
+
+
+def probe_tables(release: Release) -> range:
+    """Places of a release's probes: its last tables, if it has any."""
+    return range(len(release.values) - release.public.get("probes", 0), len(release.values))
+
+
+def joined_probes(release: Release, cliques: Cliques) -> list[int]:
+    """Places of the probes that a model with these tables can be given too, one after the other.
+
+    Parameters
+    ----------
+    cliques : Cliques
+        The tables other than probes, and what rules about impossible records add.
+    """
+    joined = []
+    for c in probe_tables(release):
+        scope = tuple(sorted(cliques.position[name] for name in release.scopes[c]))
+        if admissible(cliques, [scope], release.public["settings"]["max_clique_cells"]):
+            joined.append(c)
+            cliques = Cliques(cliques.variables, cliques.cardinalities, (*cliques.scopes, release.scopes[c]))
+    return joined
+
+
+def tables_within(release: Release, graph: nx.Graph) -> list[int]:
+    """Places of the tables that a model of a graph is learned from: all but probes that need further edges."""
+    probes = probe_tables(release)
+    return [c for c, scope in enumerate(release.scopes) if c not in probes or _is_clique(scope, graph)]
+
+
+def _is_clique(scope: Sequence, graph: nx.Graph) -> bool:
+    pairs: Iterable = itertools.combinations(scope, 2)
+    return all(graph.has_edge(u, v) for u, v in pairs)

@@ -1,0 +1,199 @@
+"""Models in which some combinations of states are impossible, for reasons that are public.
+
+A *box* gives some variables a set of states each, which they cannot have together. A model that obeys boxes is a
+distribution conditioned on the records outside of all of them: multiplied by tables of 0 and 1, and normalised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.exact_or_loopy import (
+    Inference,
+    InferenceEngine,
+    inference_of,
+    make_engine,
+    require_inference,
+)
+from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.inference.log_linear import LogLinearModel
+
+__all__ = ["ObeyingEngine", "engine_within", "forbidden_cells", "obeying", "with_zeros"]
+
+Box = Mapping[Hashable, frozenset[int]]
+
+_BARELY = -1e5
+"""Log-potential of a zero of the model where every possible record has one: far below any other potential."""
+
+
+def with_zeros(cliques: Cliques, boxes: Sequence[Box]) -> Cliques:
+    """The layout with a table more for each set of variables of a box that no table has all of.
+
+    Combinatorial: nothing of the size of a table is allocated.
+
+    Parameters
+    ----------
+    cliques : Cliques
+    boxes : sequence of mapping of variable to set of int
+        Numbers of states.
+
+    Examples
+    --------
+    >>> cliques = Cliques(("a", "b", "c"), (2, 2, 2), (("a", "b"), ("c",)))
+    >>> with_zeros(cliques, [{"b": {0}, "c": {1}}, {"b": {0}}]).scopes
+    (('a', 'b'), ('c',), ('b', 'c'))
+    """
+    held = [set(scope) for scope in cliques.scopes]
+    added: list[tuple[Hashable, ...]] = []
+    for box in sorted(boxes, key=len, reverse=True):
+        if not any(set(box) <= scope for scope in held):
+            held.append(set(box))
+            added.append(tuple(name for name in cliques.variables if name in box))
+    return replace(cliques, scopes=(*cliques.scopes, *added)) if added else cliques
+
+
+def forbidden_cells(cliques: Cliques, boxes: Sequence[Box]) -> np.ndarray:
+    """Which cells of the tables of `with_zeros` lie in a box that the table has all variables of.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,), bool
+    """
+    flat = np.zeros(cliques.n_cells, dtype=bool)
+    for scope, table in zip(cliques.scopes, cliques.split(flat), strict=True):
+        for box in boxes:
+            if set(box) <= set(scope):
+                sizes = (range(size) for size in table.shape)
+                axes = [
+                    sorted(box[name]) if name in box else list(all_) for name, all_ in zip(scope, sizes, strict=True)
+                ]
+                table[np.ix_(*axes)] = True
+    return flat
+
+
+class ObeyingEngine:
+    """An inference engine of the models over some tables that obey boxes: what fits under rules run on.
+
+    Parameters and marginals are of the tables alone, as if there were no rules: those of cells that are impossible have
+    no effect, and their marginals are 0. Tables that only the boxes need are none of its callers' business.
+
+    Parameters
+    ----------
+    engine : SumProduct or LoopyBeliefPropagation
+        Over ``with_zeros(cliques, boxes)``.
+    cliques : Cliques
+        The tables.
+    boxes : sequence of mapping of variable to set of int
+
+    Examples
+    --------
+    >>> cliques = Cliques(("a", "b"), (2, 2), (("a",), ("b",)))
+    >>> engine = engine_within(cliques, [{"a": {0}, "b": {1}}])
+    >>> engine.calibrate(np.zeros(4))[0].round(3)
+    array([0.333, 0.667, 0.667, 0.333])
+    """
+
+    def __init__(self, engine: Any, cliques: Cliques, boxes: Sequence[Box]) -> None:
+        self.engine, self.cliques = engine, cliques
+        self._n, self._added = cliques.n_cells, np.zeros(engine.cliques.n_cells - cliques.n_cells)
+        self._forbidden = forbidden_cells(engine.cliques, boxes)
+
+    def potentials(self, theta: np.ndarray) -> np.ndarray:
+        """Log-potentials of the tables of the inner engine, -inf where a cell is impossible."""
+        return np.where(self._forbidden, -np.inf, np.concatenate([theta, self._added]))
+
+    def calibrate(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
+        """Marginals of the tables and the log-partition function of what is possible."""
+        marginals, log_partition = self.engine.calibrate(self.potentials(theta))
+        return marginals[: self._n], log_partition
+
+    def derivative(self, direction: np.ndarray) -> np.ndarray:
+        """Directional derivative of the marginals at the last calibration."""
+        return self.engine.derivative(np.concatenate([direction, self._added]))[: self._n]
+
+    def model(self, theta: np.ndarray, memory_limit: int) -> LogLinearModel:
+        """The model with these parameters; it obeys."""
+        return LogLinearModel(self.engine.cliques, self.potentials(theta), memory_limit, inference_of(self.engine))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+
+def engine_within(
+    cliques: Cliques,
+    boxes: Sequence[Box],
+    inference: Inference = "exact",
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    make: Callable[[Cliques], Any] | None = None,
+) -> InferenceEngine:
+    """The engine that a fit of these tables runs on: of models that obey the boxes, where there are any.
+
+    Parameters
+    ----------
+    cliques : Cliques
+        The tables that are learned from.
+    boxes : sequence of mapping of variable to set of int
+    inference, memory_limit
+        See `pgmpy_dp.inference.exact_or_loopy.make_engine`.
+    make : callable, optional
+        Makes the engine of a layout in another way.
+
+    Raises
+    ------
+    InferenceTooLarge
+        If inference, with the tables of the boxes, would exceed `memory_limit`.
+    """
+    layout = with_zeros(cliques, boxes) if boxes else cliques
+    engine = make_engine(layout, inference, memory_limit) if make is None else make(layout)
+    return ObeyingEngine(engine, cliques, boxes) if boxes else engine
+
+
+def obeying(model: LogLinearModel, boxes: Sequence[Box]) -> LogLinearModel:
+    """The distribution of `model`, given that the record lies outside of all boxes.
+
+    Parameters
+    ----------
+    model : LogLinearModel
+        It may have structural zeros of its own.
+    boxes : sequence of mapping of variable to set of int
+        Numbers of states that cannot be together. Some record must lie outside of them all.
+
+    Returns
+    -------
+    LogLinearModel
+        Over `with_zeros` of the model's tables. What is impossible has probability 0, not a small number.
+
+    Raises
+    ------
+    InferenceTooLarge
+        If inference with the tables of the boxes would exceed the model's `memory_limit`, before they are allocated.
+
+    Notes
+    -----
+    Where the model gives all possible records the probability 0, its own zeros are taken as the limit of a small
+    number: the result is on the possible records that have the fewest of them. (Under loopy inference, by which that
+    cannot be told, wherever the model has zeros.)
+
+    Examples
+    --------
+    >>> cliques = Cliques(("a", "b"), (2, 2), (("a",), ("b",)))
+    >>> model = LogLinearModel(cliques, np.log([0.5, 0.5, 0.8, 0.2]))
+    >>> obeying(model, [{"a": {0}, "b": {1}}]).marginal(["a", "b"]).round(3)
+    array([[0.444, 0.   ],
+           [0.444, 0.111]])
+    """
+    if not boxes:
+        return model
+    cliques = with_zeros(model.cliques, boxes)
+    require_inference(cliques, model.inference, model.memory_limit)
+    theta = np.concatenate([model.theta, np.zeros(cliques.n_cells - model.cliques.n_cells)])
+    forbidden = forbidden_cells(cliques, boxes)
+    found = replace(model, cliques=cliques, theta=np.where(forbidden, -np.inf, theta))
+    if np.isneginf(model.theta).any() and (model.inference != "exact" or not found.is_possible):
+        found = replace(found, theta=np.where(forbidden, -np.inf, np.maximum(theta, _BARELY)))
+    return found

@@ -1,0 +1,90 @@
+"""What the estimators share that learn from a discrete table: its description, and agreement with data and releases."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar, Self
+
+from pgmpy_dp.learning.collective_base import private_table
+from pgmpy_dp.learning.private_base import BasePrivateEstimator
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["BaseTableEstimator"]
+
+
+class BaseTableEstimator(BasePrivateEstimator):
+    """Learns from a discrete table; abstract.
+
+    As ``BasePrivateEstimator``, but a subclass refuses bad public arguments in `_check_schema`, and private data are
+    made here. Its constructor has the budget and the description of the data among its arguments.
+
+    Parameters
+    ----------
+    epsilon, delta, rho, state_names, adjacency, n_records
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {"data_kind": "discrete"}
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.state_names, self.adjacency, self.n_records = state_names, adjacency, n_records
+        super().__init__()
+
+    def _check_schema(self, schema: Schema) -> None:
+        """Refuse public arguments that cannot be used with this schema."""
+
+    def fit(self, X: Any, y: None = None, *, unit: Hashable = None, rows_per_unit: int | str | None = None) -> Self:
+        """Release what is needed under the budget, then learn from it.
+
+        Parameters
+        ----------
+        X : dataframe, path or PrivateTable
+            A `PrivateTable` is charged to its own ledger, which several fits can share; anything else gets a ledger
+            with the budget of this fit.
+        y : None
+            Ignored; for pipelines.
+        unit : hashable, optional
+            Column of the data that says whose record it is, to protect units (persons, say) with all their records:
+            see `PrivateTable`.
+        rows_per_unit : int or "shares", optional
+            How much of a unit counts; default 1: one of its records, drawn at random.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a public argument that cannot be used, before anything is spent. Nothing is raised because of a record.
+        BudgetExceeded
+            If the ledger of private data does not allow the budget; nothing is spent.
+
+        Notes
+        -----
+        If learning fails after the release, it is paid for and not lost: the exception has it as its attribute
+        ``release``, for ``fit_release``. So is what was released before an interruption (Ctrl-C) in the middle.
+        """
+        return self._fit(X, unit=unit, rows_per_unit=rows_per_unit)
+
+    def _private(
+        self, X: Any, budget: Budget, unit: Hashable = None, rows_per_unit: int | str | None = None
+    ) -> PrivateTable:
+        return private_table(self, X, budget, self._check_schema, unit, rows_per_unit)
+
+    def _check_release(self, release: Release) -> None:
+        super()._check_release(release)
+        given = None if self.state_names is None else Schema.coerce(self.state_names)
+        if given is not None and (given.variables != release.schema.variables or given.matches(release.schema)):
+            raise ValueError("state_names and the release have other variables, states or rules; drop state_names")

@@ -1,0 +1,471 @@
+"""PrivateGaussianMixture: centres and covariances of a mixture of Gaussians, wherever they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pgmpy_dp.checks import require_given
+from pgmpy_dp.learning.devices import checked_device
+from pgmpy_dp.learning.options import anything, by, one_of, option, whole
+from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
+from pgmpy_dp.learning.private_base import BasePrivateEstimator
+from pgmpy_dp.mixtures import noisy_centres
+from pgmpy_dp.mixtures.gaussian_mixture import log_density, responsibilities, sample_mixture
+from pgmpy_dp.mixtures.mixture_covariances import covariance_roots
+from pgmpy_dp.mixtures.mixture_settings import (
+    BLOCK_SOLVERS,
+    MAX_COMPONENTS,
+    MixtureSettings,
+    checked_components,
+    checked_covariances,
+    checked_length,
+)
+from pgmpy_dp.mixtures.noisy_centres import MixtureEstimate, mixture_estimate
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.cluster_curator import MAX_BLOCKS
+from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.theory import required_records
+
+__all__ = ["PrivateGaussianMixture"]
+
+_METHODS = ("blocks", "sdp")
+
+
+@dataclass(repr=False, eq=False)
+class PrivateGaussianMixture(BasePrivateEstimator):
+    """Centres, weights and covariances of k Gaussians, with no bound on where the centres are.
+
+    It has two outcomes: centres, or a `status_` that says why there are none (too few records, or a separation that is
+    not there). Both cost the budget.
+
+    Parameters
+    ----------
+    n_components : int or "auto"
+        k. "auto" is the number of groups that the released cells show, at most `max_components`: it costs no budget of
+        its own, but cells are released with the noise of `max_components` centres.
+    separation : float, optional
+        Public lower bound on the distance between two centres, in the data's units. From the question that is asked
+        (groups nearer than this are the same to the user) or from other data; never from these records. Default: 8
+        scales.
+    scale : float, optional
+        sigma, the standard deviation of each coordinate within a component, if it is public (an instrument's error, a
+        standardisation by public numbers). With a `covariance_type` a rough one, better too large than too small:
+        records are shortened to a multiple of it. Default: estimated privately, from a tenth of the budget.
+    method : {"blocks", "sdp"}
+        "blocks": blocks of records vote for cells of a lattice. "sdp": the convex program of the paper over all
+        records, which takes a public separation and scale. It needs more records than any computer can hold, so `fit`
+        says how many and stops, before anything is spent (:func:`pgmpy_dp.theory.required_records`,
+        ``docs/mixture-program.md``). The same program clusters single blocks by ``block_solver="sdp"``.
+    epsilon, delta : float
+        The budget of one fit. delta is above 0: no method with a pure epsilon can do without a bound.
+    adjacency, n_records
+    columns : sequence of hashable, optional
+        Of a dataframe: the columns to read. Default: all.
+    n_blocks, block_size : int, optional
+        How many blocks, and how many records each looks at, at most. Default: from the public or a noisy number of
+        records and the noise.
+    n_steps : int, default 3
+        Noisy steps of Lloyd's algorithm on all records.
+    block_solver : {"kmeans", "sdp"}
+        How a block finds its centres; "sdp" is the membership program, far slower, and takes a public scale.
+    device : str, optional
+        A device of torch for the blocks, e.g. "cuda". Default: NumPy.
+    random_state
+    max_components : int, optional
+        For ``n_components="auto"`` alone: the largest k, public.
+    covariance_type : {"spherical", "diag", "tied", "full"}, optional
+        Covariances that are estimated when the centres are known, as scikit-learn's `GaussianMixture` has them: a scale
+        of each component, variances of each component's columns, one matrix for all, a matrix of each. They take a
+        tenth, two tenths, two tenths and three tenths of the budget. Default: spheres of one scale; a hundredth says
+        whether that can be.
+
+    Attributes
+    ----------
+    converged_ : bool
+        Whether centres were found.
+    status_ : str
+        "found", or what was not; then, where the releases show more groups than centres, that `n_components` is too
+        small.
+    means_ : ndarray of shape (k, d) or None
+        None where `converged_` is False.
+    weights_ : ndarray of shape (k,) or None
+        From the last noisy counts.
+    covariances_ : ndarray or None
+        As scikit-learn has them for the `covariance_type`: shape (k,), (k, d), (d, d) or (k, d, d); for none of them,
+        (k,) times the squared scale.
+    n_components_ : int
+        k, or 0 where there are no centres.
+    n_groups_ : int
+        How many groups the releases show. Above `n_components_` that is too small: blocks of records agree on places
+        without a centre near them.
+    wide_components_ : ndarray of bool, shape (k,), or None
+        Components whose records spread wider than those of one group of the scale: two groups in one, or a larger
+        scale. Without a `covariance_type` alone; None with one.
+    counts_ : ndarray of int64, shape (k,), or None
+        Those counts.
+    scale_ : float or None
+        The public scale, or its noisy estimate.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (d,)
+        Only where the columns have text for names.
+    n_blocks_ : int
+    release_, privacy_
+
+    Notes
+    -----
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.mixtures.noisy_centres`. `predict`,
+    `predict_proba` and `score_samples` apply the released mixture to whatever they are given, without noise: on the
+    private records their results are private too.
+
+    References
+    ----------
+    Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel (2023), section 6, for the skeleton; see
+    ``docs/mixtures.md``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> centres = np.array([[500.0, 500.0], [510.0, 500.0], [500.0, 512.0]])
+    >>> X = centres[rng.integers(3, size=20_000)] + rng.normal(size=(20_000, 2))
+    >>> model = PrivateGaussianMixture(3, separation=10.0, scale=1.0, epsilon=1.0, delta=1e-6).fit(X)
+    >>> model.status_
+    'found'
+    >>> bool(np.abs(np.sort(model.means_[:, 1]) - [500, 500, 512]).max() < 1)
+    True
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "task": "clusters",
+        "model_kind": "mixture",
+        "data_kind": "continuous",
+        "guarantees": ("approximate",),
+    }
+    _release_kinds: ClassVar[tuple[str, ...]] = ("mixture",)
+    _examples = (
+        {"n_components": 2, "separation": 8.0, "scale": 1.0, "epsilon": 1.0, "delta": 1e-6},
+        {"n_components": 2, "separation": 8.0, "epsilon": 1.0, "delta": 1e-6, "adjacency": "replace_one"}
+        | {"n_records": 100},
+    )
+
+    n_components: int | str | None = option(None, by(checked_components))
+    separation: float | None = option(None, by(checked_length))
+    scale: float | None = option(None, by(checked_length))
+    method: str = option("blocks", one_of(_METHODS))
+    epsilon: float | None = None
+    delta: float = 0.0
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    columns: Sequence[Hashable] | None = option(None, anything())
+    n_blocks: int | None = option(None, whole(1, MAX_BLOCKS))
+    block_size: int | None = option(None, whole(1, 1 << 20))
+    n_steps: int = option(3, whole(2, 100))
+    block_solver: str = option("kmeans", one_of(BLOCK_SOLVERS))
+    device: str | None = option(None, by(checked_device))
+    random_state: int | None = None
+    max_components: int | None = option(None, whole(1, MAX_COMPONENTS))
+    covariance_type: str | None = option(None, by(checked_covariances))
+
+    def fit_predict(self, X: Any) -> np.ndarray:
+        """Fit, then the most probable component of each record; see :meth:`predict`.
+
+        Parameters
+        ----------
+        X : array of shape (n, d), dataframe or PrivateVectors
+            As `fit` takes it; a `PrivateVectors` does not hand its records out again.
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
+            As private as the records: each label tells where its record is.
+
+        Raises
+        ------
+        TypeError
+            For a `PrivateVectors`, before anything is spent.
+        ValueError
+            As of `fit` and `predict`.
+        """
+        if isinstance(X, PrivateVectors):
+            raise TypeError("X is a PrivateVectors, whose records stay inside; use fit(X), then predict(records)")
+        self.fit(X)
+        return self.predict(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable component of each record.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            Before `fit`; where no centres were found; for records with other numbers of values, or values that are not
+            finite.
+        """
+        return self.predict_proba(X).argmax(axis=1)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each component given each record.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            Rows sum to 1.
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As :meth:`predict`.
+        """
+        return responsibilities(self._points(X), self.means_, self.weights_, self._covariance_roots_)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-density of the mixture at each record, in nats; exact, so for public records.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As :meth:`predict`.
+        """
+        return log_density(self._points(X), self.means_, self.weights_, self._covariance_roots_)
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Mean log-density of records, in nats; exact, so for public records.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As :meth:`predict`.
+        """
+        return float(self.score_samples(X).mean())
+
+    def aic(self, X: Any) -> float:
+        """Akaike's criterion of records, as scikit-learn has it: the lower the better; exact, so for public records.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As :meth:`predict`.
+        """
+        return float(2.0 * self._n_parameters() - 2.0 * self.score_samples(X).sum())
+
+    def bic(self, X: Any) -> float:
+        """Schwarz's criterion of records, as scikit-learn has it: the lower the better; exact, so for public records.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As :meth:`predict`.
+        """
+        logs = self.score_samples(X)
+        return float(self._n_parameters() * math.log(len(logs)) - 2.0 * logs.sum())
+
+    def sample(
+        self, n_samples: int = 1, random_state: int | np.random.Generator | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Synthetic records and their components; as private as the release.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, numpy.random.Generator or None
+            Only for repeatable draws; it has no part in privacy.
+
+        Returns
+        -------
+        records : ndarray of shape (n_samples, d)
+        components : ndarray of int of shape (n_samples,)
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            Before `fit`; where no centres were found.
+        """
+        self._require_found()
+        rng = np.random.default_rng(random_state)
+        return sample_mixture(self.means_, self.weights_, self._covariance_roots_, n_samples, rng)
+
+    def _check(self) -> None:
+        self._settings()
+
+    def _private(self, X: Any, budget: Budget) -> PrivateVectors:
+        data = X if isinstance(X, PrivateVectors) else None
+        if data is None:
+            data = PrivateVectors(X, self.columns, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
+        columns = None if self.columns is None else tuple(self.columns)
+        require_agreement(
+            data, self.adjacency, n_records=(self.n_records, data.n_records), columns=(columns, data.columns)
+        )
+        return data
+
+    def _run(self, data: PrivateVectors, budget: Budget) -> Release:
+        settings = self._settings()
+        if self.method == "sdp":
+            raise ValueError(_too_many_records(settings, len(data.columns), budget))
+        return noisy_centres.run(data, settings, budget)
+
+    def _settings(self) -> MixtureSettings:
+        require_given("n_components", self.n_components, "the number of components, at least 1")
+        if self.method == "sdp" and (self.separation is None or self.scale is None):
+            raise ValueError(
+                f"separation={self.separation!r}, scale={self.scale!r}: method='sdp' needs both as public numbers to "
+                "say how many records it would take; pass them, or use method='blocks'"
+            )
+        if self.method == "sdp" and (self.n_components == "auto" or self.covariance_type is not None):
+            raise ValueError(
+                f"n_components={self.n_components!r}, covariance_type={self.covariance_type!r} with method='sdp', "
+                "which is for a known number of spheres; use method='blocks'"
+            )
+        names = ("n_components", "separation", "scale", "n_blocks", "block_size", "n_steps", "block_solver", "device")
+        return MixtureSettings(**self._given(*names, "max_components", "covariance_type", "random_state"))
+
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        found = mixture_estimate(release)
+        columns, k = found.columns, 0 if found.means is None else len(found.means)
+        kind = found.covariance_type or "spherical"
+        learned = {
+            "converged_": found.means is not None,
+            "status_": "; ".join([found.status, *_too_few(found)]),
+            "means_": found.means,
+            "weights_": found.weights,
+            "counts_": None if found.means is None else release["counts"].array.copy(),
+            "scale_": found.scale,
+            "covariances_": found.covariances,
+            "n_components_": k,
+            "n_groups_": found.groups,
+            "wide_components_": None if found.covariance_type or not k else np.array(found.wide, dtype=bool),
+            "_covariance_roots_": None if found.covariances is None else covariance_roots(found.covariances, kind, k),
+            "_covariance_type_": found.covariance_type,
+            "n_features_in_": len(columns),
+            "n_blocks_": release.public.get("n_blocks"),
+        }
+        if all(isinstance(name, str) for name in columns):
+            learned["feature_names_in_"] = np.array(columns, dtype=object)
+        return learned
+
+    def _n_parameters(self) -> int:
+        """Free parameters, as scikit-learn counts them."""
+        self._require_found()
+        k, d = self.means_.shape
+        free = {None: 1, "spherical": k, "diag": k * d, "tied": d * (d + 1) // 2, "full": k * d * (d + 1) // 2}
+        return free[self._covariance_type_] + k * d + k - 1
+
+    def __str__(self) -> str:
+        """What was learned, once it was; from releases alone."""
+        if not self.is_fitted:
+            return super().__str__()
+        lines = [f"{type(self).__name__}: {self.status_}", f"  {self.privacy_}"]
+        if self.means_ is None:
+            return "\n".join(lines)
+        kind = (
+            "spheres of one scale" if self._covariance_type_ is None else f"covariance_type={self._covariance_type_!r}"
+        )
+        lines.append(f"  {self.n_components_} components in {self.n_features_in_} columns, {kind}")
+        lines.append(f"  groups that the releases show: {self.n_groups_}")
+        for j, (weight, mean) in enumerate(zip(self.weights_, self.means_, strict=True)):
+            wide = "  wider than one group" if self._covariance_type_ is None and self.wide_components_[j] else ""
+            numbers = " ".join(f"{value:.6g}" for value in mean[:_SHOWN]) + (" ..." if len(mean) > _SHOWN else "")
+            lines.append(f"  {j}: weight {weight:.3f}, mean [{numbers}]{wide}")
+        return "\n".join(lines)
+
+    def _require_found(self) -> None:
+        self.check_is_fitted()
+        if self.means_ is None:
+            raise ValueError(f"no centres were found ({self.status_}); fit with more records, epsilon or separation")
+
+    def _points(self, X: Any) -> np.ndarray:
+        self._require_found()
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and hasattr(X, "columns"):
+            X = X[list(names)]
+        points = np.asarray(X, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has the shape {points.shape}; pass an array of shape (records, {self.n_features_in_})")
+        if not np.isfinite(points).all():
+            raise ValueError("X has values that are not finite; drop those records")
+        return points
+
+
+_SHOWN = 6  # numbers of a mean
+
+_APART = "n_components looks too small: blocks of records agree on {} groups that have no centre near them"
+_WIDE = (
+    "n_components looks too small, or scale: {} of the components are wider than one group of the scale (groups taken "
+    "together, or another scale: see covariance_type)"
+)
+
+
+def _too_few(found: MixtureEstimate) -> list[str]:
+    """Signs of more groups than centres; of the releases alone."""
+    if found.means is None:
+        return []
+    apart, wide = found.groups - len(found.means), sum(found.wide)
+    return [_APART.format(apart)] * (apart > 0) + [_WIDE.format(wide)] * (wide > 0)
+
+
+def _too_many_records(settings: MixtureSettings, n_features: int, budget: Budget) -> str:
+    """Why the membership program over all records is not run, whatever their number; from public numbers alone."""
+    assert settings.separation is not None
+    assert settings.scale is not None
+    if budget.epsilon is None or not budget.delta:
+        return (
+            f"the budget is {budget}: centres without a known bound take an epsilon and a delta above 0; pass both, "
+            "and use method='blocks'"
+        )
+    ratio = settings.separation / settings.scale
+    least = required_records(settings.most_components, n_features, ratio, budget.epsilon, budget.delta)
+    needed = "1e+36" if math.isinf(least) else f"about {least:.2g}"
+    return (
+        f"method='sdp' would take at least {needed} records ({settings.n_components} components in {n_features} "
+        f"columns at a separation of {ratio:g} scales, {budget.guarantee}), and a program over n records has n**2 "
+        "unknowns. Use method='blocks', which takes thousands; block_solver='sdp' clusters its blocks by that program"
+    )

@@ -1,1 +1,0 @@
-"""Parameters of a log-linear model from noisy tables: maximum likelihood, EM and maximum a posteriori."""

@@ -1,1 +1,0 @@
-"""Communities of a graph: planted ones, and labels from released numbers."""

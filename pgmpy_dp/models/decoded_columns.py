@@ -1,0 +1,94 @@
+"""Columns of records from the codes that a model drew: states, numbers or days."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.inference.sampling import SamplingMethod, uniforms
+from pgmpy_dp.models.decoding import EVERYTHING, Range, Values
+from pgmpy_dp.schema import Date, Number, Schema
+
+__all__ = ["as_column", "as_series", "days_as_texts", "states_of", "values_of"]
+
+
+def values_of(
+    values: Values,
+    codes: np.ndarray,
+    generator: np.random.Generator,
+    method: SamplingMethod = "independent",
+    inside: Range = EVERYTHING,
+) -> pd.Series:
+    """What some codes stand for, drawn within their states.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+    method : {"independent", "stratified"}
+        How those of one state are drawn together; see `pgmpy_dp.inference.sampling`.
+    inside : tuple of low, high and closed
+        Numbers of this range alone.
+
+    Returns
+    -------
+    pandas.Series
+        Whole numbers as int64, or pandas' Int64 where a number can be missing; others as float64 with NaN; days as
+        datetime64, with NaT; of variables without numbers the states. The type depends on the declaration alone.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.schema import Number
+    >>> age = Values(Number(0, 120, cuts=[118], resolution=1))
+    >>> values_of(age, np.array([1, 2]), np.random.default_rng(0)).tolist()
+    [119, <NA>]
+    """
+    return as_series(*values.drawn(codes, uniforms(codes, generator, method), inside))
+
+
+def as_series(declared: Number | Sequence, drawn: np.ndarray) -> pd.Series:
+    """Numbers, or states by their numbers, in the type of their column."""
+    return as_column(declared, drawn, declared.whole) if isinstance(declared, Number) else states_of(declared, drawn)
+
+
+def as_column(number: Number, drawn: np.ndarray, whole: bool) -> pd.Series:
+    """Numbers, as :class:`~pgmpy_dp.Number` counts them, in the type of their column; days lose their fractions."""
+    if isinstance(number, Date):
+        days = np.where(np.isnan(drawn), np.iinfo(np.int64).min, drawn).astype(np.int64)  # the least one is NaT
+        return pd.Series(days.astype("datetime64[D]").astype("datetime64[s]"))
+    if not whole:
+        return pd.Series(drawn)
+    may_lack = len(number.states) > len(number.cells)
+    return pd.Series(drawn).astype("Int64" if may_lack else "int64")
+
+
+def days_as_texts(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Records with days as a file of text has them: ISO texts, or in their variable's format.
+
+    Examples
+    --------
+    >>> schema = Schema({"born": Date("1970-01-01", "1999-12-31", bins=2, format="%d.%m.%Y")})
+    >>> frame = pd.DataFrame({"born": pd.to_datetime(["1970-01-31", None])})
+    >>> days_as_texts(frame, schema).born[0]
+    '31.01.1970'
+    """
+    written = frame.copy()
+    for name, number in schema.numbers.items():
+        if isinstance(number, Date):
+            codes, days = pd.factorize(frame[name])
+            dates = [day.date() for day in pd.Series(days).astype(object)]
+            # Missing is -1: the last.
+            texts = [*(day.strftime(number.format) if number.format else day.isoformat() for day in dates), None]
+            written[name] = np.array(texts, dtype=object)[codes]
+    return written
+
+
+def states_of(states: Sequence, codes: np.ndarray) -> pd.Series:
+    """The states with these numbers; a column of one plain type where all states are of that type."""
+    kinds = {type(state) for state in states}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool}:
+        return pd.Series(pd.Index(states).take(codes))
+    labels = np.empty(len(states), dtype=object)
+    labels[:] = states
+    return pd.Series(labels[codes], dtype=object)

@@ -1,1 +1,0 @@
-"""Gaussian graphical models from a released matrix of moments."""

@@ -1,0 +1,861 @@
+"""A pgmpy Markov network whose exact inference runs in log space, and which remembers what it cost."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from pgmpy.factors.discrete import DiscreteFactor
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork, JunctionTree
+
+from pgmpy_dp.inference.exact_or_loopy import Inference, inference_from_dict, inference_to_dict
+from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.row_conditionals import row_conditionals
+from pgmpy_dp.inference.sampling import SamplingMethod
+from pgmpy_dp.learning.display import as_table, states_text
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.learning.structural_zeros import obeying
+from pgmpy_dp.models.answers import Answers
+from pgmpy_dp.models.conversion import (
+    factors_to_log_linear,
+    log_linear_to_factors,
+    to_pgmpy_bayesian_network,
+    to_pgmpy_junction_tree,
+)
+from pgmpy_dp.models.decoded_columns import as_column, as_series
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.evidence import likelihood
+from pgmpy_dp.models.model_file import FORMAT, VERSION, ModelFile, read_model_file, reading_model
+from pgmpy_dp.private.array_file import array_file
+from pgmpy_dp.private.atomic_file import write_atomically
+from pgmpy_dp.private.reading.frames import column_names, encode_and_match, n_rows, read_keys
+from pgmpy_dp.schema import MISSING, Number, Schema, encode_label
+
+if TYPE_CHECKING:
+    from pgmpy_dp.models.model_score import ModelScore
+    from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
+    from pgmpy_dp.private.sensitive import Release
+
+__all__ = ["MarkovNetwork"]
+
+
+class MarkovNetwork(Answers, DiscreteMarkovNetwork):
+    """Discrete Markov network: pgmpy's, with exact log-space inference, sampling and lossless files.
+
+    It is a ``pgmpy.models.DiscreteMarkovNetwork``: pgmpy's ``VariableElimination``,
+    ``BeliefPropagation`` and ``UAIWriter`` take it as it is. Graphs with isolated nodes, several
+    components, and names that are numbers (0 too) or tuples work.
+
+    Parameters
+    ----------
+    ebunch : iterable of edges, or networkx.Graph, optional
+        Edges of the graph; of a Graph the isolated nodes are taken too.
+    latents : iterable of nodes, optional
+        Kept for pgmpy; the estimators of this package refuse a model that has any.
+    memory_limit : int
+        Bytes that inference may take; a larger model is refused before anything is allocated.
+    inference : {"exact", "loopy", "auto"} or LoopySettings
+        What `marginal` is computed by. A fit by loopy inference sets it. Then marginals within a factor are
+        approximate, `sample` draws by Gibbs sampling, and what needs exact inference (other marginals,
+        `log_likelihood`, `get_partition_function`) raises `InferenceUnavailable`; setting it to "exact" asks for exact
+        inference again.
+
+    Attributes
+    ----------
+    factors : list of DiscreteFactor
+        The potentials. After a fit their product sums to 1.
+    privacy : Privacy or None
+        The guarantee under which the factors were learned; None where they were set by hand.
+    schema : Schema or None
+        The public description of the variables that the model was learned with: which are numbers or days, how a cell
+        is read, and the order of columns. It counts while it has the model's variables and their states.
+    within : mapping of node to Values
+        How values are distributed within the states of a variable, where that is not uniform.
+    posterior : ParameterPosterior or None
+        What an estimator's ``posterior()`` gave, if it was assigned: files keep it, for intervals and several synthetic
+        data sets without the release. It is of the factors as they were learned.
+
+    Examples
+    --------
+    >>> from pgmpy.factors.discrete import DiscreteFactor
+    >>> model = MarkovNetwork([("rain", "wet")])
+    >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2]))
+    >>> model.marginal(["wet"]).values.round(3)
+    array([0.7, 0.3])
+    >>> model.sample(3, random_state=0).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        ebunch: Iterable | nx.Graph | None = None,
+        latents: Iterable[Hashable] | None = None,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        inference: Inference = "exact",
+    ) -> None:
+        # pgmpy iterates over whatever it is given: of a graph that would be its nodes.
+        super().__init__(list(ebunch.edges()) if isinstance(ebunch, nx.Graph) else ebunch)
+        if isinstance(ebunch, nx.Graph):
+            nodes = list(ebunch.nodes)
+            self.clear()
+            self.add_nodes_from(nodes)
+            self.add_edges_from(ebunch.edges())
+        # A set of its own: pgmpy's default is one list shared by all models.
+        self.latents = set() if latents is None else set(latents)
+        self.privacy: Privacy | None = None
+        self.schema: Schema | None = None
+        self.within: dict[Hashable, Values] = {}
+        self.posterior: ParameterPosterior | None = None
+        self.memory_limit = memory_limit
+        self.inference = inference
+
+    def __repr__(self) -> str:
+        what = "factors set by hand" if self.privacy is None else str(self.privacy)
+        what = what if self.factors else "no factors"
+        return f"MarkovNetwork({self.number_of_nodes()} nodes, {self.number_of_edges()} edges; {what})"
+
+    def _repr_html_(self) -> str:
+        states = self.states
+        rows = [
+            (name, states_text(states.get(name, ())), ", ".join(sorted(map(str, self.neighbors(name)))) or "none")
+            for name in self.nodes
+        ]
+        return as_table(repr(self), ("variable", "states", "neighbours"), rows)
+
+    # -- what pgmpy asks of a model ------------------------------------------------------------
+
+    def get_factors(self, node: Hashable | None = None) -> list[DiscreteFactor]:
+        """Factors that contain a node; pgmpy's own takes node 0 for no node.
+
+        Parameters
+        ----------
+        node : node, optional
+            By default all factors are returned.
+
+        Returns
+        -------
+        list of DiscreteFactor
+
+        Raises
+        ------
+        ValueError
+            If `node` is not in the model.
+        """
+        if node is None:
+            return self.factors
+        if node not in self:
+            raise ValueError(f"node {node!r} is not in the model; it has {list(self.nodes)}")
+        return [factor for factor in self.factors if node in factor.variables]
+
+    def get_cardinality(self, node: Hashable | None = None) -> Any:
+        """Number of states of a node, or of every node; pgmpy's own takes node 0 for no node.
+
+        Parameters
+        ----------
+        node : node, optional
+
+        Returns
+        -------
+        int, or dict of node to int without `node`
+            None for a node that no factor has.
+        """
+        cardinalities = {
+            name: int(size)
+            for factor in self.factors
+            for name, size in zip(factor.variables, factor.cardinality, strict=True)
+        }
+        return cardinalities if node is None else cardinalities.get(node)
+
+    def get_partition_function(self) -> float:
+        """Sum of the product of all factors over all joint states, by junction tree.
+
+        Returns
+        -------
+        float
+            1 up to rounding after a fit; inf where it exceeds the range of floats.
+        """
+        self.check_model()
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.to_log_linear().log_partition))
+
+    def to_junction_tree(self) -> JunctionTree:
+        """Junction tree by min-fill, calibrated from its root outwards.
+
+        Its factors are conditional distributions, so that ``BeliefPropagation`` on this model neither
+        overflows nor stops early. Components are joined by clusters of one variable from each.
+
+        Returns
+        -------
+        pgmpy.models.JunctionTree
+
+        Raises
+        ------
+        ValueError
+            If the factors do not make a model of the graph, see ``check_model``.
+        """
+        self.check_model()
+        return to_pgmpy_junction_tree(self.to_log_linear(), self.states)
+
+    def to_bayesian_network(self, structure: nx.DiGraph | Iterable | None = None) -> DiscreteBayesianNetwork:
+        """A Bayesian network with CPDs, for what pgmpy does with those alone.
+
+        Parameters
+        ----------
+        structure : directed graph, or iterable of edges (parent, child), optional
+            The network's own: then each variable's CPD is what this model says of it given its parents. By default the
+            network has the distribution of this model.
+
+        Returns
+        -------
+        pgmpy.models.DiscreteBayesianNetwork
+            By default on the graph of the junction tree (this graph with the edges that make it chordal), edges from
+            its root outwards: their direction has no causal meaning. On a given structure it is the nearest to this
+            model of all with that structure; variables that no edge has are independent of all others. Where a
+            variable's parents never are together, its CPD is uniform. Under the guarantee of this model; `privacy`
+            does not go with it.
+
+        Raises
+        ------
+        TypeError
+            For a structure that is neither.
+        ValueError
+            If the factors do not make a model of the graph, see ``check_model``, and for a structure with directed
+            cycles or with variables that are not in the model.
+        InferenceUnavailable
+            Under loopy inference, but for a structure with each variable and its parents in one factor.
+        InferenceTooLarge
+            If the table of a variable and its parents is too large.
+
+        Examples
+        --------
+        >>> model = MarkovNetwork([("rain", "wet")])
+        >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+        >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2], state_names=states))
+        >>> network = model.to_bayesian_network()
+        >>> sorted(network.nodes), len(network.edges), network.check_model()
+        (['rain', 'wet'], 1, True)
+        >>> model.to_bayesian_network([("wet", "rain")]).get_cpds("rain").get_values().round(2).tolist()
+        [[0.86, 0.33], [0.14, 0.67]]
+        """
+        self.check_model()
+        directed = None if structure is None else self._as_structure(structure)
+        return to_pgmpy_bayesian_network(self.to_log_linear(), self.states, directed)
+
+    def _as_structure(self, structure: Any) -> nx.DiGraph:
+        """A directed graph over this model's variables, in their order."""
+        what = f"structure is a {type(structure).__name__}"
+        if isinstance(structure, nx.Graph) and (not structure.is_directed() or structure.is_multigraph()):
+            raise TypeError(f"{what}; pass a directed graph, whose edges go from parents to children")
+        directed = nx.DiGraph()
+        directed.add_nodes_from(self.nodes)
+        try:
+            directed.add_edges_from(structure.edges if isinstance(structure, nx.Graph) else structure)
+        except (TypeError, ValueError, nx.NetworkXError):
+            raise TypeError(f"{what}; pass a directed graph, or a list of pairs (parent, child)") from None
+        named = [*directed, *(structure if isinstance(structure, nx.Graph) else ())]
+        if unknown := [name for name in dict.fromkeys(named) if name not in self]:
+            raise ValueError(f"structure has the variables {unknown}, which are not in the model; remove them")
+        if not nx.is_directed_acyclic_graph(directed):
+            raise ValueError("structure has directed cycles, of which there is no Bayesian network; take out an edge")
+        return directed
+
+    def copy(self) -> MarkovNetwork:
+        """Independent copy with factors, latents, schema and the privacy record; pgmpy's own drops all but factors.
+
+        Returns
+        -------
+        MarkovNetwork
+        """
+        clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit, inference=self.inference)
+        clone.factors = [factor.copy() for factor in self.factors]
+        clone.privacy, clone.schema, clone.within = self.privacy, self.schema, dict(self.within)
+        clone.posterior = self.posterior
+        return clone
+
+    def rescaled(self, smallest: float = 1e-3) -> MarkovNetwork:
+        """Copy with the same distribution whose factors can be written without exponents.
+
+        After a fit the product of the factors sums to 1, so some entries are tiny; pgmpy's ``UAIReader``
+        stops at a number like 1e-30. An undirected model needs no such normalisation::
+
+            UAIWriter(model.rescaled()).write("model.uai")
+
+        Parameters
+        ----------
+        smallest : float
+            What the smallest positive entry of each factor becomes. Exponents are avoided where no
+            factor spans more than 19 orders of magnitude.
+
+        Returns
+        -------
+        MarkovNetwork
+
+        Raises
+        ------
+        ValueError
+            If `smallest` is not a positive finite number.
+        """
+        if not (np.isfinite(smallest) and smallest > 0):
+            raise ValueError(f"smallest={smallest!r} must be a positive finite number")
+        clone = self.copy()
+        for factor in clone.factors:
+            factor.values = factor.values * (smallest / factor.values[factor.values > 0].min())
+        return clone
+
+    # -- learning ------------------------------------------------------------------------------
+
+    def fit(self, data: Any, estimator: Any, sample_weight: Any = None, **whose: Any) -> MarkovNetwork:
+        """Learn this model in place from private data: `pgmpy_dp.fit_in_place` for this class.
+
+        Parameters
+        ----------
+        data : dataframe or PrivateTable
+            The records; see the estimator.
+        estimator : instance of an estimator of this package
+            Decides the method and the privacy budget. There is no default, because there is no
+            default budget. One that finds the edges gives this model its graph too.
+        sample_weight : None
+            Not supported by private estimators.
+        **whose
+            ``unit`` and ``rows_per_unit``, of persons with several records; see the estimator.
+
+        Returns
+        -------
+        MarkovNetwork
+            This model. If the fit fails it is left as it was. It gets the edges that the schema's rules about what is
+            impossible need.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `pgmpy_dp.fit_in_place`.
+        """
+        from pgmpy_dp.learning.in_place import fit_in_place
+
+        return fit_in_place(self, data, estimator, sample_weight, **whose)
+
+    # -- exact inference -----------------------------------------------------------------------
+
+    def to_log_linear(self) -> LogLinearModel:
+        """The factors as a :class:`~pgmpy_dp.inference.log_linear.LogLinearModel` over the nodes in their order.
+
+        Returns
+        -------
+        LogLinearModel
+
+        Raises
+        ------
+        ValueError
+            If a node is in no factor, or the factors disagree about a variable's states.
+        """
+        return factors_to_log_linear(self.factors, self.nodes, self.memory_limit, self.inference)
+
+    @classmethod
+    def from_log_linear(
+        cls,
+        model: LogLinearModel,
+        graph: nx.Graph,
+        state_names: Schema | dict,
+        privacy: Privacy | None = None,
+        within: Mapping[Hashable, Values] | None = None,
+    ) -> MarkovNetwork:
+        """Model on `graph` with the distribution of `model`, whose scopes must be cliques of the graph.
+
+        Where the schema has rules about what is impossible, the distribution is conditioned on what is possible, and
+        the graph gets an edge between any two variables of a rule; see `pgmpy_dp.learning.structural_zeros.obeying`.
+
+        Parameters
+        ----------
+        model : LogLinearModel
+        graph : networkx.Graph
+            Over the same variables.
+        state_names : Schema or dict
+            States of each variable in the order of the tables; more variables are allowed. Recorded with the result.
+        privacy : Privacy, optional
+            Recorded with the result.
+        within : mapping of variable to Values, optional
+            See the attribute.
+
+        Returns
+        -------
+        MarkovNetwork
+
+        Raises
+        ------
+        InferenceTooLarge
+            If inference with the tables of the rules would exceed the model's memory limit.
+        """
+        declared = Schema.coerce(state_names)
+        schema = declared.subset(name for name in declared if name in graph)
+        model = obeying(model, schema.zeros)
+        network = cls(graph, memory_limit=model.memory_limit, inference=model.inference)
+        for box in schema.zeros:
+            network.add_edges_from(itertools.combinations(box, 2))
+        network.factors = log_linear_to_factors(model, network, schema.states)
+        network.schema = Schema.coerce(state_names).subset(
+            name for name in Schema.coerce(state_names) if name in network
+        )
+        network.privacy, network.within = privacy, dict(within or {})
+        return network
+
+    def marginal(self, variables: Hashable | Sequence[Hashable]) -> DiscreteFactor:
+        """Marginal distribution of some variables; exact unless `inference` is loopy.
+
+        Parameters
+        ----------
+        variables : list of nodes, or one node
+            Axes of the result, in this order.
+
+        Returns
+        -------
+        DiscreteFactor
+            Sums to 1.
+
+        Raises
+        ------
+        InferenceUnavailable
+            Under loopy inference, for variables that no factor has together.
+        """
+        return self.query(variables)
+
+    def query(
+        self, variables: Hashable | Sequence[Hashable], evidence: Mapping[Hashable, Any] | None = None
+    ) -> DiscreteFactor:
+        """Distribution of some variables given what is known of others; exact unless `inference` is loopy.
+
+        Parameters
+        ----------
+        variables : list of nodes, or one node
+            Axes of the result, in this order.
+        evidence : dict of node to what is known, optional
+            A state; of numbers and days a value too, None for missing, or a range: ``(30, 40)``, ``slice(30, None)``,
+            ``"30:40"`` or a pandas Interval. See Notes.
+
+        Returns
+        -------
+        DiscreteFactor
+            Sums to 1.
+
+        Raises
+        ------
+        ValueError
+            For evidence that is no state, outside the bounds, an empty range, or impossible in the model, and for a
+            variable that is asked about and known.
+        InferenceUnavailable
+            Under loopy inference, for variables that no factor has together.
+
+        Notes
+        -----
+        A value counts as the cell that it is in. Both ends belong to a range (an Interval says which do). A cell that
+        a range takes whole counts fully, one that it cuts through by the share of its values, as if they were uniform
+        within it (or as `within` has them): of ``[30,40)`` with whole numbers the range ``(35, 60)`` has one half,
+        (30, 30) one tenth.
+
+        Examples
+        --------
+        >>> from pgmpy_dp.inference.cliques import Cliques
+        >>> from pgmpy_dp.schema import Number
+        >>> schema = Schema({"age": Number(0, 40, bins=2, missing="drop", resolution=1), "smokes": [False, True]})
+        >>> joint = LogLinearModel(Cliques(("age", "smokes"), (2, 2), (("age", "smokes"),)), np.log([4.0, 1, 3, 2]))
+        >>> model = MarkovNetwork.from_log_linear(joint, nx.Graph([("age", "smokes")]), schema)
+        >>> model.query("smokes", {"age": 37}).values.round(3), model.query("smokes", {"age": "0:30"}).values.round(3)
+        (array([0.6, 0.4]), array([0.733, 0.267]))
+        """
+        names, table = self._table(variables, evidence)
+        states = self.states
+        return DiscreteFactor(names, list(table.shape), table, state_names={name: list(states[name]) for name in names})
+
+    def probability(self, event: Mapping[Hashable, Any], evidence: Mapping[Hashable, Any] | None = None) -> float:
+        """Probability that some variables have given states, or numbers in given ranges.
+
+        Parameters
+        ----------
+        event, evidence : dict of node to state, value or range
+            See `query`. In an event a number or a day is itself, not its cell.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        TypeError
+            If `event` or `evidence` is no mapping.
+        ValueError
+            As `query`, and for a single number of a variable without a resolution, which has no probability.
+        """
+        if not isinstance(event, Mapping):
+            raise TypeError(
+                f"event={event!r} is a {type(event).__name__}; pass a dict of variables and their states or ranges"
+            )
+        table = self.query(list(event), evidence).values
+        schema = self._readable()
+        for name, given in reversed(list(event.items())):
+            table = table @ likelihood(schema, name, given, self.within.get(name), event=True)
+        return float(table)
+
+    def summary(
+        self,
+        variable: Hashable,
+        evidence: Mapping[Hashable, Any] | None = None,
+        quantiles: Sequence[float] = (0.25, 0.5, 0.75),
+    ) -> pd.Series:
+        """Mean and quantiles of a variable of numbers or days, where it is not missing, given what is known of others.
+
+        Parameters
+        ----------
+        variable : node
+        evidence : dict, optional
+            See `query`.
+        quantiles : sequence of float in [0, 1]
+
+        Returns
+        -------
+        pandas.Series
+            "mean", then each quantile; of days as datetime64. Values within a cell count as uniform, or as `within` has
+            them.
+
+        Raises
+        ------
+        ValueError
+            As `query`, and for a variable without numbers.
+        """
+        number, levels, found = self._summary(variable, evidence, quantiles)
+        return as_column(number, found, whole=False).set_axis(["mean", *levels])
+
+    def sample(
+        self,
+        n: int,
+        random_state: int | np.random.Generator | None = None,
+        labels: bool = False,
+        *,
+        evidence: Mapping[Hashable, Any] | None = None,
+        method: SamplingMethod = "stratified",
+    ) -> pd.DataFrame:
+        """Draw synthetic records: together as like the model as so many can be, or independent of each other.
+
+        Records drawn from a privately learned model are as private as the model, however many there are.
+
+        Parameters
+        ----------
+        n : int
+            Number of records.
+        random_state : int, numpy.random.Generator or None
+            Only for repeatable draws; it has no part in privacy.
+        labels : bool, default False
+            The states of numbers and days ("[18,65)") instead of values within them.
+        evidence : dict of node to what is known, optional
+            Records of whom this holds alone: a state, a value, None for missing, or a range; as `query` takes them.
+        method : {"stratified", "independent"}, default "stratified"
+            Whether the records of each configuration are split by what the model says of them, rounded up or down at
+            random, or each is drawn by itself; see Notes.
+
+        Returns
+        -------
+        pandas.DataFrame
+            n rows; one column for each node, in the order of the schema (without one, of the nodes). Numbers and days
+            are drawn within their cell, in their resolution: whole ones as int64, or pandas' Int64 where they can be
+            missing, others as float64 with NaN, days as datetime64 with NaT. What counted as "outside" is missing too.
+            Other variables have the names of their states.
+
+        Raises
+        ------
+        ValueError
+            If `n` is not a whole number of at least 0, for an unknown method, and for evidence that `query` refuses.
+        ImpossibleEvidence
+            For evidence of probability 0; a ValueError.
+
+        Notes
+        -----
+        Each record has exactly the model's distribution in both methods, and the order of records says nothing.
+        Stratified ones come closer to the model than chance would have them, so they are not independent of each other,
+        and what is estimated from them varies less than formulas for random samples say. How far the model is from the
+        population neither tells: for that there is :meth:`~pgmpy_dp.estimators.CollectiveMAP.posterior` with several
+        sets, whose records are independent.
+
+        Under loopy inference records are independent, and approximate: each is where a chain of Gibbs sampling of its
+        own ends after 100 sweeps. That is near the model where interactions are moderate, and not where it has several
+        modes far apart.
+
+        Examples
+        --------
+        >>> model = MarkovNetwork([("rain", "wet")])
+        >>> states = {"rain": ["n", "y"], "wet": ["n", "y"]}
+        >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2], state_names=states))
+        >>> model.sample(20, random_state=0).value_counts().sort_index().tolist()
+        [12, 2, 2, 4]
+        >>> set(model.sample(9, evidence={"rain": "y"})["rain"])
+        {'y'}
+        """
+        drawn = self._sampled(n, random_state, labels, evidence=evidence, method=method)
+        columns = [as_series(*column) for column in drawn.values()]
+        frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(n))
+        # An Index of tuples would become a MultiIndex.
+        frame.columns = pd.Index(list(drawn), tupleize_cols=False)
+        return frame
+
+    def simulate(
+        self, n_samples: int = 10, *, evidence: Mapping[Hashable, Any] | None = None, seed: int | None = None
+    ) -> pd.DataFrame:
+        """Independent synthetic records, by the name and the arguments that pgmpy's Bayesian networks have for it.
+
+        Parameters
+        ----------
+        n_samples : int
+        evidence : dict of node to what is known, optional
+        seed : int, optional
+
+        Returns
+        -------
+        pandas.DataFrame
+            As `sample` with ``method="independent"``.
+
+        Raises
+        ------
+        ValueError
+            As `sample`.
+        """
+        return self.sample(n_samples, seed, evidence=evidence, method="independent")
+
+    def log_likelihood(self, df: Any, normalize: bool = False) -> float:
+        """Log-likelihood of *public* records, in nats.
+
+        The result is an exact statistic of `df`: it is for records that need no protection, such as
+        a public hold-out set. No budget is charged and no noise is added.
+
+        Parameters
+        ----------
+        df : dataframe
+            One column for each node; other columns are ignored.
+        normalize : bool
+            Mean over the records instead of their sum.
+
+        Returns
+        -------
+        float
+            -inf where a record has probability 0.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, or a record has a value that is no state of its variable.
+        """
+        log_linear = self.to_log_linear()
+        schema = self._readable()
+        codes, matched = encode_and_match(df, schema)
+        codes, given = codes[:, [schema.variables.index(name) for name in self.nodes]], int(matched[0])
+        outside = given - len(codes)
+        if outside:
+            raise ValueError(
+                f"df has {outside} of {given} records with a value that is not a state of its variable; "
+                "remove them, or merge the value into a state"
+            )
+        values = log_linear.log_probability(codes)
+        if normalize:
+            return float(values.mean()) if len(values) else 0.0
+        return float(values.sum())
+
+    def predict_proba(self, X: Any, target: Hashable) -> pd.DataFrame:
+        """P(target | the other columns) for each of many *public* records, or such as the model's user may see.
+
+        Exact, also under loopy inference if all other variables are known. Columns that `X` lacks are summed over, and
+        so are missing cells, where missing is no state of the variable.
+
+        Parameters
+        ----------
+        X : dataframe
+            Columns named as nodes, read as records are; others, and that of the target, are ignored.
+        target : node
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each record (with the index of `X`, if it is one of pandas), a column for each state of the
+            target; nan where none of them is possible with what is known.
+
+        Raises
+        ------
+        ValueError
+            If the target is no node, or a cell is no state of its variable.
+
+        Examples
+        --------
+        >>> from pgmpy_dp.inference.cliques import Cliques
+        >>> joint = LogLinearModel(Cliques(("wet", "rain"), (2, 2), (("wet", "rain"),)), np.log([6.0, 1, 1, 2]))
+        >>> states = {"wet": ["no", "yes"], "rain": ["no", "yes"]}
+        >>> model = MarkovNetwork.from_log_linear(joint, nx.Graph([("wet", "rain")]), states)
+        >>> model.predict_proba(pd.DataFrame({"wet": ["yes", None]}), "rain").round(3).to_numpy()
+        array([[0.333, 0.667],
+               [0.7  , 0.3  ]])
+        """
+        if target not in self:
+            raise ValueError(f"target={target!r} is not a variable of the model; pass one of {list(self.nodes)}")
+        schema, model = self._readable(), self.to_log_linear()
+        there = set(column_names(X))
+        names = [name for name in self.nodes if name != target and (name in there or str(name) in there)]
+        codes = np.full((n_rows(X), len(self)), -1)
+        for name, (positions, keys) in zip(names, read_keys(X, names), strict=True):
+            code = schema.coder(name)
+            found = np.array([code(key) for key in keys], dtype=np.int64)
+            if wrong := [key[-1] for key, k in zip(keys, found.tolist(), strict=True) if k < 0 and key != MISSING]:
+                raise ValueError(
+                    f"X has {wrong[0]!r} in the column {name!r}, which is not a state of it; use one of "
+                    f"{states_text(schema.states[name])}, or leave the cell empty where it is not known"
+                )
+            codes[:, model.cliques.position[name]] = found[positions]
+        table = row_conditionals(model, codes, model.cliques.position[target])
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        return pd.DataFrame(table, index=index, columns=pd.Index(self.states[target], tupleize_cols=False))
+
+    # -- pages -------------------------------------------------------------------------------
+
+    def report(
+        self,
+        path: str | os.PathLike,
+        *,
+        compare: MarkovNetwork | None = None,
+        release: Release | None = None,
+        level: float = 0.9,
+        score: ModelScore | Release | None = None,
+    ) -> None:
+        """Write an HTML page for people to read: guarantee, distributions, graph, what is least known.
+
+        One file, which loads nothing. Post-processing of the model: it costs nothing.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom ``.html``; written as `save` writes.
+        compare : MarkovNetwork, optional
+            Another model: the page is about how the two differ then.
+        release : Release, optional
+            That the model was learned from: the page tells what was measured.
+        level : float in (0, 1)
+            Of intervals, which the page has where the model has a `posterior`.
+        score : ModelScore or Release, optional
+            What `pgmpy_dp.score_model` found of this model: the page tells how far it is from the records.
+
+        Raises
+        ------
+        ValueError
+            Without exact inference, for a release of another fit, a score of another model, a level that needs more
+            draws, and models that have nothing in common.
+        """
+        from pgmpy_dp.reporting import comparison_page, report_page
+
+        if compare is not None and (release is not None or score is not None):
+            given = "score" if release is None else "release"
+            raise ValueError(f"compare and {given} were both given; a page of two models tells nothing of a {given}")
+        if compare is None:
+            page = report_page(self, release, level, score)
+        else:
+            page = comparison_page(self, compare, level=level)
+        write_atomically(os.fspath(path), page.encode())
+
+    def explorer(self, path: str | os.PathLike, *, n_draws: int | None = None, level: float = 0.9) -> None:
+        """Write an HTML page that answers questions: what is known is chosen, distributions and intervals follow.
+
+        One file, which carries the released model and computes in the browser, without a server or a network.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom ``.html``; written as `save` writes.
+        n_draws : int, optional
+            Draws of the posterior that the page carries, for its intervals; default: all.
+        level : float in (0, 1)
+            Of intervals.
+
+        Raises
+        ------
+        ValueError
+            Without exact inference, for a page of more than 20 MB, and a level that needs more draws.
+        """
+        from pgmpy_dp.reporting import explorer_page
+
+        write_atomically(os.fspath(path), explorer_page(self, n_draws, level).encode())
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model to one file, losslessly: graph, states, factors bit for bit, privacy record.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom ``.npz``. The file is written beside its place and moved there, so a failure
+            leaves what was there before.
+        """
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "nodes": [encode_label(name) for name in self.nodes],
+            "edges": [[encode_label(u), encode_label(v)] for u, v in self.edges],
+            "latents": [encode_label(name) for name in sorted(self.latents, key=repr)],
+            "states": [
+                {"name": encode_label(name), "states": [encode_label(state) for state in states]}
+                for name, states in self.states.items()
+            ],
+            "scopes": [[encode_label(name) for name in factor.variables] for factor in self.factors],
+            "inference": inference_to_dict(self.inference),
+            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+            "schema": None if self.schema is None else self.schema.to_dict(),
+            "within": [
+                {"values": Schema({name: values.declared}, texts=texts).to_dict(), **values.to_dict()}
+                for name, values in self.within.items()
+                for texts in [() if isinstance(values.declared, Number) else (name,)]
+            ],
+        }
+        arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
+        if self.posterior is not None:
+            from pgmpy_dp.models.posterior.posterior_file import posterior_to_parts
+
+            header["posterior"], parts = posterior_to_parts(self.posterior)
+            arrays |= parts
+        write_atomically(os.fspath(path), array_file(header, arrays))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> MarkovNetwork:
+        """Read a model written by :meth:`save`. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        MarkovNetwork
+
+        Raises
+        ------
+        ValueError
+            If the file is not a saved model, is damaged, or is from a later version.
+        """
+        found = read_model_file(path)
+        with reading_model(path):
+            return cls._from_file(found)
+
+    @classmethod
+    def _from_file(cls, found: ModelFile) -> MarkovNetwork:
+        model = cls(latents=found.latents, inference=inference_from_dict(found.inference))
+        model.add_nodes_from(found.nodes)
+        model.add_edges_from(found.edges)
+        for names, array in zip(found.scopes, found.factors, strict=True):
+            states = {name: found.states[name] for name in names}
+            model.factors.append(DiscreteFactor(names, list(array.shape), array, state_names=states))
+        model.privacy, model.schema, model.within = found.privacy, found.schema, found.within
+        if found.posterior is not None and model.privacy is not None:
+            from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts
+
+            schema, graph = model._readable(), nx.Graph(model.edges)
+            graph.add_nodes_from(model.nodes)
+            model.posterior = posterior_from_parts(
+                found.posterior, found.posterior_arrays, schema, graph, model.privacy, model.within
+            )
+        return model

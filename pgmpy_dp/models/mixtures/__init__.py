@@ -1,1 +1,0 @@
-"""Mixtures of Gaussians: made-up ones, distances between centres, covariances, clusters."""

@@ -1,0 +1,202 @@
+"""How far a released model is from the records that it was learned from, for a part of their budget."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.learning.least_noise import least_noise
+from pgmpy_dp.learning.public_graph import encoded_graph
+from pgmpy_dp.learning.settings_base import SeededSettings
+from pgmpy_dp.models.posterior.noisy_ratio import sampling_distance
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.distances import Distances
+from pgmpy_dp.private.operators.record_count import RecordCount
+from pgmpy_dp.private.operators.worst_fit import WorstFit
+from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.schema import Schema
+
+__all__ = ["Mean", "ModelTables", "ScoreSettings", "planned_noise", "run"]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """What one score is a mean over.
+
+    Parameters
+    ----------
+    weights : mapping of int to float
+        Of tables, by their places: positive.
+    """
+
+    name: str
+    weights: Mapping[int, float]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelTables:
+    """A model on a workload, in the states in which the records are counted.
+
+    Parameters
+    ----------
+    scopes : sequence of tuples of variables
+    tables : sequence of ndarray
+        Probabilities.
+    means : sequence of Mean
+    digest : str
+        Which model it is.
+    merged : (Schema, mapping of variable to places), optional
+        States to count in, where they are not the records' own; see
+        :meth:`~pgmpy_dp.private.curator.curator_base.Curator.merge`.
+    """
+
+    scopes: Sequence[tuple[Hashable, ...]]
+    tables: Sequence[np.ndarray]
+    means: Sequence[Mean]
+    digest: str
+    merged: tuple[Schema, Mapping[Hashable, Sequence[int]]] | None = None
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Of the tables in each mean, shape (n_means, n_tables)."""
+        found = np.zeros((len(self.means), len(self.scopes)))
+        for row, mean in zip(found, self.means, strict=True):
+            row[list(mean.weights)] = list(mean.weights.values())
+        return found
+
+
+@dataclass(frozen=True)
+class ScoreSettings(SeededSettings):
+    """What is asked, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    worst : bool, default True
+        Whether to look for the table that is the furthest off, and to measure it.
+    each : bool, default False
+        Whether to measure every table by itself.
+    """
+
+    worst: bool = True
+    each: bool = False
+
+    @property
+    def shares(self) -> dict[str, Fraction]:
+        """Of the budget: the number of records, means, every table, the choice of the worst one, its distance.
+
+        The number of records only divides: its noise counts as much as the total variation is large.
+        """
+        parts = {"count": 1, "means": 7}
+        parts |= {"each": 16} if self.each else {}
+        parts |= {"choice": 4, "worst": 4} if self.worst else {}
+        return {name: Fraction(part, sum(parts.values())) for name, part in parts.items()}
+
+
+def planned_noise(
+    n_means: int, n_tables: int, settings: ScoreSettings, budget: Budget, adjacency: Adjacency
+) -> tuple[PureDP | ZCDP, dict[str, Noise]]:
+    """What is spent, and the noise of the number of records, of means, of each table and of the worst one.
+
+    Raises
+    ------
+    ValueError
+        Where noise would bury any count.
+    """
+    shares, sizes = settings.shares, {"count": 1, "means": n_means, "each": n_tables, "worst": 1}
+    asked = [name for name in sizes if name in shares]
+
+    def noises(cost: PureDP | ZCDP) -> list[Noise]:
+        if settings.worst:
+            WorstFit.scale(adjacency, cost, shares["choice"])  # refuses what buries any score
+        return [
+            RecordCount.noise_of(cost, shares[name])
+            if name == "count"
+            else Distances.noise_of(sizes[name], cost, shares[name])
+            for name in asked
+        ]
+
+    cost = least_noise(noises, [sizes[name] for name in asked], budget)
+    return cost, dict(zip(asked, noises(cost), strict=True))
+
+
+def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget: Budget) -> Release:
+    """Release how far a model's tables are from those of the records: means, the worst one, each where it is asked.
+
+    Refuses what is no table or budget, and a budget too small for any count.
+
+    Parameters
+    ----------
+    model : ModelTables
+        Public, or released before.
+
+    Returns
+    -------
+    Release
+        ``kind="model_score"``: the number of records; means of distances; the distance of each table; that of the
+        chosen one: as far as ``public["released"]`` says.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* k means of distances: k in l1 and sqrt(k) in l2 norm; the number of records inside the schema: 1;
+        scores of the choice: 1 (add_remove), 2 (replace_one) in l-infinity.
+
+        *Guarantee.* Shares of the budget that sum to 1: epsilon-DP with Laplace and exponential noise, rho-zCDP with
+        Gaussian and Gumbel noise; an (epsilon, delta) budget takes whichever is smaller. Costs add up with what the
+        model cost.
+
+        *Source.* :class:`~pgmpy_dp.private.operators.distances.Distances`,
+        :class:`~pgmpy_dp.private.operators.worst_fit.WorstFit`.
+    """
+    budget = require_table_and_budget(table, budget)
+    cost, _ = planned_noise(len(model.means), len(model.scopes), settings, budget, table.adjacency)
+    curator = TableCurator(
+        table,
+        budget,
+        what=f"how far a model is from the records on {len(model.scopes)} tables",
+        columns=table.schema.variables,
+        mechanism="discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian",
+        pure=isinstance(cost, PureDP),
+        random_state=settings.random_state,
+        fine=True,
+    )
+    found: dict[str, Any] = {"released": [], "sampling": None, "worst": None}
+
+    def released() -> Release:
+        public = {
+            **{name: getattr(settings, name) for name in ("worst", "each")},
+            **{"budget": budget.guarantee.to_dict(), "model": model.digest},
+        }
+        means = [[mean.name, sorted(mean.weights.items())] for mean in model.means]
+        facts = {"settings": public, "tables": encoded_graph(model.scopes), "means": means, **found}
+        return curator.release("model_score", facts, curator.called(*names))
+
+    names = ["count", "means", *(["each"] if settings.each else []), *(["worst"] if settings.worst else [])]
+    shares, scopes, tables = settings.shares, list(model.scopes), list(model.tables)
+    with curator.keeping(released):
+        if model.merged is not None:
+            curator.merge(*model.merged)
+        n = max(float(curator.ask(RecordCount(), shares["count"])), 1.0)
+        found["sampling"] = [sampling_distance(each, n) for each in tables]
+        found["released"] = ["count"]
+        curator.ask(Distances(scopes, tables, model.weights), shares["means"])
+        found["released"] = ["count", "means"]
+        if settings.each:
+            curator.ask(Distances(scopes, tables), shares["each"])
+            found["released"] = [*found["released"], "each"]
+        if settings.worst:
+            place = curator.ask(
+                WorstFit(scopes, np.concatenate([n * each.ravel() for each in tables])), shares["choice"]
+            )
+            found["worst"] = place
+            curator.ask(Distances([scopes[place]], [tables[place]]), shares["worst"])
+            found["released"] = [*found["released"], "worst"]
+    return released()

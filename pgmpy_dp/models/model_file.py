@@ -1,0 +1,129 @@
+"""What the file of a model holds, read without pgmpy: describing a model need not wait for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.private.array_file import read_array_file
+from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.schema.stored import read_from
+
+__all__ = ["FORMAT", "VERSION", "ModelFile", "own_schema", "read_model_file", "reading_model"]
+
+FORMAT = "pgmpy_dp.MarkovNetwork"
+VERSION = 4
+_READABLE = {1: False, 2: False, 3: False, VERSION: True}  # and whether there is a digest
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """The parts of a model in its file, by the names that `MarkovNetwork` has for them.
+
+    Attributes
+    ----------
+    nodes, latents : list of nodes
+    edges : list of pairs of nodes
+    states : dict of node to list of states
+    scopes : list of list of nodes
+        The variables of each factor.
+    factors : list of ndarray
+    inference : str or dict
+        As `pgmpy_dp.inference.exact_or_loopy.inference_to_dict` wrote it.
+    privacy : Privacy or None
+    schema : Schema or None
+    within : dict of node to Values
+    posterior : dict or None
+        As `pgmpy_dp.models.posterior.posterior_file` wrote it, beside `posterior_arrays`.
+    posterior_arrays : dict of str to ndarray
+    """
+
+    nodes: list[Hashable]
+    latents: list[Hashable]
+    edges: list[tuple[Hashable, Hashable]]
+    states: dict[Hashable, list]
+    scopes: list[list[Hashable]]
+    factors: list[np.ndarray]
+    inference: Any
+    privacy: Privacy | None
+    schema: Schema | None
+    within: dict[Hashable, Values]
+    posterior: dict | None
+    posterior_arrays: dict[str, np.ndarray]
+
+
+def read_model_file(path: str | os.PathLike) -> ModelFile:
+    """Read what `MarkovNetwork.save` wrote. Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Raises
+    ------
+    ValueError
+        If the file is not a saved model, is damaged, or is from a later version.
+    """
+    content = Path(path).read_bytes()
+    with reading_model(path):
+        header, arrays = read_array_file(content, FORMAT, _READABLE)
+        factors = [arrays.pop(f"factor_{k}") for k in range(len(header["scopes"]))]
+        if header.get("posterior") is None:
+            arrays = {}
+        if not all(array.dtype.kind in "iuf" and np.isfinite(array).all() for array in (*factors, *arrays.values())):
+            raise ValueError("it has numbers that are not finite")
+        if any((factor < 0).any() for factor in factors):
+            raise ValueError("it has a factor with negative entries")
+        within = {}
+        for entry in header.get("within", ()):
+            ((name, declared),) = Schema.from_dict(entry["values"]).items()
+            within[name] = Values.from_dict(declared, entry)
+        # Files of before loopy inference, and of before rules, have no such entries; those of version 1 have no schema.
+        found = ModelFile(
+            nodes=[decode_label(name) for name in header["nodes"]],
+            latents=[decode_label(name) for name in header["latents"]],
+            edges=[(decode_label(u), decode_label(v)) for u, v in header["edges"]],
+            states={
+                decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
+                for entry in header["states"]
+            },
+            scopes=[[decode_label(name) for name in scope] for scope in header["scopes"]],
+            factors=factors,
+            inference=header.get("inference", "exact"),
+            privacy=None if header["privacy"] is None else Privacy.from_dict(header["privacy"]),
+            schema=None if header.get("schema") is None else Schema.from_dict(header["schema"]),
+            within=within,
+            posterior=header.get("posterior"),
+            posterior_arrays=arrays,
+        )
+        sizes = {name: len(states) for name, states in found.states.items()}
+        if not set(found.latents) | {name for edge in found.edges for name in edge} <= set(found.nodes):
+            raise ValueError("it has an edge of a variable that it lacks")
+        if any(
+            factor.shape != tuple(sizes[n] for n in scope) for scope, factor in zip(found.scopes, factors, strict=True)
+        ):
+            raise ValueError("it has a factor of another shape than its variables")
+        return found
+
+
+def reading_model(path: str | os.PathLike) -> AbstractContextManager[None]:
+    """What is wrong with a model's file is a ValueError that names it."""
+    return read_from(path, "a saved MarkovNetwork", "pass a file that save() wrote")
+
+
+def own_schema(schema: Schema | None, nodes: Iterable[Hashable], states: Mapping[Hashable, Sequence]) -> Schema | None:
+    """The schema, while it is one of a model's variables and states."""
+    own = (
+        schema is not None
+        and set(schema) == set(nodes)
+        and all(tuple(states.get(name, ())) == given for name, given in schema.states.items())
+    )
+    return schema if own else None

@@ -1,0 +1,353 @@
+"""How far a model is from the records, for a part of their budget: what a quality report says, within the guarantee."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.checks import checked_integer, checked_number, require_flag
+from pgmpy_dp.learning.collective_base import given_table
+from pgmpy_dp.learning.display import as_text
+from pgmpy_dp.learning.few_records import FewRecordsWarning, few_records
+from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.models import model_distances as plan
+from pgmpy_dp.models.posterior.noisy_ratio import difference_quantile, ratio_interval, sampling_distance
+from pgmpy_dp.models.scored_model import Scope, ScoredModel
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.guarantee import Guarantee
+from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.shown import shown
+
+__all__ = ["ModelScore", "preview_score", "score_model"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelScore:
+    """How far a model is from the records, with noise; ``str`` of it is a summary to read.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row for each score: "pairs" and "triples", or "workload"; and "worst", the set of variables that was chosen
+        as about the furthest off, if it was asked for. ``tables``, how many the mean is over; ``distance``, the
+        estimated total variation between the model's tables and those of the records; ``lower`` and ``upper``, its
+        interval, of `level`; ``sampling``, the expected distance of so many records from a model that they were drawn
+        from: less than that is nothing to aim at.
+    each : pandas.DataFrame or None
+        The same for every set by itself, where that was asked for.
+    worst : tuple of variables or None
+    level : float
+    n_records, n_records_sd : float
+        Estimated number of records inside the schema, and its standard deviation.
+    release_ : Release
+    privacy_ : Privacy
+        Of the scores alone: what the model cost adds up with that.
+
+    Notes
+    -----
+    The distance is to these records, not to the population that they were drawn from, and noise is all that is
+    uncertain in it: the exact distance is computed inside the boundary, where noise of a known law is added. So
+    estimates have no bias but for being clipped to [0, 1], and intervals hold for every table and every model
+    (:func:`~pgmpy_dp.models.posterior.noisy_ratio.ratio_interval`). They hold one by one: of a hundred intervals ten
+    miss at .9. A model's probabilities are rounded to multiples of 2**-30, which moves the distance of a table of k
+    cells by at most k 2**-31.
+    """
+
+    table: pd.DataFrame
+    each: pd.DataFrame | None
+    worst: Scope | None
+    level: float
+    n_records: float
+    n_records_sd: float
+    release_: Release
+    privacy_: Privacy
+
+    @classmethod
+    def of(cls, release: Release, level: float = 0.9, privacy: Privacy | None = None) -> ModelScore:
+        """From a release that was kept.
+
+        Parameters
+        ----------
+        release : Release
+        level : float in (0, 1)
+            Of intervals.
+        privacy : Privacy, optional
+            Default: what the release says.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a release of another kind, or one that was interrupted before there was a score.
+        """
+        require_release(release)
+        level = checked_number("level", level, positive=True, below_one=True)
+        if release.kind != "model_score":
+            raise ValueError(f"release has kind {release.kind!r}, this needs one of kind 'model_score'")
+        parts = list(release.public["released"])
+        if "means" not in parts:
+            raise ValueError("release was interrupted before there was a score; release.values has what there was")
+        n, n_noise = float(release["count"].array[0]), release["count"].noise
+        sampling = np.array(release.public["sampling"])
+        scopes = [tuple(decode_label(name) for name in scope) for scope in release.public["tables"]]
+        assert n_noise is not None
+
+        def row(part: str, place: int, tables: int, expected: float) -> tuple[int, float, float, float, float]:
+            found, own = float(release[part].array[place]), release[part].noise
+            assert own is not None
+            lower, upper = ratio_interval(found, n, own.distribution, (own.scale, n_noise.scale), level)
+            estimate = min(max(found / n, 0.0), 1.0) if n > 0 else math.nan
+            return tables, estimate, lower, upper, expected
+
+        means = [(name, dict(weights)) for name, weights in release.public["means"]]
+        rows = {
+            name: row("means", k, len(of), float(np.average(sampling[list(of)], weights=list(of.values()))))
+            for k, (name, of) in enumerate(means)
+        }
+        worst = None
+        if "worst" in parts:
+            place = release.public["worst"]
+            worst = scopes[place]
+            rows["worst"] = row("worst", 0, 1, float(sampling[place]))
+        columns = ["tables", "distance", "lower", "upper", "sampling"]
+        each = None
+        if "each" in parts:
+            every = [row("each", k, 1, float(sampling[k])) for k in range(len(scopes))]
+            index = pd.Index(scopes, name="variables", tupleize_cols=False)
+            each = pd.DataFrame(every, index=index, columns=columns).drop(columns="tables")
+        return cls(
+            pd.DataFrame(rows.values(), index=pd.Index(list(rows), name="score"), columns=columns),
+            *(each, worst, level, n, math.sqrt(n_noise.variance)),
+            *(release, Privacy.of(release) if privacy is None else privacy),
+        )
+
+    def at(self, level: float) -> ModelScore:
+        """The same with intervals of another level."""
+        return type(self).of(self.release_, level, self.privacy_)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it cost."""
+        return self.release_.guarantee
+
+    @property
+    def model(self) -> str:
+        """Of which model it is, by its `model_digest`."""
+        return str(self.release_.public["settings"]["model"])
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name} {row.distance:.4f}" for name, row in self.table.iterrows())
+        return f"ModelScore({told}; guarantee={self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        return as_text(str(self))
+
+    def __str__(self) -> str:
+        lines = [
+            f"Total variation between the model's tables and the records' own ({100 * self.level:g} % intervals)",
+            *(f"  {_told(name, row, self.worst)}" for name, row in self.table.iterrows()),
+            f"Records inside the schema: about {max(self.n_records, 0.0):,.0f} (sd {self.n_records_sd:,.0f})",
+            f"Spent {self.privacy_}, beside what the model cost",
+        ]
+        return "\n".join(lines)
+
+
+def _told(name: Hashable, row: Any, worst: Scope | None) -> str:
+    what = f"{name}, {row.tables:.0f} tables" if name != "worst" else f"worst: {', '.join(map(shown, worst or ()))}"
+    sampled = f"sampling alone {row.sampling:.4f}"
+    return f"{what:<28}  {row.distance:.4f}  ({row.lower:.4f} to {row.upper:.4f}; {sampled})"
+
+
+def score_model(
+    model: Any,
+    df: Any,
+    budget: Budget,
+    *,
+    workload: Any = None,
+    worst: bool = True,
+    each: bool = False,
+    level: float = 0.9,
+    schema: Schema | dict | None = None,
+    adjacency: str | None = None,
+    n_records: int | None = None,
+    random_state: int | None = None,
+    unit: Hashable = None,
+    rows_per_unit: int | str | None = None,
+) -> ModelScore:
+    """How far a released model is from the records, for a part of their budget.
+
+    A report that compares a model with its records without noise tells of the records what the model's guarantee
+    promised not to. This spends a little, and says how well it knows.
+
+    Parameters
+    ----------
+    model : MarkovNetwork, DiscreteMarkovNetwork, DiscreteBayesianNetwork, a fitted estimator, or path of a model's file
+        Released under a guarantee, or public. It may lack columns of the records.
+    df : dataframe, path or PrivateTable
+        The records, as an estimator's `fit` takes them. A `PrivateTable` charges its own ledger.
+    budget : Budget
+        What the scores spend, e.g. ``Budget(epsilon=0.1)``. The noise of a mean has a standard deviation of
+        about ``6.5/epsilon`` records, over their number: see `preview_score`.
+    workload : mapping of sets of variables to positive numbers, or list of such sets, optional
+        What the mean is over, and how much each set of up to eight variables counts in it. Default: two means, over all
+        pairs and over all triples, or over 500 of each that are drawn by a fixed rule; of a model under loopy inference
+        over the tables that it has.
+    worst : bool
+        Whether to find a set of variables on which the model is about the furthest off, and to measure it.
+    each : bool
+        Whether to measure every set by itself: k of them have k times the noise, or sqrt(k) times under rho.
+    level : float in (0, 1)
+        Of intervals; `ModelScore.at` gives others without further cost.
+    schema : Schema or dict of variable to list of states, optional
+        How the records are read. Default: that of the `PrivateTable`, or the one that the model was learned with. Its
+        states are those of the model, in any order, or finer: cells of numbers of which the model's are made up.
+    adjacency : {"add_remove", "replace_one"}, optional
+        Default: that of the `PrivateTable`, or "add_remove".
+    n_records : int, optional
+        The number of records, where it is public; "replace_one" needs it.
+    random_state : int, optional
+        Tests and benchmarks only: reproducible noise protects nobody.
+    unit, rows_per_unit
+        Of persons with several records, as an estimator's `fit` takes them.
+
+    Returns
+    -------
+    ModelScore
+
+    Raises
+    ------
+    TypeError, ValueError
+        For public arguments that cannot be used, before anything is spent.
+    BudgetExceeded
+        If the ledger does not have the budget left; nothing is spent.
+    InferenceTooLarge, InferenceUnavailable
+        If the model's inference cannot give a set's table; nothing is spent.
+
+    Warns
+    -----
+    FewRecordsWarning
+        Where the estimated number of records is next to nothing.
+
+    Notes
+    -----
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.models.model_distances`, which has the
+    proof. A model that was learned from the same records has a guarantee of its own, and both costs add up: pass the
+    `PrivateTable` that it was learned from, or its ledger. Whoever picks the better of two models by their scores owes
+    what both scores cost.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import learn
+    >>> rng = np.random.default_rng(0)
+    >>> data = pd.DataFrame(rng.integers(0, 2, (20_000, 3)), columns=list("abc"))
+    >>> table = PrivateTable(data, {name: [0, 1] for name in "abc"}, ledger=Budget(epsilon=1.1, delta=1e-6))
+    >>> model = learn(table, Budget(epsilon=1.0, delta=1e-7)).model_
+    >>> score = score_model(model, table, Budget(epsilon=0.1))
+    >>> list(score.table.index), bool(score.table["upper"].max() < 0.1)
+    (['pairs', 'triples', 'worst'], True)
+    """
+    require_budget(budget, "a Budget, e.g. Budget(epsilon=0.1)")
+    level = checked_number("level", level, positive=True, below_one=True)
+    require_flag("worst", worst)
+    require_flag("each", each)
+    settings = plan.ScoreSettings(bool(worst), bool(each), random_state=random_state)
+    given = ScoredModel.of(model)
+    if isinstance(df, PrivateTable):
+        known, neighbours = df.schema, df.adjacency
+    else:
+        schema = given.schema if schema is None else schema
+        known, neighbours = Schema.coerce(schema, "schema"), Adjacency.parse(adjacency or Adjacency.ADD_REMOVE)
+    tables = given.tables(known, workload)
+    plan.planned_noise(len(tables.means), len(tables.scopes), settings, budget, neighbours)
+    asked: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    table = given_table(df, schema, budget, **asked, unit=unit, rows_per_unit=rows_per_unit)
+    release = plan.run(table, tables, settings, budget)
+    with handed_over(release):
+        found = ModelScore.of(release, level, Privacy.of(release, table.ledger.entries))
+        said = few_records(found.n_records, found.n_records_sd)
+        if said is not None:
+            warnings.warn(said, FewRecordsWarning, stacklevel=2)
+        return found
+
+
+def preview_score(
+    model: Any,
+    n: int,
+    budget: Budget,
+    *,
+    workload: Any = None,
+    worst: bool = True,
+    each: bool = False,
+    level: float = 0.9,
+    adjacency: str = "add_remove",
+    rows_per_unit: int | str = 1,
+) -> pd.DataFrame:
+    """How well `score_model` would know, from public numbers: nothing is spent and no record is read.
+
+    Parameters
+    ----------
+    model, workload, worst, each, level, adjacency, rows_per_unit
+        As `score_model` takes them.
+    n : int
+        The assumed number of records: a public guess.
+    budget : Budget
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each score: ``tables``; ``sd``, the standard deviation of its noise, in records; ``half_width``,
+        about how far an interval reaches to either side of a small distance; ``sampling``, see `ModelScore`. Of every
+        set by itself the largest.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that `score_model` would refuse, and an `n` below 1.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import MarkovNetwork
+    >>> model = MarkovNetwork([("a", "b")])
+    >>> from pgmpy.factors.discrete import DiscreteFactor
+    >>> model.add_factors(DiscreteFactor(["a", "b"], [2, 2], [4, 1, 1, 4]))
+    >>> preview_score(model, 20_000, Budget(epsilon=0.1)).loc["pairs", "half_width"].round(4)
+    np.float64(0.0027)
+    """
+    require_budget(budget, "a Budget, e.g. Budget(epsilon=0.1)")
+    n = checked_integer("n", n, 1)
+    level = checked_number("level", level, positive=True, below_one=True)
+    require_flag("worst", worst)
+    require_flag("each", each)
+    settings = plan.ScoreSettings(bool(worst), bool(each))
+    given = ScoredModel.of(model)
+    tables = given.tables(None, workload)
+    spent = unit_budget(budget, rows_per_unit)
+    _, noise = plan.planned_noise(len(tables.means), len(tables.scopes), settings, spent, Adjacency.parse(adjacency))
+    sampling = np.array([sampling_distance(one, n) for one in tables.tables])
+    rows: dict[str, tuple[int, Noise, float]] = {}
+    for mean in tables.means:
+        expected = float(np.average(sampling[list(mean.weights)], weights=list(mean.weights.values())))
+        rows[mean.name] = len(mean.weights), noise["means"], expected
+    if each:
+        rows["each"] = len(sampling), noise["each"], float(sampling.max())
+    if worst:
+        rows["worst"] = 1, noise["worst"], float(sampling.max())
+    found = [
+        (count, math.sqrt(own.variance), _reach(own, noise["count"], expected, n, level), expected)
+        for count, own, expected in rows.values()
+    ]
+    index = pd.Index(list(rows), name="score")
+    return pd.DataFrame(found, index=index, columns=["tables", "sd", "half_width", "sampling"])
+
+
+def _reach(own: Noise, count: Noise, distance: float, n: int, level: float) -> float:
+    reach = difference_quantile(own.distribution, own.scale, distance * count.scale, level) + 1.0
+    return min(1.0, reach / n)

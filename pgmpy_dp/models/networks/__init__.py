@@ -1,1 +1,0 @@
-"""The distribution that a growing set of noisy tables speaks for."""

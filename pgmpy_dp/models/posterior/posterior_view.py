@@ -1,0 +1,233 @@
+"""Intervals and synthetic data sets in the states' own names; a view of `pgmpy_dp.models.posterior.posterior_draws`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from pgmpy_dp.checks import checked_integer, checked_level
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.display import as_table, states_text
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.evidence import checked_evidence, likelihood
+from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.posterior.discrepancy import Discrepancy
+from pgmpy_dp.models.posterior.posterior_draws import Interval, Posterior
+from pgmpy_dp.models.posterior.query_intervals import conditional, query_intervals
+from pgmpy_dp.schema import Schema
+
+__all__ = ["ParameterPosterior"]
+
+_DRAWS_OF_PAIRS = 20
+"""Draws for the variances of all pairs' tables: a sum over many cells needs no more."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParameterPosterior:
+    """What a release says about the population, with its uncertainty from sampling and from privacy noise.
+
+    Made by :meth:`~pgmpy_dp.estimators.CollectiveMAP.posterior` and
+    :meth:`~pgmpy_dp.estimators.PrivateNetwork.posterior`; post-processing of one release, so under the same guarantee.
+
+    Attributes
+    ----------
+    draws : Posterior
+        The draws as arrays; see there for what an interval promises.
+    schema : Schema
+    graph : networkx.Graph
+    privacy : Privacy
+    n_records, n_records_sd : float
+        The number of records, public or estimated, and the standard deviation of the estimate.
+    model : LogLinearModel, optional
+        What the draws spread around, and what intervals are around where there is a `discrepancy`.
+    discrepancy : Discrepancy, optional
+        How far tables that were not measured may be from the model, for reasons other than noise. Without it the graph
+        counts as the truth.
+    within : mapping of node to Values
+        How values are distributed within states, as a model has it.
+    """
+
+    draws: Posterior
+    schema: Schema
+    graph: nx.Graph
+    privacy: Privacy
+    n_records: float = math.nan
+    n_records_sd: float = 0.0
+    model: LogLinearModel | None = None
+    discrepancy: Discrepancy | None = None
+    within: Mapping[Hashable, Values] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        of = f"{self.draws.n_draws} draws of a model of {len(self.graph)} variables"
+        return f"ParameterPosterior({of}; {self.privacy}; ask .interval, .sample or .models)"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, states_text(self.schema.states[name])) for name in self.graph]
+        return as_table(repr(self), ("variable", "states"), rows)
+
+    def interval(
+        self,
+        variables: Sequence[Hashable],
+        evidence: Mapping[Hashable, Any] | None = None,
+        *,
+        level: float = 0.9,
+        counts: bool = False,
+    ) -> pd.DataFrame:
+        """Intervals for the probabilities of all joint states of some variables in the population.
+
+        Parameters
+        ----------
+        variables : list of nodes
+        evidence : dict of node to state, value or range, optional
+            What is known of others, as :meth:`~pgmpy_dp.MarkovNetwork.query` takes it.
+        level : float in (0, 1)
+            Posterior probability of each interval by itself.
+        counts : bool, default False
+            Whether to say too how many records these are, of as many as the release was made from.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each joint state, C order: a column for each variable, then "estimate", "lower", "upper"; with
+            `counts` then "count", "count_lower", "count_upper": under evidence, records that have both.
+            ``attrs["outside"]`` is what :meth:`outside` says.
+
+        Raises
+        ------
+        ValueError
+            If a variable or a state is unknown, or the level needs more draws.
+        """
+        if isinstance(variables, str):
+            raise ValueError(f"variables={variables!r} must be a list of variables; pass [{variables!r}]")
+        checked_level(level)
+        if not isinstance(variables, Iterable):
+            raise TypeError(f"variables={variables!r} is a {type(variables).__name__}; pass a list of variables")
+        names, given = list(variables), checked_evidence(evidence)
+        unknown = [name for name in (*names, *given) if name not in self.graph]
+        if unknown or not names:
+            raise ValueError(f"variables and evidence name {unknown}, which are not in the model {list(self.graph)}")
+        if both := [name for name in names if name in given]:
+            raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
+        found = self._asked(names, given, level)
+        cells = np.indices(found.estimate.shape).reshape(len(names), -1)
+        columns = [
+            pd.Series([self.schema.states[name][k] for k in row]) for name, row in zip(names, cells, strict=True)
+        ]
+        frame = pd.DataFrame(dict(enumerate(columns)))
+        frame.columns = pd.Index(names, tupleize_cols=False)
+        for part, values in zip(found._fields, found, strict=True):
+            frame[part] = values.ravel()
+        if counts:
+            whole = self._asked(names, given, level, joint=True)
+            half = norm.ppf(0.5 + level / 2) * self.n_records_sd * whole.estimate
+            size = self.n_records
+            frame["count"] = (size * whole.estimate).ravel()
+            for end, sign in (("lower", -1), ("upper", 1)):
+                # The error of the share and that of the number of records are independent.
+                error = np.hypot(size * (getattr(whole, end) - whole.estimate), half)
+                frame[f"count_{end}"] = np.maximum(size * whole.estimate + sign * error, 0.0).ravel()
+        frame.attrs["outside"] = self.outside([*names, *given])
+        return frame
+
+    def outside(self, variables: Sequence[Hashable]) -> str | None:
+        """Why probes do not vouch for intervals about some variables, asked about or known; None where they do.
+
+        Examples
+        --------
+        >>> from pgmpy_dp import Budget, learn
+        >>> frame = pd.DataFrame(np.random.default_rng(0).integers(2, size=(500, 4)), columns=list("abcd"))
+        >>> posterior = learn(frame, Budget(rho=1.0), {name: [0, 1] for name in frame}).posterior(20)
+        >>> posterior.outside(["a", "b"]), posterior.outside(["a", "b", "c", "d"])
+        (None, 'it is about 4 variables together, and probes have 3')
+        """
+        if self.discrepancy is None:
+            return "there were no probes, so the graph is taken for the truth"
+        scope = tuple(self.draws.cliques.position[name] for name in variables)
+        return self.discrepancy.drawn.misses(scope, math.prod(self.draws.cliques.cardinalities[i] for i in scope))
+
+    def _asked(
+        self, names: Sequence[Hashable], given: Mapping[Hashable, Any], level: float, joint: bool = False
+    ) -> Interval:
+        """Distribution of some variables given others; with `joint`, of all that is asked and known together."""
+        weights = [likelihood(self.schema, name, value, self.within.get(name)) for name, value in given.items()]
+        everything = [*names, *given]
+        draws = self.draws.query(everything)
+        if self.discrepancy is None or self.model is None:
+            return self.draws.interval_of(conditional(draws, weights, batch=1, joint=joint), level)
+        scope = tuple(self.draws.cliques.position[name] for name in everything)
+        return query_intervals(
+            self.model.marginal(everything), draws, weights, scope, self.discrepancy, level, joint=joint
+        )
+
+    def uncertain_pairs(self) -> pd.DataFrame:
+        """How well each pair of variables is known, the least known first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            "variable", "other"; "measured", whether the model was fitted to a table that has both (None without a
+            `discrepancy`); "error", how far the pair's table is from the population's, in total variation, as the
+            first 20 draws and the discrepancy expect.
+        """
+        cliques = self.draws.cliques
+        pairs = list(itertools.combinations(range(len(cliques.variables)), 2))
+        names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
+        some = replace(self.draws, theta=self.draws.theta[:_DRAWS_OF_PAIRS])
+        spreads = [drawn.var(axis=0, ddof=1) for drawn in some.tables(pairs)]
+        rows: list[tuple[Any, ...]]
+        if self.model is None or self.discrepancy is None:
+            rows = [
+                (*both, None, float(np.sqrt(spread).sum() / math.sqrt(2.0 * math.pi)))
+                for both, spread in zip(names, spreads, strict=True)
+            ]
+        else:
+            known, expected = self.discrepancy.measured, self.discrepancy.expected_variation
+            rows = [
+                (*both, any(set(pair) <= part for part in known), expected(pair, table, spread))
+                for pair, both, table, spread in zip(pairs, names, self.model.marginals_of(names), spreads, strict=True)
+            ]
+        frame = pd.DataFrame(rows, columns=["variable", "other", "measured", "error"])
+        return frame.sort_values("error", ascending=False, kind="stable", ignore_index=True)
+
+    def models(self, n: int) -> list[MarkovNetwork]:
+        """The models of the first n draws (draws are independent)."""
+        if checked_integer("n", n, 1) > self.draws.n_draws:
+            raise ValueError(f"n={n!r} must be from 1 to the number of draws, {self.draws.n_draws}")
+        return [
+            MarkovNetwork.from_log_linear(self.draws.model(k), self.graph, self.schema, self.privacy, self.within)
+            for k in range(n)
+        ]
+
+    def sample(
+        self, n: int, n_sets: int = 10, random_state: int | np.random.Generator | None = None, labels: bool = False
+    ) -> list[pd.DataFrame]:
+        """Several synthetic data sets of n records, each from a model of its own.
+
+        The records of each are independent of each other, as the combining rules take them to be. Run the same analysis
+        on each and combine with
+        :func:`pgmpy_dp.models.posterior.multiple_imputation.combine_synthetic`: the combined variance accounts for the
+        sampling of the original records and for the privacy noise, which an analysis of one data set cannot.
+
+        Parameters
+        ----------
+        n : int
+            Records in each; any number, the privacy does not depend on it.
+        n_sets : int
+            Data sets, at most the number of draws.
+        random_state : int, numpy.random.Generator or None
+        labels : bool, default False
+            States instead of numbers and days.
+        """
+        if checked_integer("n_sets", n_sets, 1) > self.draws.n_draws:
+            raise ValueError(f"n_sets={n_sets!r} must be from 1 to the number of draws, {self.draws.n_draws}")
+        rng = np.random.default_rng(random_state)
+        return [model.sample(n, rng, labels, method="independent") for model in self.models(n_sets)]

@@ -1,0 +1,284 @@
+"""A model that is compared with records: its tables, in the states in which the records are counted."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import os
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
+
+from pgmpy_dp.checks import checked_weight
+from pgmpy_dp.inference.belief_propagation import SumProduct
+from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.scope_marginals import ScopeMarginals
+from pgmpy_dp.learning.public_graph import checked_graph
+from pgmpy_dp.models import model_distances as plan
+from pgmpy_dp.models.conversion import factors_to_log_linear
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.schema import Number, Schema, encode_label
+
+__all__ = ["Scope", "ScoredModel", "model_digest", "schema_of_model"]
+
+_DRAWN = 500
+"""Sets of one size at most, of those that nobody has named."""
+
+_MOST_VARIABLES = 8
+_CELLS_OF_DRAWN, _CELLS_OF_ONE, _CELLS_OF_ALL = 50_000, 1_000_000, 20_000_000
+
+Scope = tuple[Hashable, ...]
+
+
+def schema_of_model(model: Any) -> Schema:
+    """How records are read in a model's states; ValueError where rare states were merged, which nothing is read as.
+
+    Examples
+    --------
+    >>> from pgmpy.factors.discrete import DiscreteFactor
+    >>> model = MarkovNetwork()
+    >>> model.add_node("a")
+    >>> model.add_factors(DiscreteFactor(["a"], [2], [1, 3], state_names={"a": ["no", "yes"]}))
+    >>> schema_of_model(model)["a"]
+    ('no', 'yes')
+    """
+    return ScoredModel.of(model).schema
+
+
+def model_digest(model: Any) -> str:
+    """A short text that tells one model from another: of its variables, states, tables and parameters.
+
+    Examples
+    --------
+    >>> from pgmpy.factors.discrete import DiscreteFactor
+    >>> model = MarkovNetwork([("a", "b")])
+    >>> model.add_factors(DiscreteFactor(["a", "b"], [2, 2], [4, 1, 1, 4]))
+    >>> model_digest(model) == model_digest(model.copy()), len(model_digest(model))
+    (True, 32)
+    """
+    return ScoredModel.of(model).digest
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredModel:
+    """What the argument ``model`` comes to."""
+
+    model: LogLinearModel
+    states: Mapping[Hashable, tuple]
+    numbers: Mapping[Hashable, Number] = field(default_factory=dict)
+    within: Mapping[Hashable, Values] = field(default_factory=dict)
+    own_schema: Schema | None = None
+
+    @classmethod
+    def of(cls, model: Any) -> ScoredModel:
+        """TypeError, ValueError for what is no model of discrete variables."""
+        if isinstance(model, str | os.PathLike):
+            model = _read(model)
+        model = getattr(model, "model_", model)  # of an estimator
+        if not isinstance(model, DiscreteMarkovNetwork | DiscreteBayesianNetwork):
+            raise TypeError(
+                f"model is a {type(model).__name__}; pass a MarkovNetwork, pgmpy's Markov or Bayesian network, a "
+                "fitted estimator that has one, or the path of a model's file"
+            )
+        if not (model.factors if isinstance(model, DiscreteMarkovNetwork) else model.cpds):
+            raise ValueError("model has no parameters; fit it first")
+        if isinstance(model, MarkovNetwork):
+            model.check_model()
+            found = cls(
+                model.to_log_linear(),
+                {name: tuple(model.states[name]) for name in model.nodes},
+                *(model.numbers, model.within, model._readable()),
+            )
+        else:
+            model.check_model()
+            network = model.to_markov_model() if isinstance(model, DiscreteBayesianNetwork) else model
+            plain = factors_to_log_linear(network.factors, network.nodes, DEFAULT_MEMORY_LIMIT, "auto")
+            found = cls(plain, {v: tuple(f.state_names[v]) for f in network.factors for v in f.variables})
+        if found.model.inference == "exact" and not found.model.is_possible:
+            raise ValueError("model gives every record the probability 0; correct its factors")
+        return found
+
+    @property
+    def schema(self) -> Schema:
+        """How records are read in the model's states."""
+        merged = [name for name, values in self.within.items() if not isinstance(values.declared, Number)]
+        if merged:
+            raise ValueError(
+                f"model has merged states of {merged}, so that records cannot be read by them; pass schema=, the one "
+                "that it was learned with"
+            )
+        return Schema(dict(self.states)) if self.own_schema is None else self.own_schema
+
+    @property
+    def digest(self) -> str:
+        states = [[encode_label(v), [encode_label(s) for s in own]] for v, own in self.states.items()]
+        scopes = [[encode_label(v) for v in scope] for scope in self.model.cliques.scopes]
+        made = hashlib.blake2b(json.dumps([states, scopes]).encode(), digest_size=16)
+        made.update(np.ascontiguousarray(self.model.theta, dtype="<f8").tobytes())
+        return made.hexdigest()
+
+    def tables(self, schema: Schema | None, workload: Any) -> plan.ModelTables:
+        """The model's tables of a workload, in the states in which records of a schema are counted."""
+        sizes = {name: len(states) for name, states in self.states.items()}
+        orders: dict[Hashable, list[int]] = {}
+        merged = None
+        if schema is not None:
+            orders, merged = self._placed(schema.fine())
+        scopes, means = _workload(self.model, sizes, workload)
+        tables = _marginals(self.model, scopes)
+        for k, scope in enumerate(scopes):
+            table = np.maximum(tables[k], 0.0)
+            for axis, name in enumerate(scope):
+                table = np.take(table, orders[name], axis=axis) if name in orders else table
+            tables[k] = table / table.sum()
+        return plan.ModelTables(scopes, tables, means, self.digest, merged)
+
+    def _placed(self, schema: Schema) -> tuple[dict, tuple[Schema, dict] | None]:
+        """For each variable the order of the model's states in those of the schema, and what merges before that."""
+        orders: dict[Hashable, list[int]] = {}
+        changed: dict[Hashable, Any] = {}
+        places: dict[Hashable, list[int]] = {}
+        for name, own in self.states.items():
+            if name not in schema:
+                raise ValueError(
+                    f"the model has the variable {name!r}, which the records' schema lacks; add it to the schema"
+                )
+            theirs = schema.states[name]
+            if len(own) == len(theirs) and set(own) == set(theirs):
+                if own != theirs:
+                    orders[name] = [own.index(state) for state in theirs]
+                continue
+            place = self._places(name, schema)
+            if place is None:
+                raise ValueError(
+                    f"the model has the states {_short(own)} for {name!r}, the records' schema has {_short(theirs)}: "
+                    "read the records with the schema that the model was learned with, or one whose cells the model's "
+                    "are made up of"
+                )
+            changed[name], places[name] = self.numbers.get(name, list(own)), place
+        if not changed:
+            return orders, None
+        merged = schema.replaced(changed)
+        odd = [name for name in changed if merged.states[name] != self.states[name]]
+        if odd:  # nothing may be left to refuse after the charge
+            raise ValueError(f"the records' schema has other-states for {odd}, which the model lacks; leave them out")
+        return orders, (merged, places)
+
+    def _places(self, name: Hashable, schema: Schema) -> list[int] | None:
+        """Which of the model's states each finer state of the schema is part of; None where that is not so."""
+        own, theirs, values = self.states[name], schema.states[name], self.within.get(name)
+        number, finer = self.numbers.get(name), schema.numbers.get(name)
+        if number is not None and finer is not None and number.kind == finer.kind:
+            edges, found = number.edges, []
+            for low, high, _ in finer.spans():
+                place = min(max(int(np.searchsorted(edges, low, side="right")) - 1, 0), len(edges) - 2)
+                if not edges[place] <= low <= high <= edges[place + 1]:
+                    return None
+                found.append(place)
+            rest = theirs[len(found) :]
+            if (number.lower, number.upper) != (finer.lower, finer.upper) or not set(rest) <= set(own):
+                return None
+            found += [own.index(state) for state in rest]
+        elif values is not None and values.state is not None and set(values.finer) == set(theirs):
+            found = [int(values.state[values.finer.index(state)]) for state in theirs]
+        else:
+            return None
+        return found if set(found) == set(range(len(own))) else None
+
+
+def _marginals(model: LogLinearModel, scopes: Sequence[Scope]) -> list[np.ndarray]:
+    """Tables of any sets, many of them, axes in the order of each: from one junction tree, the model's own."""
+    if model.inference != "exact":
+        return model.marginals_of(scopes)
+    places = [[model.cliques.position[name] for name in scope] for scope in scopes]
+    orders = [np.argsort(own) for own in places]
+    source = ScopeMarginals(model.cliques, model.theta, SumProduct(model.cliques, memory_limit=model.memory_limit))
+    found = source.tables([tuple(sorted(own)) for own in places])
+    return [np.transpose(table, np.argsort(order)) for table, order in zip(found, orders, strict=True)]
+
+
+def _short(states: Sequence) -> str:
+    texts = [repr(state) for state in states]
+    return ", ".join(texts if len(texts) <= 8 else [*texts[:7], "..."])
+
+
+def _read(path: str | os.PathLike) -> MarkovNetwork:
+    if not os.path.isfile(path):
+        raise ValueError(f"model={os.fspath(path)!r} is no file; pass that of a model")
+    try:
+        return MarkovNetwork.load(path)
+    except ValueError:
+        raise ValueError(f"model={os.fspath(path)!r} is no model's file; pass one that fit or save wrote") from None
+
+
+def _workload(model: LogLinearModel, sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], list[plan.Mean]]:
+    """Sets of variables, each once, and what means are over."""
+    if given is not None:
+        return _asked_for(sizes, given)
+    names = list(sizes)
+    groups: dict[str, list[Scope]] = {}
+    if model.inference != "exact":
+        own = dict.fromkeys(model.cliques.scopes)
+        groups = {what: [s for s in own if len(s) == k] for k, what in ((2, "pairs"), (3, "triples"))}
+    else:
+        for k, what in ((2, "pairs"), (3, "triples")):
+            some = (tuple(names[j] for j in places) for places in _drawn(len(names), k))
+            groups[what] = [scope for scope in some if math.prod(sizes[v] for v in scope) <= _CELLS_OF_DRAWN]
+    groups = {what: found for what, found in groups.items() if found} or {"variables": [(name,) for name in names]}
+    scopes: list[Scope] = []
+    means = []
+    for what, found in groups.items():
+        means.append(plan.Mean(what, dict.fromkeys(range(len(scopes), len(scopes) + len(found)), 1.0)))
+        scopes += found
+    _require_size(scopes, sizes)
+    return scopes, means
+
+
+def _asked_for(sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], list[plan.Mean]]:
+    weights = list(given.values()) if isinstance(given, Mapping) else None
+    named = checked_graph(given, "workload", sizes=tuple(range(1, _MOST_VARIABLES + 1)))
+    unknown = sorted({repr(name) for scope in named for name in scope if name not in sizes})
+    if unknown:
+        raise ValueError(f"workload has the unknown variables {', '.join(unknown)}; the model has {list(sizes)}")
+    if not named:
+        raise ValueError("workload is empty; pass sets of variables, or None for pairs and triples")
+    found: dict[frozenset, tuple[Scope, float]] = {}
+    for k, scope in enumerate(named):
+        weight = 1.0 if weights is None else checked_weight(f"workload[{scope!r}]", weights[k])
+        first, before = found.get(frozenset(scope), (scope, 0.0))
+        found[frozenset(scope)] = first, before + weight
+    scopes = [scope for scope, _ in found.values()]
+    _require_size(scopes, sizes)
+    return scopes, [plan.Mean("workload", {k: weight for k, (_, weight) in enumerate(found.values())})]
+
+
+def _require_size(scopes: Iterable[Scope], sizes: Mapping[Hashable, int]) -> None:
+    cells = {scope: math.prod(sizes[name] for name in scope) for scope in scopes}
+    largest = max(cells, key=lambda scope: cells[scope])
+    if cells[largest] > _CELLS_OF_ONE or sum(cells.values()) > _CELLS_OF_ALL:
+        raise ValueError(
+            f"workload has tables of {sum(cells.values()):,} cells, {largest!r} alone {cells[largest]:,}; ask for at "
+            f"most {_CELLS_OF_ONE:,} in one and {_CELLS_OF_ALL:,} in all: for fewer sets, or for smaller ones"
+        )
+
+
+def _drawn(n: int, order: int) -> Iterator[tuple[int, ...]]:
+    """All sets of so many places, or `_DRAWN` of them: drawn by a generator that everybody knows, in its order."""
+    total = math.comb(n, order)
+    if total <= _DRAWN:
+        yield from itertools.combinations(range(n), order)
+        return
+    rng = np.random.default_rng(order)
+    seen: set[tuple[int, ...]] = set()
+    while len(seen) < _DRAWN:
+        places = tuple(sorted(rng.choice(n, size=order, replace=False).tolist()))
+        if places not in seen:
+            seen.add(places)
+            yield places

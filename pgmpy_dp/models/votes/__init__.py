@@ -1,1 +1,0 @@
-"""What a block of records says of the edges."""

@@ -1,1 +1,0 @@
-"""Plans for users' sequences."""

@@ -1,1 +1,0 @@
-"""Plans for models on a given graph: noisy tables, and gradient ascent."""

@@ -1,1 +1,0 @@
-"""Plans for random fields: parities, interactions, Frank-Wolfe, pseudo-likelihoods."""

@@ -1,1 +1,0 @@
-"""Plans for second moments and precision matrices."""

@@ -1,1 +1,0 @@
-"""Plans for the centres and covariances of a mixture of Gaussians."""

@@ -1,1 +1,0 @@
-"""Plans that learn a graph by measuring tables one after another."""

@@ -1,1 +1,0 @@
-"""Plans that let disjoint blocks of records vote on edges."""

@@ -1,0 +1,227 @@
+"""Noisy counts of users' sequences: the sufficient statistics of a time-homogeneous chain, and a test of its order."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import softmax
+
+from pgmpy_dp.learning.least_noise import NOISES, least_noise, noise_for_ledger
+from pgmpy_dp.learning.settings_base import SeededSettings, by, one_of, share, whole
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.sequence_curator import (
+    LARGEST_TABLE,
+    SequenceCurator,
+    departure_noise,
+    ngram_table_noise,
+    user_additions,
+)
+from pgmpy_dp.private.data.data_base import require_data_and_budget
+from pgmpy_dp.private.data.sequences import PrivateSequences
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.named_values import distinct_names
+from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.sequences.chain_model import map_chain, noisy_chain_tables
+from pgmpy_dp.sequences.chain_order import OrderTest, order_test
+
+__all__ = ["ORDERS", "ChainSettings", "checked_order", "run"]
+
+ORDERS = (1, 2, "auto")
+
+_NAMES = {1: "initial", 2: "transitions", 3: "triples", 0: "departure"}  # by length; 0 is the test of order
+_TEST = 0.05  # of the budget, with "auto"
+_PAIRS = 0.25
+_FIRST = 0.25  # of the beginnings where the order is fixed at 1
+_OTHER = 0.1  # and elsewhere, where triples need more
+(_SHARE,) = user_additions(lengths=(3,))
+
+
+def checked_order(name: str, value: object) -> int | str:
+    """An order of chains; ValueError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, str | numbers.Integral) or value not in ORDERS:
+        raise ValueError(f"{name}={value!r} is no order of a chain; pass one of {ORDERS}")
+    return value if isinstance(value, str) else int(value)
+
+
+@dataclass(frozen=True)
+class ChainSettings(SeededSettings):
+    """What to release, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    segment_length : int, optional
+        Visits in a segment, at least 2. Default: each sequence is one segment.
+    max_segments : int, optional
+        Count at most this many segments of each user, chosen at random; needs `segment_length`. Default: each user is
+        counted as a share of 1 in each table, split over what it did.
+    initial_share : float in (0, 1), optional
+        Share of the budget (of epsilon or rho) that the table of initial states gets. It has K cells where the
+        transitions have K**2, so the transitions need more. Default: 0.25, and 0.1 for a `chain_order` other than 1.
+    noise : {"auto", "laplace", "gaussian"}, default "auto"
+        As in :class:`~pgmpy_dp.learning.noisy_tables.MarginalSettings`.
+    chain_order : {1, 2, "auto"}, default 1
+        How many states the next one depends on. 2: triples of states have half of what the beginnings leave. "auto":
+        :mod:`pgmpy_dp.sequences.chain_order` decides, after the pairs are known, by a twentieth of the budget
+        whether the rest goes to triples or to the pairs again; of users that are counted by shares.
+    """
+
+    segment_length: int | None = field(default=None, metadata=whole(2))
+    max_segments: int | None = field(default=None, metadata=whole(1))
+    initial_share: float | None = field(default=None, metadata=share())
+    noise: str = field(default="auto", metadata=one_of(NOISES))
+    chain_order: int | str = field(default=1, metadata=by(checked_order))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_segments is not None and self.segment_length is None:
+            raise ValueError(
+                f"max_segments={self.max_segments!r} without segment_length: a segment of any length could hold "
+                "any number of pairs; pass segment_length, or max_segments=None to count users by shares"
+            )
+
+        if self.initial_share is None:
+            object.__setattr__(self, "initial_share", _FIRST if self.chain_order == 1 else _OTHER)
+        if self.chain_order == 2 and self.segment_length == 2:
+            raise ValueError(
+                "segment_length=2 with chain_order=2: a segment of two visits has no triple; pass 3 or more"
+            )
+        if self.chain_order == "auto" and self.segment_length is not None:
+            raise ValueError(
+                f"segment_length={self.segment_length!r} with chain_order='auto', whose test is of whole sequences by "
+                "shares; leave segment_length=None, or pass chain_order=1 or 2"
+            )
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Of the n-grams that are counted at once, 1 for the beginnings."""
+        return (1, 2, 3) if self.chain_order == 2 else (1, 2)
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """The most that one user adds to each table, in the integers of the release."""
+        return user_additions(self.segment_length, self.max_segments, self.lengths)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Shares of the budget of the tables that are counted at once."""
+        assert self.initial_share is not None
+        left = 1.0 - self.initial_share
+        if self.chain_order == "auto":
+            return self.initial_share, _PAIRS * left / (1.0 - _OTHER)
+        return (self.initial_share, left) if self.chain_order == 1 else (self.initial_share, left / 2, left / 2)
+
+
+def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Release:
+    """Release noisy counts of initial states and of transitions, and of triples where the order asks for them.
+
+    Refuses arguments that cannot be used, and a ledger that protects another unit.
+
+    Returns
+    -------
+    Release
+        ``kind="chain"``; ``values`` are the initial table, shape (K,), and the transitions (from, to), shape (K, K); of
+        second order then the triples, shape (K, K, K). With "auto" after the transitions come the three numbers of
+        :meth:`~pgmpy_dp.private.curator.sequence_curator.SequenceCurator.order_departure`, and the triples, or the
+        transitions once more. ``public["units"]`` has what one user adds to each at most: dividing by it gives tables
+        in users; ``public["lengths"]`` what each is: 1, 2 or 3 for a table, 0 for the three numbers. ``public["test"]``
+        has what "auto" found, an :class:`~pgmpy_dp.sequences.chain_order.OrderTest`; empty where it did not ask.
+
+    Notes
+    -----
+    Privacy
+        *Unit.* A user: all rows with one value of the column ``data.unit``.
+
+        *Guarantee.* The budget goes to one request for all tables,
+        :meth:`~pgmpy_dp.private.curator.sequence_curator.SequenceCurator.ngram_tables`, which has their sensitivities.
+        With M_c the most that a user adds to table c (`ChainSettings.units`) and shares s_c of sum 1
+        (`ChainSettings.weights`): Laplace noise of scale ``(1 or 2) M_c/(s_c epsilon)``, epsilon-DP, or Gaussian noise
+        of scale ``M_c sqrt((1 or 2)/(2 s_c rho))``, rho-zCDP. With "auto" to three requests one after the other, each
+        with its share, of which the second is
+        :meth:`~pgmpy_dp.private.curator.sequence_curator.SequenceCurator.order_departure`. What is asked last is
+        decided by noisy answers alone.
+
+        *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020; the shares: Bernstein et al.
+        2017, section 4.2, after He et al. 2015.
+
+        *Side channels.* Refusals, shapes and the kind of noise depend on public arguments only. Running time depends on
+        the number of visits.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
+    >>> data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=Budget(epsilon=1.0))
+    >>> release = run(data, ChainSettings(), Budget(epsilon=0.5))
+    >>> release.names, str(release.guarantee), str(data.ledger.left)
+    (('initial', 'transitions'), '0.5-DP', '0.5-DP')
+    """
+    require_data_and_budget(data, PrivateSequences, budget)
+    (variable,) = data.schema.variables
+    k = data.schema.cardinality(variable)
+    if settings.chain_order == 2 and k**3 > LARGEST_TABLE:
+        raise ValueError(
+            f"chain_order=2 of {k} states has {k**3:,} triples, more than {LARGEST_TABLE:,}; pass chain_order=1, or "
+            "put states together"
+        )
+    tests = settings.chain_order == "auto" and k**3 <= LARGEST_TABLE
+    sizes = [k**n for n in settings.lengths] + ([3, k**3] if tests else [])
+
+    def noises(cost: PureDP | ZCDP) -> list[Noise]:
+        return _noises(settings, data.adjacency, cost, tests)
+
+    cost = least_noise(noises, sizes, budget, noise_for_ledger(settings.noise, budget, data))
+    curator = SequenceCurator(
+        data,
+        Budget(epsilon=cost.epsilon) if isinstance(cost, PureDP) else budget,
+        what="initial and transition tables",
+        random_state=settings.random_state,
+    )
+    units, lengths, test = list(settings.units), list(settings.lengths), {}
+    asked = settings.public(budget, "segment_length", "max_segments", "initial_share", "noise", "chain_order")
+    if tests:
+        first = sum(settings.weights)
+        tables = curator.ngram_tables(first, settings.weights)
+        found = _tested(curator, tables, 1.0 - first - _TEST)
+        units, lengths = [*units, *[_SHARE] * (2 if found else 1)], [*lengths, *[0] * bool(found)]
+        lengths.append(found.order + 1 if found else 2)
+        test = found.to_dict() if found else {}
+        curator.ngram_tables(curator.left, lengths=lengths[-1:])
+    else:
+        curator.ngram_tables(
+            1, settings.weights, settings.segment_length, settings.max_segments, lengths=settings.lengths
+        )
+    facts = {"units": units, "lengths": lengths, "test": test, "settings": asked}
+    names = distinct_names(_NAMES[length] for length in lengths)
+    return curator.release("chain", facts, curator.called(*names))
+
+
+def _noises(settings: ChainSettings, adjacency: Adjacency, cost: PureDP | ZCDP, tests: bool) -> list[Noise]:
+    """Of everything that is asked at most, from public numbers."""
+    first = sum(settings.weights) if tests else 1
+    tables = ngram_table_noise(settings.units, adjacency, cost, first, settings.weights)
+    if not tests:
+        return tables
+    rest = ngram_table_noise([_SHARE], adjacency, cost, 1.0 - first - _TEST)
+    return [*tables, *departure_noise(adjacency, cost, _TEST), *rest]
+
+
+def _tested(curator: SequenceCurator, tables: Sequence[np.ndarray], rest: float) -> OrderTest | None:
+    """Ask how far triples are from a first-order chain; None where no distance could make triples worth their noise."""
+    of_tables = [noise for noise in curator.answers[-1].noise if noise is not None]
+    kind = "laplace" if of_tables[0].distribution == "discrete_laplace" else "gaussian"
+    fit = map_chain(*noisy_chain_tables(tables[0], tables[1], kind, [n.scale for n in of_tables], (_SHARE, _SHARE)))
+    n_pairs = max(float(tables[1].sum()) / _SHARE, 1.0)
+    pairs = n_pairs * softmax(fit.transition.model.theta).reshape(tables[1].shape)
+    (of_rest,) = ngram_table_noise([_SHARE], curator.adjacency, curator.cost, rest)
+    transition = np.exp(fit.chain.log_transition)
+    known = transition, pairs, of_tables[1].variance / _SHARE**2, of_rest.variance / _SHARE**2
+    most = order_test(*known, n_pairs, n_pairs, 1.0, 0.0)  # all triples elsewhere, and no chance
+    if most.gain <= most.cost:
+        return None
+    distance, total, effective = (curator.order_departure(transition, _TEST) / _SHARE).tolist()
+    (of_distance,) = departure_noise(curator.adjacency, curator.cost, _TEST)
+    return order_test(*known, distance, total, effective, of_distance.variance / _SHARE**2)

@@ -1,0 +1,26 @@
+"""The main job: tables of discrete records learned, discovered, checked and previewed."""
+
+from typing import TYPE_CHECKING
+
+from pgmpy_dp.front_door import front_door
+
+ESTIMATORS = {
+    "CollectiveEM": "pgmpy_dp.tables.collective.collective_em",
+    "CollectiveMAP": "pgmpy_dp.tables.collective.collective_map",
+    "NaiveMLE": "pgmpy_dp.tables.collective.naive_mle",
+    "PrivateChowLiu": "pgmpy_dp.tables.networks.private_chow_liu",
+    "PrivateNetwork": "pgmpy_dp.tables.networks.private_network",
+    "PrivateSGD": "pgmpy_dp.tables.collective.private_sgd",
+}
+
+__all__ = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateChowLiu", "PrivateNetwork", "PrivateSGD"]
+
+if TYPE_CHECKING:
+    from pgmpy_dp.tables.collective.collective_em import CollectiveEM
+    from pgmpy_dp.tables.collective.collective_map import CollectiveMAP
+    from pgmpy_dp.tables.collective.naive_mle import NaiveMLE
+    from pgmpy_dp.tables.collective.private_sgd import PrivateSGD
+    from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu
+    from pgmpy_dp.tables.networks.private_network import PrivateNetwork
+
+__getattr__, __dir__ = front_door(__name__, ESTIMATORS)

@@ -1,0 +1,339 @@
+"""Categories and cuts that nobody has listed, found for a part of the budget before a fit is paid for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.learning.least_noise import least_noise
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.curator.column_curator import ColumnCurator, category_histogram, category_labels, number_noise
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.data.columns import PrivateColumns
+from pgmpy_dp.private.data.data_base import require_data_and_budget
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.named_values import distinct_names, scope_name
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import MISSING, Number, Schema, encode_label, match_key
+from pgmpy_dp.tables.quantile_cuts import (
+    consistent_counts,
+    divided_at,
+    equal_firsts,
+    n_steps,
+    quantile_cuts,
+    split_firsts,
+)
+
+__all__ = ["CATEGORIES", "DiscoverSettings", "require_payable", "run"]
+
+CATEGORIES = "categories"
+"""How a column is declared whose categories are to be found."""
+
+_ROUNDS = 3
+_KINDS = ("number", "text", "tuple")
+
+
+@dataclass(frozen=True)
+class DiscoverSettings:
+    """What is fixed before the records are looked at.
+
+    Parameters
+    ----------
+    schema : Schema
+        All columns in their order, and how cells are spelled. Of columns whose categories are to be found it has states
+        that are certain, and made-up ones; see :meth:`of`.
+    categories : tuple of hashable
+        These columns.
+    other : hashable, optional
+        State of all cells that have no category. None: their records do not count.
+    max_categories, max_length : int
+        Of each column, and of a label.
+    bins : int, optional
+        About how many cells a column of numbers gets. None: nothing is asked of numbers, and they stay undivided.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable noise, **not private**.
+    """
+
+    schema: Schema
+    categories: tuple[Hashable, ...]
+    other: Hashable | None = "other"
+    max_categories: int = 100
+    max_length: int = 100
+    bins: int | None = None
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("max_categories", 1), ("max_length", 1), ("bins", 2)):
+            if getattr(self, name) is not None or name != "bins":
+                object.__setattr__(self, name, checked_integer(name, getattr(self, name), least))
+        if self.random_state is not None:
+            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
+        if self.bins is not None and self.bins > 100:  # many more would make divisions of many thousand cells
+            raise ValueError(f"bins={self.bins} is too large; pass at most 100")
+        if not self.categories and not self.numbers:
+            raise ValueError(
+                f"variables has states or cuts for each of {list(self.schema)}, so nothing is to be found; declare "
+                f"{CATEGORIES!r} for columns that have to be looked at, or pass bins= to cut a Number"
+            )
+        narrow = [name for name, number in self.numbers.items() if n_steps(number) < 2]
+        if narrow:
+            raise ValueError(
+                f"{narrow} have bounds or a resolution too narrow for labels of 15 digits; subtract a part"
+            )
+        _schema(self, dict.fromkeys(self.categories, ()), {})  # what is wrong with the rest is found now
+
+    @classmethod
+    def of(
+        cls,
+        variables: Mapping[Any, Any],
+        *,
+        other: Hashable | None = "other",
+        recode: Mapping[Any, Mapping[Any, Any]] | None = None,
+        reading: Mapping[str, Any] | None = None,
+        impossible: Iterable[str | Mapping] = (),
+        **settings: Any,
+    ) -> DiscoverSettings:
+        """The columns from declarations, of which some are the word "categories"."""
+        if not isinstance(variables, Mapping) or not variables:
+            raise TypeError(
+                f"variables={variables!r} is not a mapping; "
+                f"pass {{name: {CATEGORIES!r}, a Number, or a list of states}}"
+            )
+        wanted = [name for name, declared in variables.items() if isinstance(declared, str) and declared == CATEGORIES]
+        texts = {n: d for n, d in variables.items() if isinstance(d, str) and n not in wanted}
+        if texts:
+            raise ValueError(
+                f"variables has {texts}; a text for a column is {CATEGORIES!r}, else pass states or a Number"
+            )
+        listed = {
+            n: d
+            for n, d in variables.items()
+            if n not in wanted and (not isinstance(d, Number) or d.divided or settings.get("bins") is None)
+        }
+        if impossible and not listed:
+            raise ValueError("impossible has rules, but all columns are to be found; give their states or cuts")
+        if impossible:  # whether a rule suits what will be found is not known before it is paid for
+            try:
+                Schema(listed, impossible=impossible)
+            except ValueError as error:
+                raise ValueError(f"{error}; rules name columns with states or cuts, none that is to be found") from None
+        content = dict(variables)
+        for name in wanted:
+            targets = (recode or {}).get(name, {})
+            certain = [label for label in targets.values() if label is not None] if isinstance(targets, Mapping) else []
+            states = {match_key(state): state for state in (*certain, *(() if other is None else (other,)))}
+            # Labels that no cell has fill up: a variable has two states at least.
+            content[name] = [*states.values(), *((CATEGORIES, k) for k in range(2))]
+        schema = Schema(content, texts=wanted, recode=recode, impossible=impossible, **(reading or {}))
+        return cls(schema, tuple(wanted), other, **settings)
+
+    @property
+    def numbers(self) -> dict[Hashable, Number]:
+        """Columns of numbers whose cuts are to be found."""
+        undivided = {name: number for name, number in self.schema.numbers.items() if not number.divided}
+        return undivided if self.bins is not None else {}
+
+    @property
+    def asked(self) -> Schema:
+        """The columns that are looked at."""
+        return self.schema.subset([*self.categories, *self.numbers])
+
+
+def require_payable(settings: DiscoverSettings, budget: Any) -> None:
+    """Raise a TypeError if this is not a budget, a ValueError if it lacks a delta that categories need."""
+    require_budget(budget, "a Budget, e.g. Budget(epsilon=0.2, delta=1e-8)")
+    if settings.categories and not budget.delta:
+        raise ValueError(
+            f"budget={budget} has no delta, without which categories that nobody has listed cannot be told: that one "
+            "occurs at all would tell of the one record that has it. Pass Budget(epsilon=..., delta=...), e.g. "
+            f"delta=1e-9, or lists of states for {list(settings.categories)}"
+        )
+
+
+def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Release:
+    """Release the categories and the cuts, as a schema.
+
+    Refuses what are no columns or no budget, a budget without a delta where there are categories, and one that is too
+    small for any count.
+
+    Parameters
+    ----------
+    data : PrivateColumns
+        Of ``settings.asked``.
+
+    Returns
+    -------
+    Release
+        ``kind="discovery"``, with the schema that was found. Its arrays are the number of records, unless that is
+        public, and for each of ``public["counted"]``, pairs of a column and labels, how many records each label has.
+        Those of numbers are computed from several noisy tables, and so have no noise of their own.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* Of categories :meth:`~pgmpy_dp.private.curator.column_curator.ColumnCurator.stable_categories`,
+        of numbers :meth:`~pgmpy_dp.private.curator.column_curator.ColumnCurator.number_tables`. Divisions of later
+        rounds are functions of what earlier ones released.
+
+        *Guarantee.* The budget. With categories: the rho that converts to (epsilon, .9 delta), and an eta of .1 delta
+        for the threshold. Without: an epsilon, or a rho, whichever has less noise.
+
+        *Source.* Korolova, Kenthapadi, Mishra and Ntoulas 2009; Hay, Rastogi, Miklau and Suciu 2010.
+
+        *Side channels.* Running time and memory depend on the records, and on how many different cells they have.
+
+    Shares: each column gets as much, the number of records as much as a column. Columns of more than 128 values are
+    asked three times, each time in finer cells where there is much, for a third of theirs.
+    """
+    require_data_and_budget(data, PrivateColumns, budget)
+    plan = _Shares(settings, budget, data.adjacency, data.n_records is None)
+    curator = ColumnCurator(
+        data,
+        budget,
+        what=" and ".join(
+            f"{what} of {len(found)} columns"
+            for what, found in (("categories", settings.categories), ("cuts", settings.numbers))
+            if found
+        ),
+        columns=data.schema.variables,
+        mechanism="stability_histogram" if settings.categories else None,
+        reserve=plan.reserve,
+        pure=isinstance(plan.cost, PureDP),
+        random_state=settings.random_state,
+    )
+    with curator.keeping():
+        found: dict[Hashable, tuple[list, np.ndarray]] = {}
+        if settings.categories:
+            found = _categories(curator, settings, plan)
+        values: list[np.ndarray] = []
+        cuts: dict[Hashable, Number] = {}
+        if settings.numbers or plan.with_count:
+            counted, cuts, cells = _cuts(curator, settings, plan)
+            values = counted
+            found |= {name: (list(cuts[name].cells), cells[name]) for name in cuts}
+        schema = _schema(settings, {name: found[name][0] for name in settings.categories}, cuts)
+        public = {
+            "found": schema.to_dict(),
+            "counted": [[encode_label(name), [encode_label(s) for s in found[name][0]]] for name in found],
+            "threshold": None if plan.histogram is None else plan.histogram.threshold,
+            "settings": {
+                **{"budget": budget.guarantee.to_dict(), "other": encode_label(settings.other), "bins": settings.bins},
+                **{"max_categories": settings.max_categories, "max_length": settings.max_length},
+            },
+        }
+        names = distinct_names([*(["n_records"] if values else []), *(scope_name([name]) for name in found)])
+        values += [counts for _, counts in found.values()]
+        return curator.release("discovery", public, dict(zip(names, values, strict=True)))
+
+
+class _Shares:
+    """What each question costs, from public numbers; ValueError where a budget cannot pay for it."""
+
+    def __init__(self, settings: DiscoverSettings, budget: Budget, adjacency: Adjacency, with_count: bool) -> None:
+        self.with_count = with_count
+        n_marks = len(settings.categories)
+        self.deep = [
+            name for name, number in settings.numbers.items() if len(equal_firsts(number)) - 1 < n_steps(number)
+        ]
+        n_tables = len(settings.numbers) + with_count
+        require_payable(settings, budget)
+        self.reserve = budget.delta / 10 if n_marks else 0.0
+        self.cost: PureDP | ZCDP = (
+            cost_of(budget, self.reserve)
+            if n_marks
+            else least_noise(
+                lambda cost: number_noise(n_tables - with_count, with_count, adjacency, cost, Fraction(1)),
+                [1] * n_tables,
+                budget,
+            )
+        )
+        self.categories = Fraction(n_marks, n_marks + n_tables)
+        asked = [n_tables, *([len(self.deep)] * (_ROUNDS - 1) if self.deep else [])]
+        # The same noise in all rounds.
+        self.rounds = [(1 - self.categories) * Fraction(tables, max(1, sum(asked))) for tables in asked]
+        self.histogram = None
+        if n_marks:
+            self.histogram = category_histogram(n_marks, adjacency, self.cost, self.categories, self.reserve)
+        self.sd = 0.0
+        if n_tables:
+            noise = number_noise(n_tables - with_count, with_count, adjacency, self.cost, self.rounds[0])
+            self.sd = math.sqrt(noise[-1].variance)
+
+
+def _categories(
+    curator: ColumnCurator, settings: DiscoverSettings, plan: _Shares
+) -> dict[Hashable, tuple[list, np.ndarray]]:
+    """Labels and noisy counts of each column, in the order of the marks; no more than are allowed."""
+    rows, counts = curator.stable_categories(
+        settings.categories, plan.categories, Fraction(plan.reserve), settings.max_length
+    )
+    labels = category_labels(rows)
+    found = {}
+    for number, name in enumerate(settings.categories):
+        places = np.array([k for k, (column, _) in enumerate(labels) if column == number], dtype=np.intp)
+        most = places[np.argsort(-counts[places], kind="stable")[: settings.max_categories]]
+        kept = np.sort(most)
+        found[name] = [labels[k][1] for k in kept], curator.picked(counts, kept)
+    return found
+
+
+def _cuts(
+    curator: ColumnCurator, settings: DiscoverSettings, plan: _Shares
+) -> tuple[list[np.ndarray], dict[Hashable, Number], dict[Hashable, np.ndarray]]:
+    """The number of records, if it is asked; each column divided; and about how many records each cell has."""
+    counted: list[np.ndarray] = []
+    firsts = {name: equal_firsts(number) for name, number in settings.numbers.items()}
+    rounds: dict[Hashable, list] = {name: [] for name in firsts}
+    bins = settings.bins or 0  # without it no column of numbers is asked
+    divided: dict[Hashable, Number] = {}
+    estimates: dict[Hashable, np.ndarray] = {}
+    for k, share in enumerate(plan.rounds):
+        names = plan.deep if k else list(firsts)
+        for name in names:
+            if k:
+                heavy = max(estimates[name].sum() / (2 * bins), 2.0 * plan.sd)
+                firsts[name] = split_firsts(firsts[name], estimates[name], heavy)
+            divided[name] = divided_at(settings.numbers[name], firsts[name])
+        answers = curator.number_tables([(name, divided[name]) for name in names], share, plan.with_count and not k)
+        counted += answers[: len(answers) - len(names)]
+        for name, counts in zip(names, answers[len(answers) - len(names) :], strict=True):
+            rounds[name].append((firsts[name], counts[: len(firsts[name]) - 1]))
+            estimates[name] = consistent_counts(rounds[name])
+    cuts, cells = {}, {}
+    for name, number in settings.numbers.items():
+        cuts[name] = quantile_cuts(number, firsts[name], estimates[name], bins, plan.sd)
+        cells[name] = _summed(divided[name], estimates[name], cuts[name])
+    return counted, cuts, cells
+
+
+def _summed(fine: Number, estimates: np.ndarray, coarse: Number) -> np.ndarray:
+    """Estimates of the cells of a division, rounded, from those of a finer one; by where fine cells begin."""
+    place = np.searchsorted(coarse.edges[1:-1], fine.edges[:-1], side="right")
+    return np.rint(np.bincount(place, weights=estimates, minlength=len(coarse.cells))).astype(np.int64)
+
+
+def _schema(settings: DiscoverSettings, found: Mapping[Hashable, Iterable], cuts: Mapping[Hashable, Number]) -> Schema:
+    """The schema with what was found: numbers, texts, missing, and the other-state last."""
+    states: dict[Hashable, list] = {}
+    for name, labels in found.items():
+        spelled = settings.schema.reading(name).spelled
+        certain = [s for s in settings.schema.states[name] if s not in ((CATEGORIES, 0), (CATEGORIES, 1))]
+        by_key: dict[tuple, Hashable] = {}
+        for label in (*certain, *labels):
+            by_key.setdefault(spelled(match_key(label)), label)
+        missing = by_key.pop(MISSING, MISSING) is None
+        last = [] if settings.other is None else [by_key.pop(spelled(match_key(settings.other)))]
+        keys = sorted(by_key, key=lambda key: (_KINDS.index(key[0]), key[1:] if key[0] != "tuple" else repr(key)))
+        if len(keys) + missing + len(last) < 2:
+            missing = True  # a variable has two states at least
+        states[name] = [*(by_key[key] for key in keys), *([None] if missing else []), *last]
+        states[name] += [CATEGORIES] * (len(states[name]) < 2)
+    other = {} if settings.other is None else {name: own[-1] for name, own in states.items()}
+    return settings.schema.replaced({**states, **cuts}, others=other)

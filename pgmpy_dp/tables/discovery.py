@@ -1,0 +1,319 @@
+"""Categories and cuts that nobody has listed, for a part of a budget: a schema for the fits that spend the rest."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.learning.few_records import FEW, FewRecordsWarning
+from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.atomic_file import write_atomically
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.columns import PrivateColumns
+from pgmpy_dp.private.data.data_base import PrivateData
+from pgmpy_dp.private.guarantee import Guarantee
+from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.shown import shown
+from pgmpy_dp.tables import category_search as plan
+
+__all__ = ["Discovery", "discover"]
+
+
+@dataclass(frozen=True, eq=False)
+class Discovery:
+    """The schema that was found, and what it cost; ``str`` of it is a summary to read.
+
+    Attributes
+    ----------
+    schema : Schema
+        All columns. Categories are in a fixed order: numbers, texts, missing (None), and the other-state last.
+    counts : dict of hashable to pandas.Series
+        For each column that was looked at, about how many records each of its categories or cells has. Categories have
+        noise of standard deviation `sd`, and are those that reached the threshold: the counts of the smallest are
+        somewhat too large. Those of cells were computed from several noisy tables.
+    sd, threshold : float
+        Of categories; NaN where none were looked for. A category that fewer than ``threshold - 3 sd`` records have is
+        next to never found, one that more than ``threshold + 3 sd`` have is next to always.
+    n_records, n_records_sd : float
+        The public number of records (with 0), or its estimate and standard deviation.
+    release_ : Release
+    privacy_ : Privacy
+    """
+
+    schema: Schema
+    counts: dict[Hashable, pd.Series]
+    sd: float
+    threshold: float
+    n_records: float
+    n_records_sd: float
+    release_: Release
+    privacy_: Privacy
+
+    @classmethod
+    def of(cls, release: Release, privacy: Privacy | None = None, ledger: str | None = None) -> Discovery:
+        """Read a release that was kept; TypeError or ValueError for one of another kind.
+
+        Parameters
+        ----------
+        release : Release
+        privacy : Privacy, optional
+            Default: what the release says.
+        ledger : str, optional
+            The `Ledger.id` of the ledger that paid for it, if that is known.
+        """
+        require_release(release)
+        if release.kind != "discovery":
+            raise ValueError(f"release has kind {release.kind!r}, this needs one of kind 'discovery'")
+        found = [release[name] for name in release.names]
+        n, n_sd = float(release.n_records or 0), 0.0
+        if release.n_records is None:
+            count, *found = found
+            assert count.noise is not None
+            n, n_sd = float(count.array[0]), math.sqrt(count.noise.variance)
+        counted = [
+            (decode_label(name), [decode_label(s) for s in labels]) for name, labels in release.public["counted"]
+        ]
+        counts = {
+            name: pd.Series(
+                value.array, index=pd.Index(labels, dtype=object, name=name, tupleize_cols=False), name="records"
+            )
+            for (name, labels), value in zip(counted, found, strict=True)
+        }
+        sds = [math.sqrt(value.noise.variance) for value in found if value.noise is not None]
+        threshold = release.public["threshold"]
+        schema = release.schema.discovered_under({**(release.schema.discovered or {}), "ledger": ledger})
+        return cls(
+            *(schema, counts, sds[0] if sds else math.nan, math.nan if threshold is None else float(threshold)),
+            *(n, n_sd, release, Privacy.of(release) if privacy is None else privacy),
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it cost."""
+        return self.release_.guarantee
+
+    @property
+    def few(self) -> bool:
+        """Whether there are next to no records, or so much noise that it looks so."""
+        return self.n_records < FEW * self.n_records_sd
+
+    @property
+    def poor(self) -> list:
+        """Columns of categories of which none was found."""
+        return [name for name, found in self.counts.items() if name not in self.schema.numbers and not len(found)]
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the schema to a JSON file that :meth:`~pgmpy_dp.Schema.from_json` reads, with what it cost.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        write_atomically(path, self.schema.to_text().encode())
+
+    def __str__(self) -> str:
+        records = f"about {max(self.n_records, 0.0):,.0f} (sd {self.n_records_sd:,.0f})"
+        lines = [f"Records: {records if self.n_records_sd else f'{self.n_records:,.0f}, as declared'}"]
+        if self.few:
+            lines[0] += ": next to nothing; there are few records, or the budget is too small"
+        if not math.isnan(self.threshold):
+            lines.append(f"Categories that about {self.threshold:,.0f} records or more have (sd {self.sd:,.0f})")
+        width = max(len(shown(name)) for name in self.schema.variables)
+        lines += [f"  {shown(name):<{width}}  {self._told(name)}" for name in self.schema.variables]
+        lines.append(f"Spent {self.privacy_}")
+        return "\n".join(lines)
+
+    def _told(self, name: Hashable) -> str:
+        number = self.schema.numbers.get(name)
+        if number is not None and not number.divided:
+            return f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, which fits divide"
+        if name not in self.counts:
+            return f"as declared, {self.schema.cardinality(name)} states"
+        if number is not None:
+            return _short(f"{len(number.cells)} cells: ", [number.text(cut) for cut in number.edges[1:-1]], "cut at ")
+        found = self.counts[name]
+        rest = self.n_records - float(found.sum())
+        other = f"; about {max(rest, 0.0):,.0f} others"
+        if self.schema.other.get(name) is not None:
+            other += f" are {self.schema.other[name]!r}"
+        elif self.schema.states[name]:
+            other += " do not count"
+        if not len(found):
+            return f"no category has so many records{other}"
+        most = found.sort_values(ascending=False, kind="stable")
+        return _short(f"{len(found)} categories: ", ["missing" if s is None else shown(s) for s in most.index]) + other
+
+    def __repr__(self) -> str:
+        return f"Discovery({self.schema!r}, guarantee={self.guarantee})"
+
+
+def discover(
+    df: Any,
+    variables: Mapping[Any, Any],
+    budget: Budget,
+    *,
+    ledger: Ledger | Budget | None = None,
+    missing: Mapping[Any, Iterable] | Iterable = (),
+    strip: bool | Iterable[Hashable] = False,
+    casefold: bool | Iterable[Hashable] = False,
+    recode: Mapping[Any, Mapping[Any, Any]] | None = None,
+    impossible: Iterable[str | Mapping] = (),
+    other: Hashable | None = "other",
+    max_categories: int = 100,
+    max_length: int = 100,
+    bins: int | None = None,
+    adjacency: str | None = None,
+    n_records: int | None = None,
+    random_state: int | None = None,
+    unit: Hashable = None,
+) -> Discovery:
+    """A schema for columns whose values nobody has listed, for a part of a budget.
+
+    Reading a list of categories off the records would tell of the one person who has a rare one. This finds the
+    categories that many records have, and with `bins` cuts numbers where about equally many records lie between two.
+
+    Parameters
+    ----------
+    df : dataframe or path
+        As an estimator's `fit` takes it.
+    variables : mapping of hashable to declaration
+        All columns of the schema, in its order. The word ``"categories"``: they are to be found. A
+        :class:`~pgmpy_dp.Number` or Date without cuts and bins, where `bins` is passed: its cuts are to be
+        found, within its bounds.
+        Anything else, a list of states or a Number with cuts, goes to the schema as it is and costs nothing.
+    budget : Budget
+        What this spends. For categories it needs a delta: ``Budget(epsilon=0.2, delta=1e-8)``. Each category found has
+        noise, and the threshold grows with the number of columns.
+    ledger : Ledger or Budget, optional
+        What may be spent on these records by everything together: pass the same Ledger to the
+        :class:`~pgmpy_dp.PrivateTable` that is learned from. Default: a ledger of its own.
+    missing, strip, casefold, recode
+        How cells are read, as for :class:`~pgmpy_dp.Schema`, which keeps them. A category that `recode` names as
+        a target is in the schema whether it is found or not.
+    impossible : iterable of str or mapping, optional
+        Rules of the schema about columns that have states or cuts.
+    other : hashable, optional
+        State of every cell without a category: rare ones, missing ones where these are rare, and those whose texts are
+        too long. A category of this name is the same state. None: records with such a cell do not count in fits.
+    max_categories : int
+        Of each column; the most frequent ones, by their noisy counts.
+    max_length : int
+        A longer text is no category; nor is one with signs that are not printable.
+    bins : int, optional
+        About how many cells a column of numbers gets. A single value that more than ``1/bins`` of the records have
+        gets a cell of its own, where the resolution says what a value is. Default: numbers stay undivided and cost
+        nothing here. `learn` and the learners of a given graph merge the cells of a fine grid themselves, which keeps
+        more; cuts are for learners that cannot.
+    adjacency : {"add_remove", "replace_one"}, optional
+        Default: that of the Ledger, or "add_remove".
+    n_records : int, optional
+        The public number of records, where there is one; "replace_one" needs it.
+    random_state : int, optional
+        Tests and benchmarks only: reproducible noise protects nobody.
+    unit : hashable, optional
+        Column of `df` that says whose record it is: then persons are protected, each with all of its records, as by
+        `unit` of a fit, which this schema is for. One record of each person counts, drawn at random, with the noise and
+        the threshold of single records: what is found is what many *persons* have. Records without a person are
+        dropped; `n_records` is the public number of persons.
+
+    Returns
+    -------
+    Discovery
+
+    Raises
+    ------
+    TypeError, ValueError
+        For public arguments that cannot be used, a budget without a delta where categories are to be found among them,
+        before anything is spent.
+    BudgetExceeded
+        If the ledger does not have the budget left; nothing is spent.
+
+    Warns
+    -----
+    FewRecordsWarning
+        Where the estimated number of records is next to nothing, or a column has no category that enough records have.
+
+    Notes
+    -----
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.tables.category_search`, which has the
+    proof. The label of a category is the one text of its key (``7`` for ``"7.0"``), however the records spell it. What
+    is made of noisy counts, cuts among it, is post-processing.
+
+    The schema is no public fact any more: whoever uses it owes what it cost. In one ledger the two add up.
+
+    Bias: cuts are at quantiles of noisy counts, so cells hold equally many records up to noise of about ``sd`` times
+    the root of the number of fine cells in them. The count of a category that is barely found is too large
+    (it is one that noise has lifted).
+
+    Examples
+    --------
+    >>> from pgmpy_dp import Number
+    >>> data = pd.DataFrame({"job": ["nurse", "baker "] * 9_999 + ["astronaut"] * 2, "age": [30, 60] * 10_000})
+    >>> variables = {"job": "categories", "age": Number(0, 120, resolution=1)}
+    >>> found = discover(data, variables, Budget(epsilon=0.5, delta=1e-8), strip=True)
+    >>> found.schema["job"], found.schema.other["job"]
+    (('baker', 'nurse', 'other'), 'other')
+    """
+    if isinstance(df, PrivateData):
+        raise TypeError(
+            f"df is a {type(df).__name__}, whose columns are declared already; pass the records that it was made from, "
+            "and its ledger as ledger="
+        )
+    settings = plan.DiscoverSettings.of(
+        variables,
+        other=other,
+        recode=recode,
+        impossible=impossible,
+        reading={"missing": missing, "strip": strip, "casefold": casefold},
+        max_categories=max_categories,
+        max_length=max_length,
+        bins=bins,
+        random_state=random_state,
+    )
+    plan.require_payable(settings, budget)  # before records are read
+    own = ledger.adjacency if isinstance(ledger, Ledger) else None
+    data = PrivateColumns(
+        df,
+        settings.asked,
+        adjacency=adjacency or str(own or Adjacency.ADD_REMOVE),
+        ledger=budget if ledger is None else ledger,
+        n_records=n_records,
+        unit=unit,
+        random_state=random_state,
+    )
+    release = plan.run(data, settings, budget)
+    with handed_over(release):
+        found = Discovery.of(release, Privacy.of(release, data.ledger.entries), data.ledger.id)
+        if found.few or found.poor:
+            warnings.warn(_few(found), FewRecordsWarning, stacklevel=2)
+        return found
+
+
+def _few(found: Discovery) -> str:
+    if found.few:
+        return (
+            f"about {max(found.n_records, 0.0):,.0f} records (standard deviation {found.n_records_sd:,.0f}), which is "
+            "next to nothing: what was found is noise. Either there are few records, or the budget is too small"
+        )
+    return (
+        f"no category of {found.poor} has some {found.threshold:,.0f} records or more, so that all of them are one "
+        "state; spend more, ask for fewer columns, or list their states"
+    )
+
+
+def _short(start: str, parts: list[str], more: str = "", most: int = 60) -> str:
+    """The first of some texts, as many as fit."""
+    some = [
+        part for part, length in zip(parts, np.cumsum([len(part) + 2 for part in parts]), strict=True) if length < most
+    ]
+    return start + more + ", ".join(some) + (", ..." if len(some) < len(parts) else "")

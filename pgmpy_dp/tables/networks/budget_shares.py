@@ -1,0 +1,426 @@
+"""What learning a network spends on what: settings, and everything that follows from public numbers alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_weight
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.scope_marginals import Scope, admissible, largest_clique
+from pgmpy_dp.learning.fine_grids import largest_sizes
+from pgmpy_dp.learning.public_graph import checked_graph, encoded_graph, set_positions
+from pgmpy_dp.learning.settings_base import SeededSettings, by, number, share, whole
+from pgmpy_dp.learning.structural_zeros import with_zeros
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
+from pgmpy_dp.private.sensitive import Noise
+from pgmpy_dp.schema import Schema, decode_label, encode_label
+from pgmpy_dp.tables.networks.candidates import Candidates
+from pgmpy_dp.tables.networks.probes import N_PROBES
+
+__all__ = [
+    "NetworkShares",
+    "MOST_IN_A_SET",
+    "NetworkSettings",
+    "checked_sets",
+    "checked_workload",
+    "network_shares",
+    "one_way_weights",
+    "select_and_measure",
+]
+
+Edges = tuple[tuple[Hashable, ...], ...]
+Workload = tuple[tuple[tuple[Hashable, ...], float], ...]
+
+_MOST_CELLS = 10**8  # of all tables of pairs together, 8 bytes each
+MOST_IN_A_SET = 8
+
+_LEAST_SELECTION, _MOST_SELECTION = Fraction(1, 10), Fraction(7, 20)
+_CLOSE = 0.37  # of the records: how far from the best a choice may be
+_PRECISE = 5_000.0  # of `NetworkShares.strength`, above which there are more rounds
+_MOST_ROUNDS = 8  # times the usual ones
+_VARIABLES_A_TABLE, _MANY_VARIABLES = 16, 512
+
+
+_ONE_WAY = 0.1
+_USUAL_SPREAD = 0.7  # of the largest that so many states can have: .34 to .93 on tables of the benchmarks, most near it
+_INTERACTION, _STRONGER, _OF_A_TREE, _SELECTS, _PARTS = 0.7, 3.0, 0.5, 0.2, 5
+_TREES, _WORTH = (1, 2, 4, 6), 0.95
+"""Of the prediction in :meth:`NetworkShares.again`: the standard deviation of interactions and how much stronger those
+of a tree are; what a tree takes away; the part of a round that selects; how finely the rest is divided; how many trees
+there may be; and what of the error may be left, at most, if rounds are to give way: the prediction is no better than
+that. The first is .59 to .75 on Adult, page visits and Parkinson's, the second 2.5 to 3.7."""
+
+
+@dataclass(frozen=True)
+class NetworkSettings(SeededSettings):
+    """How to look for a structure, fixed before the records are looked at.
+
+    Parameters
+    ----------
+    required, forbidden : sequence of sets of variable names
+        As `required_edges` and `forbidden_edges` of :class:`~pgmpy_dp.estimators.PrivateNetwork`.
+    max_clique_cells, n_rounds, one_way_share, selection_share, probe_share, merge_rare, max_order, workload
+        As there. Defaults that depend on the noise are those of :meth:`NetworkShares.start`, `again` and `selecting`.
+    """
+
+    required: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
+    forbidden: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
+    max_clique_cells: int = field(default=50_000, metadata=whole(4))
+    n_rounds: int | None = field(default=None, metadata=whole(1))
+    one_way_share: float | None = field(default=None, metadata=share())
+    selection_share: float | None = field(default=None, metadata=share())
+    probe_share: float = field(default=0.08, metadata=number(positive=False, below_one=True))
+    merge_rare: bool = False
+    max_order: int = field(default=3, metadata=whole(2, MOST_IN_A_SET))
+    workload: Workload = field(default=(), metadata=by(lambda name, sets: checked_workload(name, sets)))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        both = [wanted for wanted in self.required if any(set(banned) <= set(wanted) for banned in self.forbidden)]
+        if both:
+            raise ValueError(f"required_edges and forbidden_edges both have {sorted(both, key=repr)}")
+
+    def public(self, budget: Budget, *names: str) -> dict[str, Any]:
+        """What a release says of the budget and of all that was asked."""
+        own = (
+            "max_clique_cells",
+            "n_rounds",
+            "one_way_share",
+            "selection_share",
+            "probe_share",
+            "merge_rare",
+            "max_order",
+        )
+        sets = {"required": encoded_graph(self.required), "forbidden": encoded_graph(self.forbidden)}
+        workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in self.workload]
+        return super().public(budget, *(names or own)) | sets | {"workload": workload}
+
+
+@dataclass(frozen=True)
+class NetworkShares:
+    """Shares of the budget, exact fractions that sum to at most 1; made by :func:`network_shares`.
+
+    Attributes
+    ----------
+    cost : PureDP or ZCDP
+        What everything together costs; its type decides the noise.
+    sizes : tuple of int
+        States of each variable in its table: of a number that is not divided, cells of its fine grid.
+    sets : Candidates
+        What can be measured at all.
+    required, candidates : tuple of tuple of int
+        Positions of the sets measured first, and of the pairs that rounds select from, beside larger sets.
+    one_way : Fraction
+        For all tables of single variables.
+    each_required : Fraction
+        For each required table.
+    probes : Fraction
+        For tables drawn at random.
+    first_round : Fraction
+        For each table of the first round at least, 0 if there is nothing to select from. The rounds get all that is
+        left.
+    one_way_given : bool
+        Whether `one_way` was asked for; else there may be second tables (:meth:`again`).
+    n_rounds : int or None
+        What was asked for.
+    selection : Fraction
+        Part of a round's share, at most.
+    fixed : bool
+        Whether it is always that part.
+    """
+
+    adjacency: Adjacency
+    cost: PureDP | ZCDP
+    sizes: tuple[int, ...]
+    sets: Candidates
+    required: tuple[Scope, ...]
+    candidates: tuple[Scope, ...]
+    one_way: Fraction
+    each_required: Fraction
+    probes: Fraction
+    first_round: Fraction
+    one_way_given: bool
+    n_rounds: int | None
+    selection: Fraction
+    fixed: bool
+
+    @property
+    def rounds(self) -> Fraction:
+        """What the rounds have together."""
+        return (
+            1 - self.one_way - self.probes - len(self.required) * self.each_required if self.candidates else Fraction(0)
+        )
+
+    @property
+    def in_a_round(self) -> int:
+        """How many tables a round selects before it measures them and fits: one for each 16 variables, at least one.
+
+        Of p > 512 variables one for each 8192/p: a round scores p^2/2 pairs, of which there are then p/512 times fewer.
+        """
+        p = len(self.sizes)
+        return max(p // _VARIABLES_A_TABLE, p * p // (_VARIABLES_A_TABLE * _MANY_VARIABLES), 1)
+
+    def start(self, n_records: float) -> Fraction:
+        """Share of each table of the first round, when there are about so many records."""
+        if self.n_rounds is not None or not self.first_round:
+            return self.first_round
+        # What was asked for; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
+        # records are known precisely: then a smaller share tells as much, and more tables find more.
+        more = min(max((self.strength(n_records) / _PRECISE) ** 0.5, 1.0), _MOST_ROUNDS)
+        return self.rounds / math.floor(_usual_rounds(self.cost, len(self.sizes)) * more)
+
+    def again(self, n_records: float, sizes: Sequence[int], spread: Sequence[float]) -> Fraction:
+        """Share for second tables of single variables: what is predicted to leave tables of pairs least wrong.
+
+        Parameters
+        ----------
+        n_records : float
+            About how many records there are.
+        sizes : sequence of int
+            States of each variable in tables of pairs.
+        spread : sequence of float
+            ``1 - sum(p^2)`` of each variable's distribution, as far as it is known.
+
+        Returns
+        -------
+        Fraction
+            Between 0 and all that there is for rounds; 0 with a workload, which single variables say nothing about.
+        """
+        if self.one_way_given or self.sets.workload or not self.first_round or len(sizes) < 2:
+            return Fraction(0)
+        power = 0.5 if isinstance(self.cost, ZCDP) else 1.0  # of the share: the noise falls with it
+        k, p = np.asarray(sizes, dtype=float), len(sizes)
+        first = np.array([noise.mean_size for noise in self.one_way_noise]) / n_records
+        rounds, whole = float(self.rounds), self.expected_noise(Fraction(1)) / n_records
+        i, j = np.array(self.candidates).T
+        # What is left of dependence, in total variation: before anything is known of a pair, it is expected at .35
+        # spread_i spread_j, as of interactions with a standard deviation of .7. A tree of the strongest pairs, three
+        # times as strong, takes half of it away, as far as it is above the noise.
+        usual = 0.5 * _INTERACTION * np.asarray(spread)[i] * np.asarray(spread)[j]
+        strong, cells = _STRONGER * usual, k[i] * k[j]
+        tree = max(float(np.sort(strong)[1 - p :].sum()), 1e-12)
+
+        def learned(noise: float, weaker: float) -> float:
+            """Of what a tree of pairs so much weaker would take away, the part that is above the noise."""
+            # Of a pair as strong as D in noise of N, sqrt(1/(1 + (D/N)^2)) remains. What is small in many cells drowns
+            # first, so the tree is of the pairs of which most is learned.
+            there, drowned = weaker * strong + 1e-12, 0.5 * cells * noise
+            return float(np.sort(there * (1 - drowned / np.hypot(drowned, there)))[1 - p :].sum()) / (weaker * tree)
+
+        def error(part: float, trees: int) -> float:
+            of_each = (1 - part) * rounds * (1 - _SELECTS) / (trees * (p - 1))
+            noise = whole * max(of_each, 1e-12) ** -power
+            # Single variables add twice the mean of their tables' expected errors; tables of pairs tell about them
+            # too, two for each variable.
+            known = first**-2.0 * (1 + (part * rounds / float(self.one_way)) ** (2 * power))
+            singles = (known + 2 * trees * np.mean(1 / k) / noise**2) ** -0.5
+            left = [1 - _OF_A_TREE * learned(noise, (1 - _OF_A_TREE) ** t) for t in range(trees)]
+            return float((k * singles).mean() + usual.mean() * math.prod(left))
+
+        # The prediction is a sum, in total variation. *What single variables add* is twice the mean of their tables'
+        # expected errors; tables of pairs tell about them too, two for each variable. *What is left of dependence*:
+        # before anything is known of a pair, it is expected at `.35 spread_i spread_j`, as of interactions with a
+        # standard deviation of .7. A tree of the strongest pairs, three times as strong, takes half of it away, as far
+        # as it is above the noise: of a pair as strong as D in noise of N, `sqrt(1/(1 + (D/N)^2))` remains. What is
+        # small in many cells drowns first, so the tree is of the pairs of which most is learned.
+        predicted = [min(error(m / _PARTS, trees) for trees in _TREES) for m in range(_PARTS + 1)]
+        best = int(np.argmin(predicted))
+        return self.rounds * Fraction(best if predicted[best] < _WORTH * predicted[0] else 0, _PARTS)
+
+    def alone(self, n_records: float, sizes: Sequence[int]) -> bool:
+        """Whether all of the budget is expected to go to single variables: foreseen, of variables as they usually are.
+
+        Parameters
+        ----------
+        n_records, sizes
+            As :meth:`again` takes them.
+        """
+        again = self.again(n_records, sizes, [_USUAL_SPREAD * (1 - 1 / k) for k in sizes])
+        return bool(again) and again == self.rounds
+
+    def strength(self, n_records: float) -> float:
+        """Records over the noise of a cell that a table would have if it got the whole budget."""
+        return n_records / self.expected_noise(Fraction(1))
+
+    def selecting(self, share: Fraction, n_records: float, n_candidates: int) -> Fraction:
+        """Part of a round's share that selects, of about so many records and of so many candidates."""
+        if self.fixed:
+            return self.selection
+        # What was asked for; else as much as keeps the expected distance of the choice from the best, `s log K` with
+        # the noise's scale s, at a fixed part of the records: it grows with the logarithm of the candidates, falls with
+        # the budget times the squared records, and stays between 10 and 35 %.
+        if_all = math.log(n_candidates + 1) * WorstFit.scale(self.adjacency, self.cost, share) / n_records
+        wanted = (if_all / _CLOSE) ** (2 if isinstance(self.cost, ZCDP) else 1)
+        return min(max(Fraction(round(1000 * min(wanted, 1.0)), 1000), _LEAST_SELECTION), self.selection)
+
+    @property
+    def pair_noise(self) -> float:
+        """Expected absolute value of the noise in a cell of tables of pairs; 1 where there are none."""
+        n_rounds = self.n_rounds or _usual_rounds(self.cost, len(self.sizes))
+        share = self.rounds / n_rounds * (1 - _LEAST_SELECTION) or self.each_required
+        return self.expected_noise(share) if share else 1.0
+
+    @property
+    def one_way_noise(self) -> list[Noise]:
+        """Of the tables of single variables."""
+        return list(Tables.noise_of(len(self.sizes), self.adjacency, self.cost, self.one_way, self.one_way_weights))
+
+    @property
+    def one_way_weights(self) -> list[float]:
+        """Shares of these tables, up to a factor."""
+        return one_way_weights(self.sizes, self.cost)
+
+    def noise(self, share: Fraction, n_tables: int = 1) -> Noise:
+        """Of each of some tables that get this share of the budget together."""
+        return Tables.noise_of(n_tables, self.adjacency, self.cost, share)[0]
+
+    def expected_noise(self, share: Fraction, n_tables: int = 1) -> float:
+        """Expected absolute value of that noise in one cell (of its continuous counterpart)."""
+        return self.noise(share, n_tables).mean_size
+
+
+def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettings, budget: Budget) -> NetworkShares:
+    """Check public arguments, and divide the budget.
+
+    Raises
+    ------
+    ValueError
+        For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
+        in memory, and a budget too small for any selection.
+    """
+    required, sets, candidates = _tables_to_choose(schema, settings)
+    cost, n_variables = cost_of(budget), len(schema.variables)
+    n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
+    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else Fraction(1)
+    rest = 1 - one_way
+    probes = Fraction(settings.probe_share) * rest
+    if set(candidates) <= set(required):  # a public graph: nothing to look for
+        each, first, candidates, probes = rest / max(len(required), 1), Fraction(0), (), Fraction(0)
+    else:
+        rest -= probes
+        # Required tables get what a round has, but leave half of the budget to look for others.
+        usual = settings.n_rounds or _usual_rounds(cost, n_variables)
+        each = min(rest / usual, rest / (2 * len(required))) if required else Fraction(0)
+        first = (rest - len(required) * each) / n_rounds
+    fine = schema.fine()
+    made = NetworkShares(
+        adjacency=adjacency,
+        cost=cost,
+        sizes=tuple(fine.cardinality(name) for name in schema.variables),
+        sets=sets,
+        required=required,
+        candidates=candidates,
+        one_way=one_way,
+        each_required=each,
+        probes=probes,
+        first_round=first,
+        one_way_given=settings.one_way_share is not None,
+        n_rounds=settings.n_rounds,
+        selection=Fraction(settings.selection_share or _MOST_SELECTION),
+        fixed=settings.selection_share is not None,
+    )
+    # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
+    _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
+    _ = made.noise(probes, N_PROBES) if probes else None
+    if first:
+        WorstFit.scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
+    return made
+
+
+def _tables_to_choose(
+    schema: Schema, settings: NetworkSettings
+) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
+    """Tables that are required, sets that may be chosen, and the pairs among these."""
+    required = _positions(schema, "required_edges", settings.required)
+    forbidden = _positions(schema, "forbidden_edges", settings.forbidden)
+    wanted = _positions(schema, "workload", [names for names, _ in settings.workload])
+    most, zeros = largest_sizes(schema), schema.fine().zeros
+    sizes = tuple(most[name] for name in schema.variables)
+    cliques = with_zeros(Cliques(schema.variables, sizes, tuple((name,) for name in schema.variables)), zeros)
+    cells = largest_clique(cliques, required)
+    if cells > settings.max_clique_cells and (required or zeros):
+        asking = (("required_edges", required), ("the schema's rules (impossible)", zeros))
+        raise ValueError(
+            f"{' and '.join(name for name, given in asking if given)} need a clique of {cells} cells in the junction "
+            f"tree, more than max_clique_cells={settings.max_clique_cells}; require fewer edges, leave out rules, or "
+            "raise max_clique_cells"
+        )
+    sets = Candidates(
+        sizes,
+        settings.max_order,
+        settings.max_clique_cells,
+        tuple(map(frozenset, forbidden)),
+        {frozenset(scope): weight for scope, (_, weight) in zip(wanted, settings.workload, strict=True)},
+    )
+    candidates = sets.pairs
+    if zeros:
+        candidates = tuple(admissible(cliques, candidates, settings.max_clique_cells))
+    total = sum(map(sets.cells, candidates))
+    if total > _MOST_CELLS:
+        raise ValueError(
+            f"the tables of all {len(candidates)} pairs have {total} cells together, more than {_MOST_CELLS}; use "
+            "fewer variables or states, a smaller max_clique_cells, or forbidden_edges"
+        )
+    return tuple(required), sets, candidates
+
+
+def _usual_rounds(cost: PureDP | ZCDP, n_variables: int) -> int:
+    return (4 if isinstance(cost, ZCDP) else 2) * n_variables
+
+
+def one_way_weights(sizes: Iterable[int], cost: PureDP | ZCDP) -> list[float]:
+    """Shares of the tables of single variables, up to a factor, that make the sum of their expected l1 errors least.
+
+    A table of k cells has the error ``k/sqrt(share)`` under zCDP and ``k/share`` under pure DP.
+    """
+    return [float(k) ** (2 / 3 if isinstance(cost, ZCDP) else 1 / 2) for k in sizes]
+
+
+def select_and_measure(cost: PureDP | ZCDP) -> str:
+    """Name of a mechanism that selects tables and then measures them."""
+    if isinstance(cost, ZCDP):
+        return "gumbel_noisy_max+discrete_gaussian"
+    return "exponential_noisy_max+discrete_laplace"
+
+
+def checked_sets(argument: str, sets: Any) -> Edges:
+    """Sets of two to eight names, each once; TypeError or ValueError naming the argument otherwise."""
+    found: dict[frozenset, tuple] = {}
+    for names in checked_graph(() if sets is None else sets, argument, sizes=tuple(range(2, MOST_IN_A_SET + 1))):
+        found.setdefault(frozenset(names), names)
+    return tuple(found.values())
+
+
+def checked_workload(argument: str, sets: Any) -> Workload:
+    """Sets of names with a positive weight each, 1 where none is given."""
+    weights = list(sets.values()) if isinstance(sets, Mapping) else None
+    named = checked_graph(() if sets is None else sets, argument, sizes=tuple(range(2, MOST_IN_A_SET + 1)))
+    found: dict[frozenset, tuple[tuple, float]] = {}
+    for k, names in enumerate(named):
+        weight = 1.0 if weights is None else checked_weight(f"{argument}[{names!r}]", weights[k])
+        _, before = found.get(frozenset(names), (names, 0.0))
+        found[frozenset(names)] = names, before + weight
+    return tuple(found.values())
+
+
+def workload_weights(schema: Schema, encoded: Iterable[tuple[list, float]]) -> Callable[[Iterable[Hashable]], float]:
+    """The weight of a set of names under the workload that a release was made for."""
+    released = [(tuple(decode_label(name) for name in wanted), float(weight)) for wanted, weight in encoded]
+    scopes = _positions(schema, "workload", [names for names, _ in released])
+    sets = Candidates((), 2, 0, (), {frozenset(s): w for s, (_, w) in zip(scopes, released, strict=True)})
+    return lambda names: sets.weight([schema.variables.index(name) for name in names])
+
+
+def _positions(schema: Schema, argument: str, sets: Iterable[tuple[Hashable, ...]]) -> list[Scope]:
+    return [tuple(sorted(places)) for places in set_positions(schema, sets, argument)]

@@ -1,0 +1,123 @@
+"""Which sets of variables a search for a network chooses from: a function of public arguments and of releases."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from pgmpy_dp.inference.scope_marginals import Scope
+
+__all__ = ["MOST_SETS", "Candidates"]
+
+MOST_SETS = 5_000  # of one order
+_MOST_CELLS = 10**7  # of all tables of one order together, 8 bytes each
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Sets of two variables and more, up to `max_order`, that may be measured.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        States of each variable, at most.
+    max_order : int
+        Variables of the largest sets.
+    max_cells : int
+        Of one table.
+    forbidden : collection of frozenset of int
+        A set that contains one of these is never measured.
+    workload : mapping of frozenset of int to float
+        How much each set of variables matters: these and what is inside them is measured. Empty: all sets alike.
+
+    Examples
+    --------
+    >>> sets = Candidates((2, 2, 2, 2), 3, 100, (frozenset({0, 1}),), {frozenset({1, 2, 3}): 1.0})
+    >>> sets.pairs, sets.larger([], 100.0)
+    (((1, 2), (1, 3), (2, 3)), [(1, 2, 3)])
+    >>> sets.weight((1, 2)), sets.weight((1, 2, 3))
+    (2.0, 3.0)
+    """
+
+    sizes: tuple[int, ...]
+    max_order: int
+    max_cells: int
+    forbidden: Collection[frozenset[int]]
+    workload: Mapping[frozenset[int], float]
+
+    def cells(self, scope: Iterable[int]) -> int:
+        """Of the table of a set."""
+        return math.prod(self.sizes[i] for i in scope)
+
+    def weight(self, scope: Collection[int]) -> float:
+        """How much the misfit of a table counts: 1, or what it has in common with the sets of the workload.
+
+        Each of these that shares two variables or more with it counts as many times as it shares.
+        """
+        if not self.workload:
+            return 1.0
+        shared = ((len(wanted.intersection(scope)), weight) for wanted, weight in self.workload.items())
+        return float(sum(count * weight for count, weight in shared if count > 1))
+
+    def permits(self, scope: Collection[int]) -> bool:
+        """Whether a set is neither forbidden nor outside the workload."""
+        forbidden = bool(self.forbidden) and any(banned.issubset(scope) for banned in self.forbidden)
+        return not forbidden and (not self.workload or any(wanted.issuperset(scope) for wanted in self.workload))
+
+    @cached_property
+    def allowed(self) -> tuple[Scope, ...]:
+        """All pairs that are permitted, however large."""
+        return tuple(pair for pair in itertools.combinations(range(len(self.sizes)), 2) if self.permits(pair))
+
+    @cached_property
+    def pairs(self) -> tuple[Scope, ...]:
+        """Those of them whose tables are small enough."""
+        return tuple(pair for pair in self.allowed if self.cells(pair) <= self.max_cells)
+
+    def larger(self, measured: Iterable[Iterable[int]], most_cells: float) -> list[Scope]:
+        """Sets of three variables and more that can be chosen now.
+
+        Parameters
+        ----------
+        measured : iterable of sets
+            Tables that were released.
+        most_cells : float
+            Larger tables would be of no use.
+        """
+        edges: set[Scope] = {pair for scope in measured for pair in itertools.combinations(sorted(scope), 2)}
+        most = min(self.max_cells, most_cells)
+        found: list[Scope] = []
+        # Of each order all sets (of the workload), if there are at most 5,000; else those that contain a measured pair,
+        # if there are at most so many; else those that are connected by measured pairs. The smallest come first, and no
+        # more than 5,000 of them and 10**7 cells.
+        for order in range(3, min(self.max_order, len(self.sizes)) + 1):
+            fitting = (scope for scope in self._of_order(order, edges) if self.cells(scope) <= most)
+            chosen = sorted((scope for scope in fitting if self.permits(scope)), key=self.cells)[:MOST_SETS]
+            ends = itertools.accumulate(map(self.cells, chosen))
+            found += sorted(scope for scope, end in zip(chosen, ends, strict=True) if end <= _MOST_CELLS)
+        return found
+
+    def _of_order(self, order: int, edges: set[Scope]) -> Collection[Scope]:
+        p = len(self.sizes)
+        whole = list(self.workload) or [frozenset(range(p))]
+        if sum(math.comb(len(names), order) for names in whole) <= MOST_SETS:
+            return {scope for names in whole for scope in itertools.combinations(sorted(names), order)}
+        others = range(p)
+        if len(edges) * math.comb(p - 2, order - 2) <= MOST_SETS:
+            more = itertools.product(edges, itertools.combinations(others, order - 2))
+            return {tuple(sorted({*edge, *rest})) for edge, rest in more if not set(edge).intersection(rest)}
+        beside: list[set[int]] = [set() for _ in others]
+        for i, j in edges:
+            beside[i].add(j)
+            beside[j].add(i)
+        grown = set(edges)
+        for _ in range(order - 2):
+            grown = {
+                tuple(sorted({*scope, other}))
+                for scope in grown
+                for other in set().union(*(beside[i] for i in scope)).difference(scope)
+            }
+        return grown

@@ -1,0 +1,262 @@
+"""The distribution that a growing set of noisy tables speaks for, refitted after each new one.
+
+Learning a structure asks again and again what small sets of variables look like under the tables measured so far. The
+answers here are quick and good enough to choose by; what is learned in the end is fitted anew by `collective_map`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from pgmpy_dp.inference.belief_propagation import SumProduct
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.growing_tree import GrowingTree
+from pgmpy_dp.inference.lbfgs import minimize_lbfgs
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.scope_marginals import Scope, ScopeMarginals
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.prior_model import with_unmeasured
+from pgmpy_dp.learning.structural_zeros import ObeyingEngine, with_zeros
+from pgmpy_dp.learning.tilted_family import TiltedEngine
+from pgmpy_dp.tables.networks.nested_tables import (
+    MOST_DENSE,
+    AxisMap,
+    AxisMaps,
+    Helmert,
+    NestedTables,
+    maximal,
+    moved,
+    orthonormal,
+)
+
+__all__ = ["NetworkEstimate", "estimate_network"]
+
+
+class Marginals(Protocol):
+    """Probabilities of any sets of variables."""
+
+    def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
+        """Of each set, axes in its order."""
+
+    def flat(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
+        """The same in one vector, each table in C order, and the cells of each."""
+
+
+_MAX_ITER = 100
+_MEMORY_LIMIT = 2**33  # cliques are bounded by their number of cells; this only stops what no machine could do
+_GRADIENT_TOL = 3e-4  # where 1 is the standard deviation of a coordinate in one record
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkEstimate:
+    """A fit to noisy tables.
+
+    Attributes
+    ----------
+    noisy : NoisyMarginals
+        The tables, repeated ones merged.
+    theta : ndarray of shape (n_cells,)
+        Log-potentials of the tables of `noisy`, 0 of those inside others; without those of a prior.
+    marginals : ScopeMarginals
+        Of the fitted model.
+    tree : GrowingTree
+        The junction tree that it was fitted on.
+    """
+
+    noisy: NoisyMarginals
+    theta: np.ndarray
+    marginals: Marginals
+    tree: GrowingTree
+
+    def expected_counts(self, scope: Scope) -> np.ndarray:
+        """Expected records in each cell of the table of some variables, axes in their order."""
+        return self.expected_tables([scope])[0]
+
+    def expected_tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
+        """Expected records in each cell of several tables."""
+        return [self.noisy.n_records * table for table in self.marginals.tables(scopes)]
+
+    def expected_cells(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
+        """The same in one vector, each table in C order, and the cells of each."""
+        flat, sizes = self.marginals.flat(scopes)
+        flat *= self.noisy.n_records
+        return flat, sizes
+
+
+def estimate_network(
+    noisy: NoisyMarginals,
+    previous: NetworkEstimate | None = None,
+    tree: GrowingTree | None = None,
+    base: LogLinearModel | None = None,
+) -> NetworkEstimate:
+    """Penalised maximum entropy from noisy tables, one of each variable among them.
+
+    Parameters
+    ----------
+    noisy : NoisyMarginals
+        Repeated tables are merged. What they say is impossible is so in the fit.
+    previous : NetworkEstimate, optional
+        Fit to some of the tables, which is started from.
+    tree : GrowingTree, optional
+        Takes in what it does not have yet, and is what is computed on. Default: that of the previous fit.
+    base : LogLinearModel, optional
+        A prior, of the same variables, that takes the place of the uniform model. The fit has its tables too, and what
+        the noisy ones do not say follows it.
+
+    Returns
+    -------
+    NetworkEstimate
+
+    Notes
+    -----
+    Minimises ``A(theta) - theta . y/N + (1/2) sum_c l_c |theta_c|^2`` with ``l_c = V_c k_c/N^2`` (V_c the variance of
+    the noise in a cell of table c, k_c its number of cells). The dual is least squares of the tables, each weighted by
+    its precision, with the entropy of the model as penalty: tables that contradict one another are reconciled, and what
+    they do not say stays independent.
+    Tables speak of the same numbers where they overlap: margins, and interactions of what they share. Orthonormal
+    contrasts tell these numbers apart, of which each table then gives an independent measurement, and the dual is the
+    same as that of one measurement of each, their mean by precision. So there is one parameter for each, and none in
+    which only the noise of tables that contradict one another decides (:mod:`pgmpy_dp.tables.networks.nested_tables`).
+    L-BFGS needs 5 to 30 iterations for binary variables; it is stopped after 100, which zeros in large tables may take.
+
+    Examples
+    --------
+    >>> cliques = Cliques(("a", "b"), (2, 2), (("a",), ("b",)))
+    >>> noisy = NoisyMarginals(cliques, np.array([30.0, 70.0, 50.0, 50.0]), "gaussian", np.array([0.1, 0.1]))
+    >>> estimate_network(noisy).expected_counts((0, 1)).round()
+    array([[15., 15.],
+           [35., 35.]])
+    """
+    noisy = noisy.merged()
+    if base is not None:
+        noisy = _grown(noisy, base)
+    cliques, n = noisy.cliques, noisy.n_records
+    whole = with_zeros(cliques, noisy.impossible)
+    if tree is None:
+        tree = GrowingTree(whole) if previous is None else previous.tree
+    tables = maximal(cliques)
+    layout = with_zeros(tables, noisy.impossible)
+    own = SumProduct(layout, memory_limit=_MEMORY_LIMIT, tree=tree.grow(whole))
+    obeying = ObeyingEngine(own, tables, noisy.impossible)
+    engine = TiltedEngine(obeying, np.zeros(tables.n_cells) if base is None else _potentials(base, tables))
+    nested = NestedTables(tables)
+    measured = NestedTables(cliques, nested)
+    # The floor keeps the penalty from vanishing beside rounding where there is hardly any noise.
+    weight = measured.share / cliques.spread(noisy.sum_variance / n**2 + 1e-2 / n)
+    penalty = 1 / measured.collected(weight * measured.share)
+    mean = penalty * measured.collected(weight * measured.effects(noisy.proportions))
+    # A prior is itself the first guess.
+    theta = np.zeros(cliques.n_cells) if base is not None and previous is None else _start(noisy, previous)
+    start = measured.collected(measured.share * measured.effects(theta))
+    share = nested.share[nested.home]
+    steps = _Steps(noisy, tables, nested, penalty)
+
+    def potentials(x: np.ndarray) -> np.ndarray:
+        return nested.tables(nested.at_home(x / share))
+
+    def objective(step: np.ndarray) -> tuple[float, np.ndarray]:
+        x = start + steps.of(step)
+        mu, log_partition = engine.calibrate(potentials(x))
+        pull = penalty * x
+        gradient = nested.effects(mu)[nested.home] / share - mean + pull
+        return log_partition - x @ mean + 0.5 * (x @ pull), steps.back(gradient)
+
+    found = minimize_lbfgs(objective, np.zeros(len(start)), max_iter=_MAX_ITER, gradient_tol=_GRADIENT_TOL)
+    fitted = potentials(start + steps.of(found.x))
+    marginals = ScopeMarginals(layout, obeying.potentials(fitted + engine.base), own)
+    return NetworkEstimate(noisy, moved(fitted, tables, cliques), marginals, tree)
+
+
+class _Steps:
+    """Steps of the coordinates in units in which the curvature of a model of independent variables is 1.
+
+    That model's are products of one contrast of each variable, uncorrelated with one another and with constants under
+    the variable's distribution. Each set of variables has its own products, in the first table that holds it.
+    """
+
+    def __init__(self, noisy: NoisyMarginals, tables: Cliques, nested: NestedTables, penalty: np.ndarray) -> None:
+        cliques, self._nested = noisy.cliques, nested
+        likely = [np.full(k, 1.0 / k) for k in cliques.cardinalities]
+        singles = zip(cliques.indices, cliques.split(noisy.projected_proportions()), noisy.table_variance, strict=True)
+        for scope, table, variance in singles:
+            if len(scope) == 1:  # what is below the noise may be as large as it
+                likely[scope[0]] = table + math.sqrt(variance) / noisy.n_records + 1e-2 / noisy.n_records
+        contrasts, squared = zip(*(_contrasts(p / p.sum()) for p in likely), strict=True)
+        self._maps = AxisMaps(tables, contrasts)
+        squares = AxisMaps(tables, squared)
+        held = squares.transposed(nested.share**2 * nested.spread(penalty))[nested.home]
+        self._unit = (1 + held) ** -0.5
+
+    def of(self, step: np.ndarray) -> np.ndarray:
+        """The change of the coordinates."""
+        effects = self._maps.forward(self._nested.at_home(self._unit * step))
+        return self._nested.collected(self._nested.share * effects)
+
+    def back(self, gradient: np.ndarray) -> np.ndarray:
+        """The transposed map: of gradients."""
+        effects = self._maps.transposed(self._nested.share * self._nested.spread(gradient))
+        return self._unit * effects[self._nested.home]
+
+
+def _contrasts(p: np.ndarray) -> tuple[np.ndarray, np.ndarray] | tuple[AxisMap, AxisMap]:
+    """A constant and contrasts that are orthonormal under p, themselves in orthonormal contrasts, and their squares."""
+    if len(p) <= MOST_DENSE:
+        basis, root = orthonormal(len(p)), np.sqrt(p)[:, None]
+        matrix = basis.T @ (np.linalg.qr(root * basis)[0] / root)
+        return matrix, matrix**2
+    flat, own = Helmert(np.ones(len(p))), Helmert(p)
+    maps = AxisMap(lambda x: flat.transposed_times(own.times(x)), lambda x: own.transposed_times(flat.times(x)))
+    # Penalties are the same for all contrasts of a variable, so that of their squares only the sums of columns matter.
+    first = (own.sums**2 / len(p))[:, None]
+    others = own.squares[:, None] - first
+
+    def squared(x: np.ndarray) -> np.ndarray:
+        return first * x[..., :1, :] + others * x[..., 1:2, :]
+
+    return maps, AxisMap(squared, squared)
+
+
+def _grown(noisy: NoisyMarginals, base: LogLinearModel) -> NoisyMarginals:
+    """With the tables of a prior that were not measured."""
+    measured = set(map(frozenset, noisy.cliques.scopes))
+    tables = zip(base.cliques.scopes, base.cliques.split(base.marginals()), strict=True)
+    return with_unmeasured(noisy, {scope: table for scope, table in tables if frozenset(scope) not in measured})[0]
+
+
+def _potentials(base: LogLinearModel, tables: Cliques) -> np.ndarray:
+    """The log-potentials of a prior on tables that hold all of its own; both layouts name variables alike."""
+    own = Cliques(tables.variables, tables.cardinalities, base.cliques.scopes)
+    return moved(base.theta, own, tables)
+
+
+def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarray:
+    """The parameters of the fit before; of a table that it lacks, what one step of proportional fitting gives.
+
+    Without a fit before it is independence: steps for many tables at once would count several times what they share.
+    """
+    cliques = noisy.cliques
+    if previous is None:
+        known = {scope: np.zeros(cliques.shapes[c]) for c, scope in enumerate(cliques.scopes) if len(scope) > 1}
+    else:
+        known = dict(_tables(previous))
+    new = [c for c, scope in enumerate(cliques.scopes) if scope not in known]
+    if previous is None:
+        expected = [np.full(cliques.shapes[c], 1.0 / cliques.sizes[c]) for c in new]
+    else:
+        expected = previous.marginals.tables([cliques.indices[c] for c in new])
+    said = cliques.split(noisy.projected_proportions())
+    for c, model in zip(new, expected, strict=True):
+        # What is below the noise says nothing about a ratio.
+        least = np.sqrt(noisy.table_variance[c]) / noisy.n_records + 1e-9
+        known[cliques.scopes[c]] = np.log((said[c] + least) / (model + least))
+    return cliques.join(known[scope] for scope in cliques.scopes)
+
+
+def _tables(estimate: NetworkEstimate) -> Iterable[tuple[tuple, np.ndarray]]:
+    cliques = estimate.noisy.cliques
+    return zip(cliques.scopes, cliques.split(estimate.theta), strict=True)

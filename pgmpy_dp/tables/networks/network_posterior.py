@@ -1,0 +1,108 @@
+"""Intervals of a network whose graph was chosen: a posterior given the graph, and how wrong the graph may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import networkx as nx
+import numpy as np
+
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.learning.maximum_likelihood import Fit
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.probe_tables import probe_tables
+from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.posterior.discrepancy import Discrepancy, Drawn, Probe, learn_discrepancy
+from pgmpy_dp.models.posterior.posterior_draws import sample_posterior
+from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import decode_label
+from pgmpy_dp.tables.networks.structure_base import tables_of
+
+__all__ = ["network_posterior"]
+
+_DRAWS_OF_PROBES = 20
+"""Draws for the variance of a residual, which is the smaller part of it."""
+
+_DENSE = 300
+"""Cells above which a diagonal covariance is quicker, and as good."""
+
+
+def network_posterior(
+    release: Release,
+    fit: Fit,
+    noisy: NoisyMarginals,
+    model: MarkovNetwork,
+    learn: Callable[[Release, NoisyMarginals], tuple[Fit, NoisyMarginals]],
+    n_draws: int,
+    random_state: int | None,
+) -> ParameterPosterior:
+    """The posterior of a model that was learned from some tables of a release, with what its probes say.
+
+    Parameters
+    ----------
+    noisy : NoisyMarginals
+        The tables that it was learned from.
+    model : MarkovNetwork
+        What the fit became.
+    learn : callable
+        How it was learned: from a release and some of its tables to a fit and the tables that this has.
+    random_state : int, optional
+    """
+    checked_integer("n_draws", n_draws, 2)  # intervals rest on the spread of the draws
+    rng = np.random.default_rng(random_state)
+    draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=_DENSE).obeying(release.schema.zeros)
+    graph = nx.Graph(model.edges)
+    graph.add_nodes_from(model.nodes)
+    # A probe's own table keeps its discrepancy: it is measured with a small share, and was not chosen for being wrong.
+    discrepancy = _discrepancy(release, learn, rng)
+    assert model.privacy is not None
+    return ParameterPosterior(
+        draws,
+        release.schema,
+        graph,
+        model.privacy,
+        noisy.n_records,
+        noisy.n_records_sd,
+        model.to_log_linear(),
+        discrepancy,
+        model.within,
+    )
+
+
+def _discrepancy(
+    release: Release,
+    learn: Callable[[Release, NoisyMarginals], tuple[Fit, NoisyMarginals]],
+    rng: np.random.Generator,
+) -> Discrepancy | None:
+    """What the probes say of a model that was learned without them."""
+    probes = probe_tables(release)
+    if not probes:
+        return None
+    names = release.schema.variables
+    measured = tables_of(release, range(probes.start))
+    fit, noisy = learn(release, measured)
+    draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES, dense_limit=_DENSE)
+    found = []
+    for c in probes:
+        own = noisy_marginals(release, names, tables=[c])
+        scope, n = release.scopes[c], noisy.n_records
+        (shares,) = own.cliques.split(own.counts / n)
+        (variance,) = own.cliques.split(own.cell_variance / n**2)
+        expected = fit.model.marginal(scope)
+        place = tuple(own.cliques.position[name] for name in scope)
+        found.append(Probe(place, shares, variance, draws.query(scope), expected))
+    known = [frozenset(scope) for scope in measured.cliques.indices if len(scope) > 1]
+    return learn_discrepancy(found, known, _drawn(release))
+
+
+def _drawn(release: Release) -> Drawn:
+    """What the probes of a release were drawn from."""
+    names, settings = release.schema.variables, release.public["settings"]
+
+    def sets(encoded: Iterable[Sequence]) -> tuple[frozenset[int], ...]:
+        return tuple(frozenset(names.index(decode_label(label)) for label in labels) for labels in encoded)
+
+    order = max(len(release.scopes[c]) for c in probe_tables(release))
+    return Drawn(order, sets(wanted for wanted, _ in settings.get("workload", ())), sets(settings["forbidden"]))

@@ -1,0 +1,422 @@
+"""PrivateNetwork: graph and parameters of a table under one budget, and its short form `learn`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.collective_base import Progress, budget_bar
+from pgmpy_dp.learning.few_records import NoEdgeWarning, no_edge
+from pgmpy_dp.learning.graph_base import graph_on
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.maximum_likelihood import Fit
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.options import anything, flag, number, option, whole
+from pgmpy_dp.learning.prior import given_prior
+from pgmpy_dp.learning.prior_model import collective_map_with_prior, with_unmeasured
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.learning.probe_tables import chosen_tables, joined_probes, probe_tables
+from pgmpy_dp.learning.structural_zeros import with_zeros
+from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
+from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.tables.networks import adaptive_search
+from pgmpy_dp.tables.networks.budget_shares import MOST_IN_A_SET, workload_weights
+from pgmpy_dp.tables.networks.first_guess import first_guess
+from pgmpy_dp.tables.networks.network_posterior import network_posterior
+from pgmpy_dp.tables.networks.structure_base import (
+    BaseStructureEstimator,
+    edge_strengths,
+    edges_of,
+    network_of_tables,
+)
+
+__all__ = ["PrivateNetwork", "learn"]
+
+
+@dataclass(repr=False, eq=False)
+class PrivateNetwork(BaseStructureEstimator):
+    """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
+
+    Tables of single variables are released first. Then, round by round, the pair or triple of variables that the
+    model so far gets most wrong is selected and its table released, until the budget is spent. The final model is
+    learned from all tables as `CollectiveMAP` does; records drawn from it are synthetic data.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The budget of one fit: ``epsilon``, ``epsilon`` with ``delta``, or ``rho`` alone. A delta, however small, is
+        worth a lot here: the cost of many rounds adds up more slowly.
+    state_names, adjacency, n_records
+    required_edges : list of pairs of variables, or of sets of several, optional
+        Edges that the graph has in any case, tables that are measured in any case: public knowledge, which costs
+        nothing. Of a set of several variables the graph has all edges.
+    forbidden_edges : list of pairs of variables, or of sets of several, optional
+        No table that has all variables of one of these is measured; so the graph has none of the pairs among them.
+    max_clique_cells : int
+        No clique of the junction tree has more cells: bounds time and memory.
+    n_rounds : int, optional
+        On how many tables the budget would be spent if none got more than the first. Default: as many as the
+        budget, the number of variables and the estimated number of records ask for. Shares grow once measurements
+        say nothing new. (A round selects a table for each 16 variables, and more above 512, before it refits.)
+    one_way_share : float in (0, 1), optional
+        Share of the budget for single variables. Default: a tenth, and then up to all that is for rounds, if tables of
+        pairs are predicted to drown in noise (:meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.again`).
+    selection_share : float in (0, 1), optional
+        Share of each round for choosing the table. Default: more where there is more to choose from and less budget.
+    merge_rare : bool
+        Whether the rare states of a categorical variable become one state in tables of pairs. Neighbouring cells of
+        numbers that the schema does not divide do so in any case.
+    random_state
+    max_order : int
+        Variables of the largest tables that are measured; 2 for pairs only.
+    workload : mapping of sets of variables to positive numbers, or list of such sets, optional
+        What the model will be asked, and how much each of it matters: only tables within these sets are measured,
+        and a table's misfit counts by the weights of the sets that it shares two variables or more with, times how
+        many it shares. Default: all tables of up to `max_order` variables, alike.
+    prior : MarkovNetwork, DiscreteMarkovNetwork, DiscreteBayesianNetwork, LogLinearModel, Release or path, optional
+        Model that the search starts from, so that what it gets right need not be measured, and that the final fit
+        learns deviations from if the release speaks for it; see `CollectiveMAP` and docs/priors.md.
+    probe_share : float in [0, 1)
+        Share of what the first tables of single variables leave for 16 tables of three variables drawn at random (of
+        two with ``max_order=2``), the probes, which are measured last. They tell how wrong the model is where nothing
+        was chosen, which the intervals of `posterior` rest on, and then the model is learned from them too, but for
+        those whose noise is expected to exceed the number of records. 0: none.
+
+    Attributes
+    ----------
+    graph_ : UndirectedGraph
+        All variables; an edge for each pair that is in a table that was chosen or required, and for those of a prior
+        that was used.
+    model_ : MarkovNetwork
+        The graph with its parameters, with the edges of probes and with those that rules about what is impossible
+        need. It is fitted under these rules, and `edge_scores_` and `errors_` are of it.
+    edge_scores_ : dict of pair to float
+        How far the two variables are from independence under the model, in total variation.
+    report_ : pandas.DataFrame
+        What was measured when: one row per release of a table of several variables, with these, its share of the
+        budget, the scale of its noise, and how wrong the model was about it before, in total variation.
+    errors_ : pandas.DataFrame
+        For each pair of variables, whether it was measured (alone or in a larger table), and an estimated bound on
+        the error (total variation) of its table, largest first. Before all others come, with nan, pairs of which
+        nothing is known: not measured, and forbidden, outside the workload or too large (`max_clique_cells`) to be
+        selected in any round, or all pairs if the budget went to single variables.
+    release_ : Release
+        The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
+        take it too: ``CollectiveMAP().fit_release(graph_, release_)``.
+    privacy_
+    n_records_, n_records_sd_
+
+    Notes
+    -----
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.tables.networks.adaptive_search`, which has
+    the proof; the rest is post-processing. The budget is charged whole, as one entry, before anything is counted.
+
+    `errors_` estimates bounds, and guarantees none. Of a measured pair: the noise in its tables (in the table's sums,
+    where it has more variables), or the misfit of the model if that is larger. Of a pair passed over in the last round
+    that could choose it: the noisy choice is at most ``s log K`` below the best of K scores in expectation (s the scale
+    of its noise), and what it chose was measured, so the pair is wrong by little more than the chosen one plus what
+    measuring it would have added in noise; for large tables that is far too much. docs/structure.md has how often they
+    hold.
+
+    Method: McKenna, Mullins, Sheldon and Miklau (2022); fit, candidates and shares of the budget are this package's.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rain = rng.random(5000) < 0.3
+    >>> wet = rng.random(5000) < np.where(rain, 0.9, 0.1)
+    >>> data = pd.DataFrame({"rain": rain, "wet": wet, "coin": rng.random(5000) < 0.5})
+    >>> states = {name: [False, True] for name in data}
+    >>> estimator = PrivateNetwork(epsilon=1.0, delta=1e-6, state_names=states).fit(data)
+    >>> estimator.graph_.has_edge("rain", "wet"), bool(estimator.edge_scores_["rain", "wet"] > 0.2)
+    (True, True)
+    >>> list(estimator.sample(2).columns)
+    ['rain', 'wet', 'coin']
+    """
+
+    required_edges: list[tuple] | None = option(None, anything())
+    forbidden_edges: list[tuple] | None = option(None, anything())
+    max_clique_cells: int = option(50_000, whole(4))
+    n_rounds: int | None = option(None, whole(1))
+    one_way_share: float | None = option(None, number(below_one=True))
+    selection_share: float | None = option(None, number(below_one=True))
+    random_state: int | None = None
+    merge_rare: bool = option(False, flag())
+    max_order: int = option(3, whole(2, MOST_IN_A_SET))
+    workload: Any = option(None, anything())
+    prior: Any = option(None, anything())
+    probe_share: float = option(0.08, number(positive=False, below_one=True))
+
+    _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
+
+    def _settings(self) -> adaptive_search.NetworkSettings:
+        shares = ("n_rounds", "one_way_share", "selection_share", "probe_share")
+        how = self._given("max_clique_cells", *shares, "random_state", "merge_rare", "max_order", "workload")
+        return adaptive_search.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
+
+    def _check_schema(self, schema: Schema) -> None:
+        self._settings()
+        prior = given_prior(self)
+        if prior is not None:
+            prior.check(schema)
+
+    def _prior_privacy(self) -> Privacy | None:
+        prior = given_prior(self)
+        return None if prior is None else prior.privacy
+
+    def _run(self, table: PrivateTable, budget: Budget) -> Release:
+        prior, limits = given_prior(self), (self.forbidden_edges or (), self.max_clique_cells)
+        around = None if prior is None else lambda release: prior.base(release, *limits)
+        rests_on = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
+        with budget_bar(type(self).__name__) as progress:
+            return adaptive_search.run(table, self._settings(), budget, progress, around=around, rests_on=rests_on)
+
+    def _check_release(self, release: Release) -> None:
+        super()._check_release(release)
+        if "rounds" not in release.public:
+            raise ValueError("release has no rounds: it is not one of PrivateNetwork; learn from it with CollectiveMAP")
+
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        chosen, schema = probe_tables(release).start, release.schema
+        measured = [scope for scope in release.scopes[:chosen] if len(scope) > 1]
+        sizes = tuple(schema.cardinality(name) for name in schema.variables)
+        cliques = with_zeros(Cliques(schema.variables, sizes, release.scopes[:chosen]), schema.zeros)
+        tables = [*range(chosen), *_above_noise(release, joined_probes(release, cliques))]
+        model, fit, noisy = network_of_tables(type(self).__name__, release, tables, privacy, self._fitted)
+        prior = given_prior(self) if "base" in fit.details else None  # one that was used has edges of its own
+        limits = self.forbidden_edges or (), self.max_clique_cells
+        further = [] if prior is None else prior.own_tables(release, measured, *limits)
+        # Beside probes not all of the prior's tables may have fitted into small cliques.
+        held = set(edges_of(noisy.cliques.scopes, schema))
+        edges = [edge for edge in edges_of([*measured, *further], schema) if edge in held]
+        return {
+            "graph_": graph_on(schema.variables, edges),
+            "model_": model,
+            "edge_scores_": edge_strengths(fit.model, edges),
+            "report_": _report(release, measured, noisy.n_records),
+            "errors_": _errors(release, noisy, fit.model),
+            "n_records_": noisy.n_records,
+            "n_records_sd_": noisy.n_records_sd,
+            "_last_fit": fit,
+            "_noisy": noisy,
+        }
+
+    def _doubts(
+        self, release: Release, privacy: Privacy, learned: Mapping[str, Any]
+    ) -> dict[type[Warning], str | None]:
+        graph = learned["graph_"]
+        doubts = super()._doubts(release, privacy, learned)
+        return doubts | {NoEdgeWarning: no_edge(len(graph), graph.number_of_edges())}
+
+    def _fitted(self, release: Release, noisy: NoisyMarginals, progress: Progress = None) -> tuple[Fit, NoisyMarginals]:
+        """What some tables of a release say, and with a prior that they speak for also its own tables."""
+        prior = given_prior(self)
+        if prior is None:
+            return collective_map(noisy, start=first_guess, callback=progress), noisy
+        scopes = list(noisy.cliques.scopes)
+        beside = prior.own_tables(
+            release, [scope for scope in scopes if len(scope) > 1], self.forbidden_edges or (), self.max_clique_cells
+        )
+        fit = collective_map_with_prior(
+            noisy, prior.tables(scopes, release), unmeasured=beside, start=first_guess, callback=progress
+        )
+        return fit, with_unmeasured(noisy, beside)[0] if "base" in fit.details else noisy
+
+    def posterior(self, n_draws: int = 50, random_state: int | None = None) -> ParameterPosterior:
+        """Draws from the posterior of the parameters, and intervals that count how wrong the graph may be.
+
+        Post-processing of the release: needs no records and costs nothing.
+
+        Parameters
+        ----------
+        n_draws : int
+            Independent draws; each takes about as long as a fit.
+        random_state : int, optional
+            For repeatable draws; it has no part in privacy.
+
+        Returns
+        -------
+        ParameterPosterior
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        ValueError
+            If `n_draws` is below 2.
+
+        Notes
+        -----
+        The draws are of the model given its graph, as those of :class:`~pgmpy_dp.estimators.CollectiveMAP`. What the
+        graph leaves out is learned from the probes, against a model that was learned without them
+        (:mod:`pgmpy_dp.models.posterior.discrepancy`). Without probes the graph counts as the truth, and intervals are
+        too narrow where it is not. docs/intervals.md has how often they hold.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> data = pd.DataFrame(rng.integers(0, 2, (5000, 4)), columns=list("abcd"))
+        >>> estimator = PrivateNetwork(epsilon=1.0, delta=1e-6, state_names={name: [0, 1] for name in "abcd"}).fit(data)
+        >>> frame = estimator.posterior(20).interval(["a"], evidence={"b": 1, "c": 0})
+        >>> bool((frame["lower"] < 0.5).all() and (frame["upper"] > 0.5).all())
+        True
+        """
+        self.check_is_fitted()
+        return network_posterior(
+            self.release_, self._last_fit, self._noisy, self.model_, self._fitted, n_draws, random_state
+        )
+
+
+def _above_noise(release: Release, probes: list[int]) -> list[int]:
+    """Those of the probes whose noise is not expected to exceed the number of records: others would only disturb."""
+    noisy = noisy_marginals(release, release.schema.variables, merge=False)
+    size = np.array(noisy.cliques.sizes) * np.sqrt(2 / math.pi * noisy.table_variance)
+    return [c for c in probes if size[c] <= noisy.n_records]
+
+
+def learn(
+    df: Any,
+    budget: Budget,
+    schema: Schema | dict | None = None,
+    *,
+    unit: Hashable = None,
+    rows_per_unit: int | str | None = None,
+    **options: Any,
+) -> PrivateNetwork:
+    """Graph and parameters of a table under one budget: the short form of `PrivateNetwork`.
+
+    Parameters
+    ----------
+    df : dataframe or PrivateTable
+        Anything with columns, or files.
+    budget : Budget
+    schema : Schema or dict of variable to list of states
+        Public description of the data; required unless `df` is a `PrivateTable`.
+    unit, rows_per_unit
+        Of persons with several records, as :meth:`~pgmpy_dp.estimators.PrivateNetwork.fit` takes them.
+    **options
+        Further arguments of `PrivateNetwork`.
+
+    Returns
+    -------
+    PrivateNetwork
+        Fitted: ``.model_``, ``.graph_``, ``.report_``, ``.sample(n)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `PrivateNetwork.fit`.
+
+    Notes
+    -----
+    Privacy and method (McKenna, Mullins, Sheldon and Miklau 2022): see :class:`~pgmpy_dp.estimators.PrivateNetwork`.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
+    >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+    >>> learn(data, Budget(epsilon=1.0, delta=1e-6), states).graph_.number_of_edges()
+    1
+    """
+    require_budget(budget)
+    taken = sorted({"epsilon", "delta", "rho", "state_names"} & set(options))
+    if taken:
+        raise TypeError(f"options has {taken}, which the arguments budget and schema say; drop them")
+    if isinstance(df, PrivateTable):
+        # The table says these itself; a schema that is passed as well must agree.
+        options = {"adjacency": str(df.adjacency), **options}
+    estimator = PrivateNetwork(budget.epsilon, budget.delta, budget.rho, schema, **options)
+    return estimator.fit(df, unit=unit, rows_per_unit=rows_per_unit)
+
+
+def _report(release: Release, measured: list[tuple], n_records: float) -> pd.DataFrame:
+    """One row per measurement of several variables."""
+    rounds = release.public["rounds"]
+    noises = [release.noise[c] for c in chosen_tables(release)]
+    rows = [
+        {
+            "round": record["round"],
+            "variables": scope,
+            "share": record["share"],
+            "noise_scale": noise.scale if noise is not None else math.nan,
+            "candidates": record["candidates"],
+            "error_before": max(record["misfit"] - record["offset"], 0.0) / (2.0 * n_records),
+            "change": record["change"] / (2.0 * n_records),
+            "repeated": scope in measured[:k],
+        }
+        for k, (scope, record, noise) in enumerate(zip(measured, rounds, noises, strict=True))
+    ]
+    columns = ["round", "variables", "share", "noise_scale", "candidates", "error_before", "change", "repeated"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> pd.DataFrame:
+    """The bound of each pair: from its tables, or from having been passed over in the last round it was in."""
+    schema, n = release.schema, noisy.n_records
+    own, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
+    weight = workload_weights(schema, settings.get("workload", ()))
+    rounds: dict[int, int] = {}  # 0 is none: required tables
+    for k, record in enumerate(release.public["rounds"]):
+        rounds.setdefault(record["round"], k)  # the first selection of a round had all candidates
+    last = dict.fromkeys(map(frozenset, itertools.combinations(schema.variables, 2)), max(rounds, default=0))
+    last |= {frozenset(map(decode_label, names)): 0 for names in settings["forbidden"]}
+    last |= {frozenset(map(decode_label, pair)): k for *pair, k in release.public["unavailable"]}
+    passed_over = cache(partial(_error_when_passed_over, release))  # pairs of as many cells have the same bound
+    rows = []
+    for pair in itertools.combinations(schema.variables, 2):
+        cells = schema.cardinality(pair[0]) * schema.cardinality(pair[1])
+        bounds = [own[frozenset(pair)]] if frozenset(pair) in own else []
+        if last[frozenset(pair)] and weight(pair) > 0:
+            passed = rounds[last[frozenset(pair)]]
+            bounds.append(passed_over(passed, cells, weight(pair)))
+        bound = min(min(bounds) / (2.0 * n), 1.0) if bounds else math.nan
+        rows.append((*pair, cells, frozenset(pair) in own, bound))
+    frame = pd.DataFrame(rows, columns=["first", "second", "cells", "measured", "error_bound"])
+    return frame.sort_values("error_bound", ascending=False, kind="stable", ignore_index=True, na_position="first")
+
+
+def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[frozenset, float]:
+    """l1 error, in records, of the model's tables of measured pairs; the least, of pairs in several tables."""
+    per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
+    misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals()[: noisy.cliques.n_cells])
+    found: dict[frozenset, float] = {}
+    for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True):
+        for kept in itertools.combinations(range(len(scope)), 2):
+            others = tuple(axis for axis in range(len(scope)) if axis not in kept)
+            own = np.abs(table.sum(axis=others))
+            # A cell of the sum has the noise of as many cells as were added up.
+            noise = own.size * per_scale * float(scale) * math.sqrt(table.size / own.size)
+            pair = frozenset(scope[axis] for axis in kept)
+            # If the model follows the noise, its error is the noise; if it does not fit, it is the misfit; if it is
+            # right, both are the noise.
+            found[pair] = min(max(float(own.sum()), noise), found.get(pair, math.inf))
+    return found
+
+
+def _error_when_passed_over(release: Release, measurement: int, cells: int, weight: float) -> float:
+    """l1 error, in records, of a table of so many cells that was not chosen when another was, just before that."""
+    rounds, first = release.public["rounds"], chosen_tables(release).start
+    here = rounds[measurement]
+    bounds = []
+    # Where each selection of a round has a part of the candidates, which had this one is not told.
+    for k, record in enumerate(rounds):
+        if k == measurement or ("parts" in here and record["round"] == here["round"]):
+            heaviest = record.get("heaviest", 1.0)
+            chosen = record["misfit"] * record.get("weight", 1.0) - record["offset"] * heaviest
+            chosen += record["selection_scale"] * math.log(record["candidates"]) * heaviest
+            noise = cells * record["offset"] / release[release.names[first + k]].array.size
+            bounds.append((max(chosen, 0.0) + noise * heaviest) / weight)
+    return max(bounds)

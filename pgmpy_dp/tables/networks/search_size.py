@@ -1,0 +1,126 @@
+"""About how much time and memory a search for a network takes, from public numbers, before anything is spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+from pgmpy_dp.tables.networks.budget_shares import NetworkShares
+from pgmpy_dp.tables.networks.candidates import MOST_SETS
+
+__all__ = ["NetworkSize", "network_size"]
+
+_PER_TABLE = 400
+"""Bytes for each candidate, besides its cells: names, positions, where its counts are kept."""
+
+_PER_CELL = 8 * 8
+"""Bytes for each cell of a candidate: exact and expected counts, their differences, and copies of these on the way."""
+
+_PROGRAM = 450 * 2**20
+"""Bytes of Python with all that is imported."""
+
+_READING, _READ = 18, 3
+"""Bytes for each cell of the records while they are read from a frame, and afterwards."""
+
+_PER_ENTRY, _MOST_ENTRIES = 8, 3 * 2**24
+"""Bytes of a number of a late fit's conditional matrices, and how many are held at once."""
+
+_SECONDS_PER_SQUARE = 1e-8
+"""Of one core, for each fit and each two states of a variable: a late fit has a square matrix of them."""
+
+_WIDE = 80
+"""Cells of the largest clique that is allowed, over those of the mean separator when a search ends."""
+
+_SECONDS_PER_CELL_ALLOWED = 7e-8
+"""For each fit, variable and cell of the largest clique that is allowed: from searches of 16 to 500 columns, in which
+a last fit has a twentieth of so many cells, and most fits fewer."""
+
+_SECONDS_PER_CANDIDATE, _SECONDS_PER_VARIABLE = 1.2e-5, 1.8e-3
+"""Of one core, for each fit: what is expected of a candidate and its score; 100 steps of the fit, on small cliques."""
+
+_SECONDS_PER_COUNT, _SECONDS_PER_CELL = 1.5e-10, 6e-8
+"""For each record and cell of a candidate, and for each record and variable, once."""
+
+
+@dataclass(frozen=True)
+class NetworkSize:
+    """What a search takes, at most as far as rounds go, and in orders of magnitude as far as time goes.
+
+    Attributes
+    ----------
+    candidates : int
+        Tables to choose from, at most.
+    rounds, fits : int
+        Tables that are selected, and fits between them, if no round gets a larger share than the first.
+    memory_bytes : int
+        Of the process: the program, records in a frame, exact tables, expected tables, conditional matrices.
+    seconds : float
+        Of one core.
+    """
+
+    candidates: int
+    rounds: int
+    fits: int
+    memory_bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"about {self.memory_bytes / 2**20:,.0f} MiB of memory and {_duration(self.seconds)} of processor time: "
+            f"up to {self.candidates:,} candidates, {self.rounds:,} tables, {self.fits:,} fits"
+        )
+
+
+def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
+    """Time and memory of :func:`pgmpy_dp.tables.networks.adaptive_search.run`.
+
+    Parameters
+    ----------
+    shares : NetworkShares
+        Of public arguments.
+    n_records : float
+        About how many records there are.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.tables.networks.budget_shares import NetworkSettings, network_shares
+    >>> from pgmpy_dp.private.adjacency import Adjacency
+    >>> from pgmpy_dp.private.budget import Budget
+    >>> from pgmpy_dp.schema import Schema
+    >>> schema = Schema({f"v{i}": [0, 1] for i in range(100)})
+    >>> shares = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(n_rounds=400), Budget(rho=0.1))
+    >>> size = network_size(shares, 100_000)
+    >>> size.candidates, size.rounds, size.fits
+    (9950, 400, 67)
+    """
+    p, sets = len(shares.sizes), shares.sets
+    larger = [min(comb(p, order), MOST_SETS) for order in range(3, min(sets.max_order, p) + 1)]
+    candidates = len(shares.candidates) + sum(larger) if shares.candidates else 0
+    if not candidates:
+        read = n_records * p
+        return NetworkSize(
+            0, 0, 1, int(_PROGRAM + read * _READING), p * _SECONDS_PER_VARIABLE + read * _SECONDS_PER_CELL
+        )
+    pairs = sum(map(sets.cells, shares.candidates))
+    mean = pairs / len(shares.candidates)
+    # A set of one variable more has as many cells again as the variable has states, about.
+    cells = pairs + sum(count * mean ** (order / 2) for order, count in enumerate(larger, start=3))
+    rounds = max(1, int(shares.rounds / shares.start(n_records)))
+    fits = -(-rounds // shares.in_a_round)
+    entries = sum(shares.sizes) * p * sets.max_cells / _WIDE
+    searching = n_records * p * _READ + candidates * _PER_TABLE + cells * _PER_CELL
+    searching += min(entries, _MOST_ENTRIES) * _PER_ENTRY + 32 * sets.max_cells
+    searching += max(shares.sizes) ** 2 * _PER_ENTRY
+    memory = _PROGRAM + max(n_records * p * _READING, searching)
+    per_variable = _SECONDS_PER_VARIABLE + sets.max_cells * _SECONDS_PER_CELL_ALLOWED
+    per_fit = candidates * _SECONDS_PER_CANDIDATE + p * per_variable
+    per_fit += sum(k * k for k in shares.sizes) * _SECONDS_PER_SQUARE
+    seconds = fits * per_fit + n_records * (cells * _SECONDS_PER_COUNT + p * _SECONDS_PER_CELL)
+    return NetworkSize(candidates, rounds, fits, int(memory), seconds)
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("hours", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 1.0):.0f} s"

@@ -1,0 +1,241 @@
+"""Whether the states of a schema match the records, for a small part of a budget, before a fit takes the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from pgmpy_dp.learning.collective_base import given_table
+from pgmpy_dp.learning.few_records import FEW, dropped_records
+from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import shown
+from pgmpy_dp.tables import matched_counts
+
+__all__ = ["SchemaCheck", "check_schema"]
+
+_NOTHING = "nothing"
+_NOISE = "too noisy"
+_LITTLE = "less than half"
+_PART = "in part"
+_ALL = "all"
+
+_WORDS = {
+    _NOTHING: "its states match next to nothing; compare spelling, capitals and blanks, and declare numbers as Number",
+    _NOISE: "too noisy to tell; spend more on the check",
+    _LITTLE: "its states match less than half",
+    _PART: "its states match a part",
+    _ALL: "its states match",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SchemaCheck:
+    """How many records match a schema, with noise; ``str`` of it is a summary to read.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row for each variable: ``matched``, the estimated number of records whose cell has one of its states (an
+        other-state takes further ones, which do not count here); ``sd``, its standard deviation; ``share``, its part of
+        the number of records; ``verdict``: "all", "in part", "less than half", "nothing", or "too noisy" to tell.
+    n_records, n_records_sd : float
+        The public number of records (with 0), or its estimate and standard deviation.
+    n_matching, n_matching_sd : float
+        The estimated number of records that a fit with this schema would count: in every column they have one of the
+        states, or there is an other-state.
+    verdict : str
+        Of these records, as in the table.
+    release_ : Release
+    privacy_ : Privacy
+    n_no_record : float or None
+        Of text files the estimated number of lines that are no record, since they have another number of fields than
+        the first line: the halves of a record with a line break in it, say. Its standard deviation is that of the other
+        counts. None for other data, and where units are protected: such a line names none.
+    """
+
+    table: pd.DataFrame
+    n_records: float
+    n_records_sd: float
+    n_matching: float
+    n_matching_sd: float
+    verdict: str
+    release_: Release
+    privacy_: Privacy
+    n_no_record: float | None = None
+
+    @classmethod
+    def of(cls, release: Release, privacy: Privacy | None = None) -> SchemaCheck:
+        """From a release that was kept; TypeError, ValueError for one of another kind."""
+        require_release(release)
+        if release.kind != "schema_check":
+            raise ValueError(f"release has kind {release.kind!r}, this needs one of kind 'schema_check'")
+        counts, noise = release["matched"].array.astype(float), release["matched"].noise
+        assert noise is not None
+        sd = math.sqrt(noise.variance)
+        n, n_sd = (counts[0], sd) if release.n_records is None else (float(release.n_records), 0.0)
+        matching, *columns = counts[1:] if release.n_records is None else counts
+        broken = columns.pop() if len(columns) > len(release.schema) else None
+        rows = [(matched, sd, _share(matched, n), _verdict(matched, sd, n, n_sd)) for matched in columns]
+        names = pd.Index(list(release.schema.variables), name="variable", tupleize_cols=False)
+        table = pd.DataFrame(rows, index=names, columns=["matched", "sd", "share", "verdict"])
+        return cls(
+            *(table, n, n_sd, matching, sd, _verdict(matching, sd, n, n_sd)),
+            *(release, Privacy.of(release) if privacy is None else privacy, broken),
+        )
+
+    @property
+    def poor(self) -> list:
+        """Variables whose states match next to nothing."""
+        return [name for name, verdict in self.table["verdict"].items() if verdict == _NOTHING]
+
+    @property
+    def failed(self) -> bool:
+        """Whether a fit would have next to nothing to learn from, or the states of a variable match next to nothing.
+
+        Also whether more lines are no record than are one.
+        """
+        lost = (self.n_no_record or 0.0) > max(self.n_records, FEW * self.n_matching_sd)
+        return bool(self.n_records < FEW * self.n_records_sd or self.verdict == _NOTHING or self.poor or lost)
+
+    @property
+    def _sd_of_difference(self) -> float:
+        return math.hypot(self.n_records_sd, self.n_matching_sd)
+
+    def __str__(self) -> str:
+        lines = [
+            f"Records: about {_count(self.n_records)} (sd {self.n_records_sd:,.0f})"
+            if self.release_.n_records is None
+            else f"Records: {self.n_records:,.0f}, as declared"
+        ]
+        if self.n_records < FEW * self.n_records_sd:
+            lines[0] += ": next to nothing; there are few records, or the budget of the check is too small"
+        share = _percent(self.n_matching, self.n_records)
+        whole = f"about {_count(self.n_matching)} ({share}, sd {self.n_matching_sd:,.0f})"
+        lines.append(f"Inside the schema, so that a fit counts them: {whole}")
+        if self.n_no_record is not None:
+            few = self.n_no_record < max(3 * self.n_matching_sd, self.n_records / 100)
+            advice = (
+                "" if few else ": with another number of fields than the first line; are there line breaks in cells?"
+            )
+            lines.append(f"Lines that are no record: about {_count(self.n_no_record)}{advice}")
+        other, width = self.release_.schema.other, max(len(shown(name)) for name in self.table.index)
+        for name, row in self.table.iterrows():
+            of = f"{_count(row.matched):>9} of {_count(self.n_records)} ({_percent(row.matched, self.n_records)})"
+            words = _WORDS[row.verdict]
+            if name in other and row.verdict != _ALL:
+                words += f" (other cells count as {other[name]!r})"
+            lines.append(f"  {shown(name):<{width}}  about {of}, sd {row.sd:,.0f}: {words}")
+        if self.verdict == _NOTHING and not self.poor and self.n_records >= FEW * self.n_records_sd:
+            lines.append("Each column matches some records, but hardly any record matches in all columns")
+        elif (said := dropped_records(self.n_records, self.n_matching, self._sd_of_difference)) is not None:
+            columns = [name for name, row in self.table.iterrows() if row.verdict not in (_ALL, _NOISE)]
+            kept = [said_how for name in columns if (said_how := _keeps_all(self.release_.schema, name))]
+            lines.append(f"A fit leaves records out: {said}" + "".join(f"\n  {how}" for how in kept))
+        return "\n".join(lines)
+
+
+def check_schema(
+    df: Any,
+    budget: Budget,
+    schema: Schema | dict | None = None,
+    *,
+    adjacency: str | None = None,
+    n_records: int | None = None,
+    random_state: int | None = None,
+    unit: Hashable = None,
+    rows_per_unit: int | str | None = None,
+) -> SchemaCheck:
+    """How many records match the states of each column, for a small part of a budget.
+
+    A schema that does not fit the records leaves them out in silence, and a fit spends its whole budget on what is
+    left. This tells before.
+
+    Parameters
+    ----------
+    df : dataframe, path or PrivateTable
+        As an estimator's `fit` takes it. A `PrivateTable` charges its own ledger, in which fits go on with the rest.
+    budget : Budget
+        What the check spends, e.g. ``Budget(epsilon=0.05)``: each count has noise of about ``(d + 2)/epsilon`` records
+        for d columns, or of ``sqrt((d + 2)/(2 rho))``.
+    schema : Schema or dict of variable to list of states
+        Public description of the data; required unless `df` is a `PrivateTable`.
+    adjacency : {"add_remove", "replace_one"}, optional
+        Default: that of the `PrivateTable`, or "add_remove".
+    n_records : int, optional
+        The public number of records, where there is one; "replace_one" needs it.
+    random_state : int, optional
+        Tests and benchmarks only: reproducible noise protects nobody.
+    unit, rows_per_unit
+        Of persons with several records, as an estimator's `fit` takes them.
+
+    Returns
+    -------
+    SchemaCheck
+
+    Raises
+    ------
+    TypeError, ValueError
+        For public arguments that cannot be used, before anything is spent.
+    BudgetExceeded
+        If the ledger does not have the budget left; nothing is spent.
+
+    Notes
+    -----
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.tables.matched_counts`, which has the
+    proof. What is said of the noisy counts is post-processing.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"sex": ["F", "M"] * 10_000, "age": [30, 60] * 10_000})
+    >>> found = check_schema(data, Budget(epsilon=0.05), {"sex": ["F", "M"], "age": ["30-59", "60-89"]})
+    >>> found.table["verdict"].to_dict(), found.poor
+    ({'sex': 'all', 'age': 'nothing'}, ['age'])
+    """
+    require_budget(budget, "a Budget, e.g. Budget(epsilon=0.05)")
+    settings = matched_counts.CheckSettings(random_state)
+    known: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    table = given_table(df, schema, budget, **known, unit=unit, rows_per_unit=rows_per_unit)
+    release = matched_counts.run(table, settings, budget)
+    with handed_over(release):
+        return SchemaCheck.of(release, Privacy.of(release, table.ledger.entries))
+
+
+def _verdict(matched: float, sd: float, n: float, n_sd: float) -> str:
+    """In words what a noisy count says; counts of next to no records say nothing."""
+    if n < max(FEW * n_sd, 1.0) or (matched < FEW * sd and matched + 3 * sd > n / 2):
+        return _NOISE
+    if matched < max(FEW * sd, n / 20):
+        return _NOTHING
+    if matched + 3 * sd < n / 2:
+        return _LITTLE
+    return _PART if n - matched > max(3 * math.hypot(sd, n_sd), n / 100) else _ALL
+
+
+def _keeps_all(schema: Schema, name: Hashable) -> str | None:
+    """What keeps records whose cell is none of a variable's states; None if there is such a thing already."""
+    if name in schema.other:
+        return None
+    number = schema.numbers.get(name)
+    if number is None:
+        return f"{name}: a state for all other cells, Schema({{{name!r}: [..., 'other']}}, other={{{name!r}: 'other'}})"
+    lacking = [f'{what}="state"' for what in ("missing", "outside") if getattr(number, what) == "drop"]
+    return f"{name}: {type(number).__name__}(..., {', '.join(lacking)})" if lacking else None
+
+
+def _share(matched: float, n: float) -> float:
+    return min(max(matched / max(n, 1.0), 0.0), 1.0)
+
+
+def _percent(matched: float, n: float) -> str:
+    return f"{_share(matched, n):.0%}"
+
+
+def _count(number: float) -> str:
+    return f"{max(number, 0.0):,.0f}"

@@ -1,0 +1,188 @@
+"""Projection on correlation matrices: conditions of optimality, closed forms, and each solver against the other."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pgmpy_dp.communities import correlation_products
+from pgmpy_dp.communities.correlation_projection import project_correlation
+from pgmpy_dp.learning import devices
+from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
+
+GRAPHS = {
+    "empty": nx.empty_graph(24),
+    "star": nx.star_graph(23),
+    "complete": nx.complete_graph(24),
+    "bipartite": nx.complete_bipartite_graph(8, 16),
+    "two cliques": nx.disjoint_union(nx.complete_graph(12), nx.complete_graph(12)),
+    "clique and isolated": nx.disjoint_union(nx.complete_graph(8), nx.empty_graph(16)),
+    "path": nx.path_graph(24),
+    "one edge": nx.from_edgelist([(0, 1)]),
+}
+
+
+def target(graph, degree=6.0, scale=0.25) -> SparseMinusConstant:
+    matrix = sp.csr_matrix(nx.to_scipy_sparse_array(graph, dtype=float))
+    return SparseMinusConstant(matrix, scale, scale * degree / matrix.shape[0])
+
+
+def planted(n: int, degree: float, bias: float, seed: int = 0) -> sp.csr_matrix:
+    labels = np.where(np.arange(n) < n // 2, 1, -1)
+    draws = np.random.default_rng(seed).random((n, n)) < (1 + bias * np.outer(labels, labels)) * degree / n
+    upper = np.triu(draws, 1)
+    return sp.csr_matrix(upper + upper.T, dtype=float)
+
+
+def alternating(y: np.ndarray, rounds: int = 20_000) -> np.ndarray:
+    """Higham 2002: alternating projections with Dykstra's correction, slow and obvious."""
+    n = len(y)
+    x, correction = y.copy(), np.zeros_like(y)
+    for _ in range(rounds):
+        shifted = x - correction
+        values, vectors = np.linalg.eigh(shifted)
+        positive = (vectors * np.maximum(values, 0)) @ vectors.T
+        correction = positive - shifted
+        x = positive.copy()
+        np.fill_diagonal(x, 1.0 / n)
+    return x
+
+
+@pytest.mark.parametrize("degree", [2.0, 12.0])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_newton_meets_the_conditions_of_optimality(name, degree):
+    y = target(GRAPHS[name], degree)
+    solution = project_correlation(y, method="newton", tolerance=1e-7)
+    n = y.shape[0]
+    assert solution.converged
+    x = solution.matrix
+    rest = x - y.toarray() - np.diag(solution.y)
+    assert np.allclose(np.diag(x), 1 / n, atol=1e-14) and np.linalg.eigvalsh(x)[0] > -1e-14
+    assert np.linalg.eigvalsh(rest)[0] > -1e-6 and abs(np.sum(rest * x)) < 1e-6
+
+
+@pytest.mark.parametrize("name", ["star", "path", "clique and isolated"])
+def test_newton_agrees_with_alternating_projections(name):
+    graph = nx.convert_node_labels_to_integers(GRAPHS[name].subgraph(list(GRAPHS[name])[:10]))
+    y = target(graph, 3.0)
+    solution = project_correlation(y, method="newton", tolerance=1e-9)
+    assert np.abs(solution.matrix - alternating(y.toarray())).max() < 1e-6
+
+
+def test_two_cliques_in_closed_form():
+    # Y's entries are of one sign within and of the other between: the labels' own matrix, if its weight is enough.
+    y = target(GRAPHS["two cliques"], 12.0)
+    labels = np.repeat([1.0, -1.0], 12)
+    for method in ("descent", "newton"):
+        solution = project_correlation(y, method=method, tolerance=1e-8)
+        assert np.abs(solution.matrix - np.outer(labels, labels) / 24).max() < 1e-8
+
+
+def test_a_matrix_that_is_feasible_is_its_own_projection():
+    rows = np.random.default_rng(1).standard_normal((30, 3))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True) * np.sqrt(30)
+    solution = project_correlation(rows @ rows.T, tolerance=1e-8)
+    assert np.abs(solution.matrix - rows @ rows.T).max() < 1e-8
+
+
+@pytest.mark.parametrize(("n", "degree", "bias"), [(120, 20, 0.8), (400, 30, 0.7)])
+def test_descent_and_newton_agree(n, degree, bias):
+    scale = 1.5 / (bias * degree)
+    y = SparseMinusConstant(planted(n, degree, bias), scale, scale * degree / n)
+    descent = project_correlation(y, method="descent", tolerance=1e-6)
+    newton = project_correlation(y.toarray(), method="newton", tolerance=1e-8)
+    assert descent.converged and newton.converged
+    assert 0 < np.linalg.norm(descent.matrix - newton.matrix) < 1.1e-6
+    # auto: by size, and a start at the solution ends at once.
+    auto = project_correlation(y, tolerance=1e-6)
+    assert auto.converged and auto.status.startswith("descent" if n > 300 else "newton")
+    again = project_correlation(y, tolerance=1e-5, start=newton.y)
+    assert again.converged and again.n_iter <= 2
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_torch_s_descent_is_numpy_s(monkeypatch, dense):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(correlation_products, "_DENSE", 1000 if dense else 10)
+    scale = 1.5 / (0.8 * 20)
+    y = SparseMinusConstant(planted(170, 20, 0.8), scale, scale * 20 / 170)
+    products, dual = correlation_products.TensorProducts(y, "cpu"), np.linspace(-0.75, -0.6, 170)
+    values, factor = products.eigenpairs(dual, 0.0)
+    exact = np.linalg.eigvalsh(y.toarray() + np.diag(dual))
+    assert np.allclose(values, exact[exact > 0], atol=1e-10) and 2 < (exact > 0).sum() < 28
+    assert np.allclose(np.linalg.norm(factor, axis=0) ** 2, values, atol=1e-10)
+    assert np.allclose(products.product(factor), y @ factor, atol=1e-12)
+    by_numpy, by_torch = (project_correlation(y, method="descent", tolerance=1e-5, device=d) for d in (None, "cpu"))
+    assert by_numpy.converged and by_torch.converged
+    assert np.linalg.norm(by_numpy.matrix - by_torch.matrix) < 2e-5  # twice the tolerance
+
+
+def test_the_device_is_the_argument_s_then_the_backend_s(monkeypatch):
+    assert devices.chosen_device(None) is None and devices.chosen_device("cpu") == "cpu"
+    monkeypatch.setattr(devices.config, "get_backend", lambda: "torch")
+    monkeypatch.setattr(devices.config, "get_device", lambda: "cpu")
+    assert devices.chosen_device(None) is None  # on the processor the faster of the two
+    monkeypatch.setattr(devices.config, "get_device", lambda: "cuda:1")
+    assert devices.chosen_device(None) == "cuda:1" and devices.chosen_device("cpu") == "cpu"
+
+
+def test_descent_gives_up_where_the_rank_is_high_and_auto_falls_back():
+    y = target(nx.empty_graph(310), 20.0)
+    given_up = project_correlation(y, method="descent")
+    assert not given_up.converged and given_up.distance == np.inf and "too many" in given_up.status
+    solution = project_correlation(y, tolerance=1e-6)
+    assert solution.converged and solution.status.startswith("newton")
+    # By symmetry and trace: 1/n on the diagonal, and the rest as negative as it may be.
+    off = solution.matrix[0, 1]
+    assert off == pytest.approx(-1 / (310 * 309), rel=1e-3) and np.ptp(solution.matrix[1:, 0]) < 1e-8
+
+
+def test_the_sparse_form_is_the_dense_one():
+    y = target(GRAPHS["star"], 5.0)
+    block = np.random.default_rng(0).standard_normal((24, 3))
+    assert np.allclose(y @ block, y.toarray() @ block, atol=1e-14)
+    assert np.allclose(y @ block[:, 0], y.toarray() @ block[:, 0], atol=1e-14)
+    weighted = SparseMinusConstant(2.0 * y.matrix, 0.25, 0.1)
+    assert weighted.toarray()[0, 1] == pytest.approx(0.4) and not weighted.toarray().diagonal().any()
+    diagonal = SparseMinusConstant(y.matrix + sp.eye_array(24), 0.25, 0.1)
+    assert np.array_equal(diagonal.toarray(), SparseMinusConstant(y.matrix, 0.25, 0.1).toarray())
+
+
+def test_the_same_every_time_and_nothing_of_numpy_s_state():
+    y = SparseMinusConstant(planted(400, 30, 0.7), 0.07, 0.07 * 30 / 400)
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, second = (project_correlation(y, tolerance=1e-4) for _ in range(2))
+    assert np.array_equal(first.y, second.y) and np.array_equal(first.factor, second.factor)
+    assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"method": "simplex"}, "method='simplex'"), ({"tolerance": 0.0}, "tolerance=0.0 is not positive")],
+)
+def test_bad_arguments(changes, message):
+    with pytest.raises(ValueError, match=message):
+        project_correlation(np.eye(3), **changes)
+    with pytest.raises(ValueError, match=r"shape \(2, 3\)"):
+        project_correlation(np.ones((2, 3)))
+    with pytest.raises(TypeError, match="ndarray; pass a square scipy sparse matrix"):
+        SparseMinusConstant(np.eye(2), 1.0, 0.0)
+
+
+def test_without_torch_it_says_what_to_install(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *arguments, **keywords):
+        if name == "torch":
+            raise ImportError(name)
+        return real(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    with pytest.raises(ImportError, match="pip install torch"):
+        project_correlation(np.eye(3), method="newton")

@@ -1,0 +1,129 @@
+"""Marginals of many small sets at once are those of the joint distribution; what is admissible keeps cliques small."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pgmpy_dp.inference import carried_rows, scope_marginals
+from pgmpy_dp.inference.belief_propagation import SumProduct
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.scope_marginals import ScopeMarginals, admissible, largest_clique
+
+
+def random_model(seed):
+    """Up to seven variables of 1 to 3 states with random tables of up to four variables, in several components too."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 8))
+    scopes = [(i,) for i in range(p)]
+    for _ in range(int(rng.integers(0, 7))):
+        chosen = rng.choice(p, int(rng.integers(2, min(4, p) + 1)), replace=False)
+        scopes.append(tuple(int(i) for i in chosen))
+    cliques = Cliques(tuple(range(p)), tuple(rng.integers(1, 4, p)), tuple(dict.fromkeys(scopes)))
+    return LogLinearModel(cliques, 2 * rng.normal(size=cliques.n_cells))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_tables_of_all_sets_are_those_of_the_joint_distribution(seed):
+    model = random_model(seed)
+    p = len(model.cliques.variables)
+    joint = model.marginal(range(p))
+    scopes = [scope for order in (1, 2, 3, 4) for scope in itertools.combinations(range(p), order)]
+    for scope, table in zip(scopes, ScopeMarginals(model.cliques, model.theta).tables(scopes), strict=True):
+        others = tuple(i for i in range(p) if i not in scope)
+        np.testing.assert_allclose(table, joint.sum(axis=others), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"_CELLS": 20, "_FEW": 0},
+        {"_NARROW": 1, "_WHOLE": 1},
+        {"_NARROW": 3},
+        {"_NARROW": 3, "_CELLS": 60, "_FEW": 0},
+        {"_CHUNK": 1, "_SPARSE": 2.0},
+        {"_CHUNK": 30, "_SPARSE": 0.0, "_WHOLE": 1},
+        {"_DENSE": -1},
+        {"_DENSE": -1, "_FEW": 0},
+        {"_DENSE": -1, "_FEW": 0, "_NUMBERS": 1},
+        {"_DENSE": -1, "_FEW": 0, "_NUMBERS": 15},
+        {"_DENSE": -1, "_FEW": 0, "_NUMBERS": 15, "_CELLS": -1},
+    ],
+    ids=str,
+)
+def test_ranges_and_chunks_change_nothing(seed, bounds, monkeypatch):
+    model = random_model(seed)
+    p = len(model.cliques.variables)
+    scopes = [tuple(reversed(scope)) for order in (2, 3) for scope in itertools.combinations(range(p), order)]
+    expected = ScopeMarginals(model.cliques, model.theta).tables(scopes)
+    for name, value in bounds.items():
+        monkeypatch.setattr(carried_rows if name == "_NUMBERS" else scope_marginals, name, value)
+    found = ScopeMarginals(model.cliques, model.theta)
+    for table, other in zip(found.tables(scopes), expected, strict=True):
+        np.testing.assert_allclose(table, other, rtol=0, atol=1e-12)
+    flat, sizes = found.flat(scopes)
+    np.testing.assert_allclose(flat, np.concatenate([table.ravel() for table in expected]), rtol=0, atol=1e-12)
+    assert sizes.tolist() == [table.size for table in expected]
+
+
+def test_all_triples_of_a_long_chain_take_one_calibration(monkeypatch):
+    names = tuple(range(30))
+    chain = Cliques(names, (2,) * 30, tuple((i, i + 1) for i in range(29)))
+    theta = np.random.default_rng(0).normal(size=chain.n_cells)
+    engine, calls = SumProduct(chain), []
+    true = engine.calibrate
+    monkeypatch.setattr(engine, "calibrate", lambda theta: calls.append(1) or true(theta))
+    scopes = list(itertools.combinations(names, 3))
+    tables = dict(zip(scopes, ScopeMarginals(chain, theta, engine).tables(scopes), strict=True))
+    assert len(calls) == 1
+    model = LogLinearModel(chain, theta)
+    for scope in ((0, 1, 2), (0, 14, 29), (3, 4, 20), (5, 6, 7), (27, 28, 29)):
+        np.testing.assert_allclose(tables[scope], model.marginal(scope), rtol=0, atol=1e-12)
+
+
+def test_of_a_wide_tree_only_what_the_sets_need_is_computed(monkeypatch):
+    names = tuple(range(40))
+    band = Cliques(names, (2,) * 40, tuple(tuple(range(i, i + 8)) for i in range(33)))
+    theta = 0.3 * np.random.default_rng(0).normal(size=band.n_cells)
+    made = []
+    true = carried_rows._Rows.new
+    monkeypatch.setattr(
+        carried_rows._Rows, "new", lambda self, *given: made.append(true(self, *given).size) or true(self, *given)
+    )
+    near = [(i, i + 9) for i in range(31)] + [(i, i + 1, i + 9) for i in range(31)]
+    monkeypatch.setattr(scope_marginals, "_NARROW", 1)
+    dense = ScopeMarginals(band, theta).tables(near)
+    assert not made
+    monkeypatch.setattr(scope_marginals, "_DENSE", 1000)
+    monkeypatch.setattr(scope_marginals, "_FEW", 0)
+    found = ScopeMarginals(band, theta)
+    for table, other in zip(found.tables(near), dense, strict=True):
+        np.testing.assert_allclose(table, other, rtol=0, atol=1e-12)
+    # A variable goes through 2 separators of 128 cells to meet the one that is 9 places on, of 32.
+    assert sum(made) <= 2 * 31 * 2 * 2 * 128 < found._regions.numbers / 10
+
+
+def test_impossible_states_of_separators_do_no_harm():
+    chain = Cliques(("a", "b", "c", "d"), (2, 3, 2, 2), (("a", "b"), ("b", "c"), ("b", "d")))
+    theta = np.random.default_rng(0).normal(size=chain.n_cells)
+    theta[[1, 4]] = -np.inf  # b is never in its second state
+    model = LogLinearModel(chain, theta)
+    scopes = [(0, 2, 3), (0, 1, 2)]
+    for scope, table in zip(scopes, ScopeMarginals(chain, theta).tables(scopes), strict=True):
+        np.testing.assert_allclose(table, model.marginal([chain.variables[i] for i in scope]), rtol=0, atol=1e-12)
+
+
+def test_sets_that_would_make_a_clique_too_large_are_refused():
+    names, sizes = tuple("abcde"), (3, 2, 4, 2, 1)
+    grown = Cliques(names, sizes, (*((name,) for name in names), ("a", "b"), ("b", "c"), ("c", "d")))
+    scopes = [scope for order in (2, 3) for scope in itertools.combinations(range(5), order)]
+    assert largest_clique(grown) == 8
+    for limit in (8, 12, 16, 24, 48):
+        allowed = admissible(grown, scopes, limit)
+        assert {(0, 1), (1, 2), (2, 3)} <= set(allowed)
+        for scope in scopes:
+            assert (scope in allowed) == (largest_clique(grown, [scope]) <= limit)

@@ -1,0 +1,659 @@
+"""The adaptive release: what it charges and says, what it does with awkward data, and attacks on it."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.pair_scores import misfit_scores
+from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
+from pgmpy_dp.private.noise import additive
+from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
+from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators.worst_fit import WorstFit
+from pgmpy_dp.private.sensitive import Release, Sensitive
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.tables.networks import adaptive_search, candidates
+from pgmpy_dp.tables.networks.adaptive_search import run
+from pgmpy_dp.tables.networks.budget_shares import network_shares
+from pgmpy_dp.tables.networks.candidates import Candidates
+from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
+from tests.private import audit
+
+# Probes have tests of their own, test_probes.py.
+NetworkSettings = partial(adaptive_search.NetworkSettings, probe_share=0.0)
+STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
+BUDGETS = [Budget(epsilon=1.0), Budget(rho=0.3), Budget(epsilon=1.0, delta=1e-6)]
+
+
+def frame(n=2000, seed=0):
+    """a and b are close, c and d less so, the rest is independent."""
+    rng = np.random.default_rng(seed)
+    a, c = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    b = np.where(rng.random(n) < 0.9, a, 2)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "d": np.where(rng.random(n) < 0.7, c, 1 - c)})
+
+
+def private(data=None, adjacency="add_remove", ledger=None, states=STATES):
+    data = frame() if data is None else data
+    n_records = 2000 if adjacency == "replace_one" else None
+    ledger = Budget(epsilon=1e6, delta=0.5) if ledger is None else ledger
+    return PrivateTable(data, states, adjacency=adjacency, ledger=ledger, n_records=n_records)
+
+
+def total_cost(release, adjacency):
+    """What the published scales cost together, in exact arithmetic, from the textbook's formulas."""
+    factor = 1 if adjacency == "add_remove" else 2
+    cost = Fraction(0)
+    gaussian = isinstance(release.guarantee, ZCDP)
+    for noise in release.noise:
+        scale = Fraction(noise.scale)
+        cost += Fraction(factor) / (2 * scale**2) if gaussian else factor / scale
+    for record in release.public["rounds"]:
+        if record["selection_scale"] is not None:
+            ratio = 2 * factor / Fraction(record["selection_scale"])
+            cost += ratio**2 / 8 if gaussian else ratio
+    return cost
+
+
+class TestCost:
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize("budget", BUDGETS, ids=str)
+    @pytest.mark.parametrize(
+        "settings", [{}, {"required": [("a", "d")]}, {"n_rounds": 1}, {"n_rounds": 50, "probe_share": 0.1}], ids=str
+    )
+    def test_published_scales_cost_the_budget_and_no_more(self, adjacency, budget, settings):
+        release = run(private(adjacency=adjacency), NetworkSettings(**settings), budget)
+        if budget.rho is None and not budget.delta:
+            assert release.guarantee == PureDP(1.0)
+            limit = Fraction(1)
+        else:
+            limit = Fraction(budget.rho or approx_to_zcdp(budget.epsilon, budget.delta))
+            assert release.guarantee == ZCDP(float(limit))
+        cost = total_cost(release, adjacency)
+        assert float(cost / limit) > 1 - 1e-9
+        assert cost <= limit
+
+    def test_one_entry_is_charged_and_the_release_says_what_it_is(self, tmp_path):
+        table = private(ledger=Budget(epsilon=1.0))
+        release = run(table, NetworkSettings(n_rounds=3, forbidden=[("a", "c")]), Budget(epsilon=0.4))
+        (entry,) = table.ledger.entries
+        assert (entry.cost, entry.columns) == (PureDP(0.4), tuple(STATES))
+        assert entry.mechanism == release.mechanism == "exponential_noisy_max+discrete_laplace"
+        assert release.kind == "marginals"
+        assert release.scopes[:4] == (("a",), ("b",), ("c",), ("d",))
+        assert len(release.scopes) == 4 + len(release.public["rounds"])
+        assert [v.shape for v in release.values] == [tuple(len(STATES[x]) for x in s) for s in release.scopes]
+        release.save(tmp_path / "release.npz")
+        assert Release.load(tmp_path / "release.npz") == release
+
+    def test_check_charge_count_in_this_order(self, monkeypatch):
+        events = []
+        for module, name in ((adaptive_search, "network_shares"), (table_operator, "contingency_tables")):
+            true = getattr(module, name)
+            monkeypatch.setattr(module, name, lambda *a, n=name, f=true: events.append(n) or f(*a))
+        charge = Ledger.charge
+        monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
+        run(private(), NetworkSettings(n_rounds=1), Budget(epsilon=1.0))
+        assert events[:3] == ["network_shares", "charge", "contingency_tables"]
+        assert events.count("charge") == 1
+
+    @pytest.mark.parametrize(
+        ("settings", "budget", "message"),
+        [
+            ({}, Budget(epsilon=1.1), "asked"),
+            ({}, Budget(epsilon=1e-14), "bury"),
+            ({"required": [("a", "zzz")]}, Budget(epsilon=0.1), "required_edges has the unknown variables 'zzz'"),
+            ({"forbidden": [("zzz", "a")]}, Budget(epsilon=0.1), "forbidden_edges has the unknown variables 'zzz'"),
+            (
+                {"required": [("a", "b"), ("b", "c"), ("a", "c")], "max_clique_cells": 11},
+                Budget(epsilon=0.1),
+                "required_edges need a clique of 12 cells",
+            ),
+        ],
+    )
+    def test_a_refusal_changes_nothing(self, settings, budget, message):
+        table = private(ledger=Budget(epsilon=1.0))
+        with pytest.raises(ValueError, match=message) as caught:
+            run(table, NetworkSettings(**settings), budget)
+        assert isinstance(caught.value, BudgetExceeded) == (message == "asked")
+        assert table.ledger.entries == ()
+
+    @pytest.mark.parametrize(
+        ("settings", "error", "message"),
+        [
+            ({"required": "ab"}, TypeError, "required_edges='ab'"),
+            ({"required": [("a", "a")]}, ValueError, "sets of up to 8 different"),
+            ({"required": [("a",)]}, ValueError, "sets of up to 8 different"),
+            ({"forbidden": [tuple("abcdefghi")]}, ValueError, "sets of up to 8 different"),
+            ({"required": [("a", "b", "c")], "forbidden": [("c", "a")]}, ValueError, "both have"),
+            ({"max_order": 1}, ValueError, "max_order=1"),
+            ({"max_order": 9}, ValueError, "max_order=9"),
+            ({"workload": {("a", "b"): 0.0}}, ValueError, r"workload\[\('a', 'b'\)\]=0"),
+            ({"workload": {"ab": 1.0}}, TypeError, "workload holds 'ab'"),
+            ({"workload": [("a",)]}, ValueError, "workload holds"),
+            ({"forbidden": ["ab"]}, TypeError, "forbidden_edges holds 'ab'"),
+            ({"required": [("a", "b")], "forbidden": [("b", "a")]}, ValueError, "both have"),
+            ({"max_clique_cells": 3}, ValueError, "max_clique_cells=3"),
+            ({"n_rounds": 0}, ValueError, "n_rounds=0"),
+            ({"one_way_share": 0.0}, ValueError, "one_way_share=0"),
+            ({"selection_share": 1.0}, ValueError, "selection_share=1"),
+            ({"random_state": -1}, ValueError, "random_state=-1"),
+        ],
+    )
+    def test_settings(self, settings, error, message):
+        with pytest.raises(error, match=message):
+            NetworkSettings(**settings)
+
+
+class TestChoices:
+    def test_the_strongest_pairs_come_first(self):
+        release = run(private(), NetworkSettings(n_rounds=2, max_order=2), Budget(rho=100.0))
+        assert release.scopes[4:6] == (("a", "b"), ("c", "d"))
+
+    @pytest.mark.parametrize("budget", [Budget(rho=10.0), Budget(epsilon=30.0)], ids=str)
+    def test_triples_that_no_pair_tells_of_are_found(self, budget):
+        rng = np.random.default_rng(1)
+        a, c, d = rng.integers(0, 2, (3, 2000))
+        data = pd.DataFrame({"a": a, "b": np.where(rng.random(2000) < 0.9, a ^ c, 2), "c": c, "d": d})
+        release = run(private(data), NetworkSettings(n_rounds=4), budget)
+        assert release.scopes[4] == ("a", "b", "c")
+        pairs = run(private(data), NetworkSettings(n_rounds=4, max_order=2), budget)
+        assert max(map(len, pairs.scopes)) == 2
+
+    def test_of_many_variables_a_round_measures_several_sets_without_a_common_pair(self):
+        rng = np.random.default_rng(2)
+        common = rng.integers(0, 2, 400)
+        data = pd.DataFrame({f"v{k}": np.where(rng.random(400) < 0.8, common, 1 - common) for k in range(48)})
+        states = {name: [0, 1] for name in data}
+        calls = []
+        release = run(
+            private(data, states=states),
+            NetworkSettings(n_rounds=9, max_order=2),
+            Budget(rho=0.5),
+            calls.append,
+        )
+        rounds = [record["round"] for record in release.public["rounds"]]
+        assert len(rounds) == 3 * len(calls) and rounds == sorted(rounds)
+        chosen = [scope for scope in release.scopes if len(scope) > 1]
+        for number in set(rounds):
+            together = [scope for scope, k in zip(chosen, rounds, strict=True) if k == number]
+            assert len(set(together)) == 3
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove")) / 0.5 <= 1
+
+    def test_forbidden_sets_are_never_measured(self):
+        banned = [("c", "a"), ("b", "c", "d")]
+        release = run(private(), NetworkSettings(forbidden=banned, max_order=4), Budget(rho=100.0))
+        assert len(release.scopes) > 4
+        for names in banned:
+            assert not any(set(names) <= set(scope) for scope in release.scopes)
+
+    def test_a_workload_decides_what_is_measured(self):
+        release = run(private(), NetworkSettings(workload=[("a", "d", "c")]), Budget(rho=1.0))
+        assert all(set(scope) <= {"a", "c", "d"} for scope in release.scopes[4:])
+        assert ["b"] not in release.public["settings"]["workload"]
+        # The misfit of c and d is a third of that of a and b.
+        for weight, first in ((1.0, ("a", "b")), (10.0, ("c", "d"))):
+            settings = NetworkSettings(n_rounds=4, workload={("a", "b"): 1.0, ("c", "d"): weight})
+            assert run(private(), settings, Budget(rho=10.0)).scopes[4] == first
+
+    def test_floors_are_the_same_for_all_weights_however_small(self, monkeypatch):
+        """A misfit below the noise counts for no more where it matters less, and weights that vanish are no error."""
+        seen = []
+        ask = TableCurator.ask
+
+        def watched(self, operator, share):
+            if isinstance(operator, WorstFit):
+                seen.append((operator.scopes, operator.offsets, operator.weights))
+            return ask(self, operator, share)
+
+        monkeypatch.setattr(TableCurator, "ask", watched)
+        workload = {("a", "b"): 4.0, ("c", "d"): 1.0, ("a", "d"): 1e-9}
+        run(private(), NetworkSettings(n_rounds=4, workload=workload), Budget(rho=0.01))
+        for scopes, offsets, weights in seen:
+            scores = misfit_scores(
+                [Sensitive(np.zeros(1, dtype=np.int64), Adjacency.ADD_REMOVE, 1, 1, 1) for _ in scopes],
+                [np.zeros(1)] * len(scopes),
+                offsets,
+                weights,
+            )
+            cells = [np.prod([len(STATES[name]) for name in scope]) for scope in scopes]
+            assert -scores.value / cells == pytest.approx(-scores.value[0] / cells[0], rel=0.01)
+        assert len(seen) > 1
+
+    def test_rounds_grow_once_nothing_new_is_found(self):
+        release = run(private(), NetworkSettings(), Budget(rho=0.005))
+        shares = [record["share"] for record in release.public["rounds"]]
+        assert shares == sorted(shares)
+        assert shares[0] == pytest.approx(0.9 / 16)
+        assert len(shares) < 16
+        assert sum(shares) == pytest.approx(0.9)
+
+    def test_required_and_forbidden_pairs(self):
+        settings = NetworkSettings(required=[("d", "a")], forbidden=[("b", "a")], n_rounds=6)
+        release = run(private(), settings, Budget(rho=100.0))
+        assert release.scopes[4] == ("a", "d")
+        assert release.public["rounds"][0]["round"] == 0
+        assert {"c", "d"} <= set(release.scopes[5])  # the pair, or one of the triples that have it
+        assert ("a", "b") not in release.scopes
+
+    def test_a_public_graph_gets_the_whole_rest(self):
+        pairs = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d")]
+        settings = NetworkSettings(required=pairs[:2], forbidden=pairs[2:])
+        release = run(private(), settings, Budget(rho=1.0))
+        assert release.scopes[4:] == (("a", "b"), ("a", "c"))
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove")) <= 1
+
+    @pytest.mark.parametrize(
+        ("states", "settings"),
+        [({"a": [0, 1]}, {}), ({"a": [0, 1], "c": [0, 1]}, {"forbidden": [("a", "c")]})],
+    )
+    def test_without_pairs_single_variables_get_everything(self, states, settings):
+        release = run(private(states=states), NetworkSettings(**settings), Budget(rho=1.0))
+        assert release.scopes == tuple((name,) for name in states)
+        assert release.public["rounds"] == []
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove")) <= 1
+
+    def test_cliques_stay_below_the_limit(self):
+        rng = np.random.default_rng(3)
+        common = rng.integers(0, 2, 3000)
+        data = pd.DataFrame({f"v{k}": np.where(rng.random(3000) < 0.8, common, 1 - common) for k in range(6)})
+        states = {name: [0, 1] for name in data}
+        for limit, most in ((4, 5), (8, 9), (64, 15)):
+            release = run(private(data, states=states), NetworkSettings(max_clique_cells=limit), Budget(rho=50.0))
+            edges = {pair for scope in release.scopes for pair in itertools.combinations(sorted(scope), 2)}
+            assert len(edges) <= most  # of a tree; of a 2-tree; all
+            assert len(edges) >= 5
+
+    def test_only_noisy_tables_are_fitted_to(self):
+        seen = []
+
+        def spy(noisy, before, tree):
+            seen.append(noisy)
+            return estimate_network(noisy, before, tree)
+
+        calls = []
+        release = run(private(), NetworkSettings(), Budget(rho=0.1), calls.append, spy)
+        last = seen[-1]
+        assert last.cliques.scopes == release.scopes
+        np.testing.assert_array_equal(last.counts, np.concatenate([value.ravel() for value in release.values]))
+        for noisy in seen:
+            np.testing.assert_array_equal(noisy.counts, last.counts[: len(noisy.counts)])
+        assert len(calls) == len(seen) - 1 == len(release.public["rounds"])
+        assert calls == sorted(calls)
+        assert calls[-1] == 1.0
+
+    @pytest.mark.parametrize("budget", BUDGETS, ids=str)
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize(
+        "data",
+        [frame(0), frame(1), frame(50).assign(a="outside"), frame(50).assign(b=None)],
+        ids=["empty", "one record", "all outside", "all missing"],
+    )
+    def test_awkward_data_are_released_like_any_other(self, data, adjacency, budget, recwarn):
+        release = run(private(data, adjacency), NetworkSettings(), budget)
+        assert (
+            float(total_cost(release, adjacency))
+            / Fraction(getattr(release.guarantee, "rho", 0) or release.guarantee.epsilon)
+            > 1 - 1e-9
+        )
+        assert not recwarn
+
+    def test_seeded_noise_is_repeatable_marked_and_warns(self):
+        table = private()
+        with pytest.warns(ReproducibleNoiseWarning):
+            first = run(table, NetworkSettings(random_state=5), Budget(rho=0.1))
+        with pytest.warns(ReproducibleNoiseWarning):
+            second = run(table, NetworkSettings(random_state=5), Budget(rho=0.1))
+        assert first == second
+        assert first.reproducible
+        assert not table.ledger.private
+        assert run(table, NetworkSettings(), Budget(rho=0.1)) != run(table, NetworkSettings(), Budget(rho=0.1))
+
+
+# -- attacks -------------------------------------------------------------------------------------
+
+BITS = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
+PAIRS = [(0, 1), (0, 2), (1, 2)]
+BASE = pd.DataFrame({"a": [0, 0], "b": [0, 0], "c": [0, 1]})
+NEIGHBOURS = {
+    "add_remove": (BASE, pd.concat([BASE, BASE[:1]], ignore_index=True)),
+    "replace_one": (BASE, BASE.assign(a=[1, 0], b=[1, 0])),
+}
+# One record raises some scores and lowers others: it is expected where it enters ab, unexpected elsewhere.
+EXPECTED = {
+    (0, 1): np.array([[9.0, 0.0], [0.0, 0.0]]),
+    (0, 2): np.zeros((2, 2)),
+    (1, 2): np.array([[0.0, 9.0], [0.0, 0.0]]),
+}
+
+
+def fixed(noisy, before):
+    """A public fit: what is chosen then says the most about the exact scores."""
+    return Expecting(noisy.merged(), np.zeros(noisy.cliques.n_cells), None)
+
+
+class Expecting(NetworkEstimate):
+    def expected_tables(self, scopes):
+        return [EXPECTED[scope] for scope in scopes]
+
+
+def exact_tables(data):
+    return {
+        (i, j): np.histogram2d(data.iloc[:, i], data.iloc[:, j], bins=(2, 2), range=((0, 1),) * 2)[0] for i, j in PAIRS
+    }
+
+
+def audit_run(adjacency, budget, releases, settings):
+    """The likelihood ratio of all that is released: tables, the chosen pair, its table."""
+    singles = [np.stack([np.bincount(d[name], minlength=2) for name in BITS]).ravel() for d in NEIGHBOURS[adjacency]]
+    pairs = [exact_tables(data) for data in NEIGHBOURS[adjacency]]
+    scores = [[np.abs(t[p] - EXPECTED[p]).sum() for p in PAIRS] for t in pairs]
+    used = []
+
+    def draw(dataset, count):
+        outputs = []
+        for _ in range(count):
+            table = PrivateTable(
+                NEIGHBOURS[adjacency][dataset],
+                BITS,
+                adjacency=adjacency,
+                ledger=Budget(epsilon=1e6, delta=0.5),
+                n_records=2,
+            )
+            release = run(table, settings, budget, refit=fixed)
+            used[:] = [release]
+            chosen = PAIRS.index(tuple("abc".index(name) for name in release.scopes[-1]))
+            outputs.append([*np.concatenate([v.ravel() for v in release.values]), chosen])
+        return np.array(outputs)
+
+    def score(outputs):
+        release = used[0]
+        scale = release.public["rounds"][0]["selection_scale"]
+        chosen = outputs[:, -1].astype(int)
+        log_p = [selection_law(np.array(s), scale, isinstance(release.guarantee, ZCDP)) for s in scores]
+        exact = tuple(
+            np.column_stack([np.tile(s, (len(outputs), 1)), np.array([t[p].ravel() for p in PAIRS])[chosen]])
+            for s, t in zip(singles, pairs, strict=True)
+        )
+        scales = np.repeat([n.scale for n in release.noise], [v.size for v in release.values])
+        noise = release.noise[0].distribution
+        return audit.log_ratio(outputs[:, :-1], exact, scales, noise) + (log_p[0] - log_p[1])[chosen]
+
+    bound = audit.rho_bound if budget.rho else audit.epsilon_bound
+    return audit.audit(draw, score, releases=releases, bound=bound)
+
+
+def selection_law(scores, scale, gumbel):
+    """Logarithm of the chance of each; for exponential noise by numerical integration."""
+    if gumbel:
+        return scores / scale - np.logaddexp.reduce(scores / scale)
+    t = np.linspace(scores.max(), scores.max() + 40 * scale, 200_001)
+    chances = []
+    for k, s in enumerate(scores):
+        others = np.delete(scores, k)
+        density = np.exp(-(t - s) / scale) / scale
+        for other in others:
+            density = density * -np.expm1(-(t - other) / scale)
+        chances.append(np.trapezoid(density, t))
+    return np.log(chances)
+
+
+class TestCandidates:
+    @pytest.mark.parametrize(("most", "inside"), [(10, "all"), (8, "an edge"), (3, "connected")])
+    def test_where_all_are_too_many_those_beside_what_is_measured(self, most, inside, monkeypatch):
+        monkeypatch.setattr(candidates, "MOST_SETS", most)
+        sets = Candidates((2,) * 5, 3, 100, (), {})
+        edges = {(0, 1), (1, 3)}
+        found = sets.larger([(1, 0), (3, 1), (4,)], 100.0)
+        wanted = {
+            "all": list(itertools.combinations(range(5), 3)),
+            "an edge": [(0, 1, 2), (0, 1, 3), (0, 1, 4), (1, 2, 3), (1, 3, 4)],
+            "connected": [(0, 1, 3)],
+        }[inside]
+        assert found == wanted
+        assert inside == "all" or all(edges & set(itertools.combinations(scope, 2)) for scope in found)
+        assert sets.larger([], 100.0) == (wanted if inside == "all" else [])
+
+    def test_a_measured_triple_is_three_edges_and_larger_orders_grow_along_them(self, monkeypatch):
+        monkeypatch.setattr(candidates, "MOST_SETS", 4)
+        sets = Candidates((2,) * 6, 4, 100, (), {})
+        assert [scope for scope in sets.larger([(0, 2, 4), (4, 5)], 100.0) if len(scope) == 4] == [(0, 2, 4, 5)]
+
+    def test_large_and_forbidden_tables_are_left_out(self, monkeypatch):
+        sets = Candidates((2, 3, 4, 5), 4, 30, (frozenset({0, 1}),), {})
+        assert sets.larger([], 1e9) == []  # 60, 40 and 120 cells, and the forbidden ones
+        sets = Candidates((2, 3, 4, 5), 4, 60, (frozenset({0, 1}),), {})
+        assert sets.larger([], 1e9) == [(0, 2, 3), (1, 2, 3)] and sets.larger([], 59.5) == [(0, 2, 3)]
+        assert sets.pairs == sets.allowed == ((0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+        monkeypatch.setattr(candidates, "_MOST_CELLS", 50)
+        assert sets.larger([], 1e9) == [(0, 2, 3)]
+
+    def test_a_workload_of_sets_in_a_large_schema_is_searched_whole(self):
+        sets = Candidates((2,) * 500, 3, 100, (), {frozenset({3, 7, 400, 499}): 2.0, frozenset({3, 7}): 0.5})
+        assert len(sets.larger([], 100.0)) == 4 and len(sets.pairs) == 6
+        assert sets.weight((3, 7, 499)) == 2 * 3 + 0.5 * 2 and sets.weight((7, 400)) == 4.0 and not sets.weight((1, 2))
+
+
+class TestShares:
+    """Of rounds that follow the budget, the number of records and of candidates."""
+
+    @staticmethod
+    def shares(budget, p=6, adjacency="add_remove", **settings):
+        schema = Schema({f"v{k}": [0, 1] for k in range(p)})
+        return network_shares(schema, Adjacency(adjacency), NetworkSettings(**settings), budget)
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_never_exceed_the_budget(self, seed):
+        rng = np.random.default_rng(seed)
+        budget = BUDGETS[seed % 3] if seed % 2 else Budget(rho=float(10 ** rng.uniform(-4, 1)))
+        settings = {"one_way_share": rng.uniform(0.01, 0.99)}
+        if rng.random() < 0.5:
+            settings |= {"n_rounds": int(rng.integers(1, 99)), "selection_share": rng.uniform(0.01, 0.99)}
+        if rng.random() < 0.5:
+            settings["required"] = [("v0", "v1"), ("v1", "v2", "v3")]
+        shares = self.shares(budget, adjacency=("add_remove", "replace_one")[seed % 2], **settings)
+        n = float(10 ** rng.uniform(0, 8))
+        left = 1 - shares.one_way - len(shares.required) * shares.each_required
+        assert left == shares.rounds > 0
+        share = shares.start(n)
+        assert 0 < shares.first_round <= share <= left
+        while left > 0:
+            spent = left if left < 2 * share else share
+            selecting = spent * shares.selecting(spent, n, int(rng.integers(1, 5000)))
+            assert 0 < selecting < spent
+            left -= spent
+            share *= 1 + int(rng.integers(2))
+        assert left == 0
+
+    def test_what_selects_grows_with_candidates_and_falls_with_records_and_budget(self):
+        for weak, strong in ((Budget(rho=1e-4), Budget(rho=1e-3)), (Budget(epsilon=0.1), Budget(epsilon=0.4))):
+            parts = [
+                shares.selecting(shares.first_round * 8, n, count)
+                for shares, n, count in (
+                    (self.shares(strong), 1e6, 10),
+                    (self.shares(weak), 8e3, 20),
+                    (self.shares(weak), 8e3, 60),
+                    (self.shares(weak), 1e2, 1000),
+                )
+            ]
+            assert parts[0] == Fraction(1, 10) and parts[-1] == Fraction(7, 20)
+            assert parts == sorted(parts) and parts[1] < parts[2]
+        assert self.shares(weak, selection_share=0.5).selecting(Fraction(1, 9), 1e6, 10) == Fraction(1, 2)
+
+    def test_precise_records_have_more_rounds(self):
+        shares = self.shares(Budget(rho=0.5))
+        starts = [shares.start(n) for n in (1, 4000, 1e5, 1e7)]
+        assert starts[0] == starts[1] == shares.rounds / 24 > starts[2] > starts[3] == shares.first_round
+        assert self.shares(Budget(rho=0.5), n_rounds=5).start(1e7) == shares.rounds / 5
+
+
+class TestWeights:
+    tables = [np.array([0, 5]), np.array([[3, 0], [1, 10**12]]), np.array([7])]
+    expected = [np.array([2.4, 1.0]), np.zeros((2, 2)), np.array([-1e30])]
+
+    def scores(self, tables, weights, offsets=None):
+        made = [Sensitive(table, Adjacency.ADD_REMOVE, 1.0, 1.0, 1.0) for table in tables]
+        return misfit_scores(made, self.expected, offsets, weights)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_score_is_the_weighted_distance_rounded_down(self, seed):
+        rng = np.random.default_rng(seed)
+        weights = rng.random(3) ** 4 + 1e-300
+        parts = [max(int(weight / weights.max() * 1024), 1) for weight in weights]
+        limit = (1 << 60) // 4
+        distances = [6, 10**12 + 4, limit + 7]
+        exact = self.scores(self.tables, weights.tolist())
+        assert exact.value.tolist() == [d * part // 1024 for d, part in zip(distances, parts, strict=True)]
+        assert exact.linf == 1.0
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_no_weighted_score_moves_by_more_than_the_record(self, seed):
+        rng = np.random.default_rng(seed)
+        weights, offsets = rng.random(3).tolist(), (100 * rng.normal(size=3)).tolist()
+        before = self.scores(self.tables, weights, offsets).value
+        for sign in (-1, 1):
+            for table in self.tables:
+                for cell in np.ndindex(table.shape):
+                    table[cell] += sign
+                    assert np.abs(self.scores(self.tables, weights, offsets).value - before).max() <= 1
+                    table[cell] -= sign
+
+    @pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0, 1.0], [1.0, np.nan, 1.0], [1.0, np.inf, 1.0]])
+    def test_others_are_refused(self, weights):
+        with pytest.raises(ValueError, match="3 positive finite numbers"):
+            self.scores(self.tables, weights)
+        curator = TableCurator(private(), Budget(rho=1.0), what="", columns=[])
+        with pytest.raises(ValueError, match="3 positive finite numbers"):
+            curator.ask(WorstFit([("a",), ("c",), ("d",)], [np.zeros(2)] * 3, weights=weights), 0.5)
+        assert curator.left == 1
+
+
+@pytest.mark.slow  # replay holds sensitivities, scales and shares
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("budget", [Budget(epsilon=2.0), Budget(rho=1.0)], ids=str)
+class TestWholeReleases:
+    # Nearly all for one table, where an attack sees most of it.
+    settings = NetworkSettings(n_rounds=1, one_way_share=0.02, selection_share=0.01)
+
+    def test_stay_below_the_claim(self, adjacency, budget):
+        assert audit_run(adjacency, budget, 150, self.settings) <= (budget.rho or budget.epsilon)
+
+    def test_with_a_third_of_the_noise_are_caught(self, adjacency, budget, monkeypatch):
+        for name in ("laplace_scales", "gaussian_scales"):
+            true = getattr(additive, name)
+            monkeypatch.setattr(additive, name, lambda *a, true=true: tuple(scale / 3 for scale in true(*a)))
+        assert audit_run(adjacency, budget, 900, self.settings) > (budget.rho or budget.epsilon)
+
+
+def audit_selection(adjacency, cost, gap, releases, factor=1.0):
+    """The choice alone, as a round makes it: exact scores, their sensitivity, a scale, a noisy maximum.
+
+    One candidate's score rises where the other's falls; `gap` makes the former the rarer one.
+    """
+    names = [("a", "b"), ("b", "c")]
+    expected = [np.array([[9.0 + gap, 0.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [0.0, 9.0]])]
+    found = []
+    for data in NEIGHBOURS[adjacency]:
+        table = PrivateTable(data, BITS, adjacency=adjacency, ledger=Budget(epsilon=1.0), n_records=2)
+        found.append(misfit_scores(contingency_tables(table, names), expected, [2.0 * gap, 0.0]))
+    scale = factor * selection_scale(found[0].linf, cost, Fraction(1))
+
+    def draw(dataset, count):
+        return noisy_argmax([found[dataset].value] * count, scale, cost)[:, None]
+
+    bound = audit.rho_bound if isinstance(cost, ZCDP) else audit.epsilon_bound
+    towards_first = 1 if adjacency == "replace_one" else -1  # which choice the second dataset makes less often
+    return audit.audit(draw, lambda outputs: towards_first * outputs[:, 0], releases=releases, bound=bound)
+
+
+# Gaps at which one choice is rare enough to tell, and frequent enough to be seen.
+@pytest.mark.parametrize(
+    ("adjacency", "gap", "cost"),
+    [
+        pytest.param(*at, cost, id=f"{at[0]}-{cost}", marks=[pytest.mark.slow] if (k + j) % 2 else [])  # so does replay
+        for k, at in enumerate([("add_remove", -4), ("replace_one", -2)])
+        for j, cost in enumerate([PureDP(2.0), ZCDP(0.5)])
+    ],
+)
+class TestSelections:
+    def test_stay_below_the_claim(self, adjacency, gap, cost):
+        limit = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
+        assert 0 < audit_selection(adjacency, cost, gap, 5_000) <= limit
+
+    @pytest.mark.slow  # so does replay
+    def test_with_a_third_of_the_noise_are_caught(self, adjacency, gap, cost):
+        limit = cost.rho if isinstance(cost, ZCDP) else cost.epsilon
+        assert audit_selection(adjacency, cost, gap, 10_000, factor=1 / 3) > limit
+
+
+class TestSinglesAgain:
+    """Where tables of pairs are predicted to drown, what is for rounds goes to single variables."""
+
+    def released(self, n, **settings):
+        budget = Budget(rho=0.01)
+        return run(private(frame(n)), NetworkSettings(**settings), budget)
+
+    def test_few_records(self):
+        schema = Schema({name: range(9) for name in "abcdef"})
+        data = pd.DataFrame(np.random.default_rng(0).integers(9, size=(30, 6)), columns=list("abcdef"))
+        release = run(PrivateTable(data, schema, ledger=Budget(rho=0.01)), NetworkSettings(), Budget(rho=0.01))
+        singles = [scope for scope in release.scopes if len(scope) == 1]
+        assert singles == [(name,) for name in "abcdef"] * 2
+        assert total_cost(release, "add_remove") <= Fraction(0.01)
+        assert len(release.public["rounds"]) == len(release.scopes) - len(singles) - release.public["probes"] == 0
+
+    def test_many_records_or_a_share_that_was_asked_for(self):
+        for release in (self.released(20_000), self.released(30, one_way_share=0.1)):
+            assert sum(len(scope) == 1 for scope in release.scopes) == len(STATES)
+            assert release.public["rounds"]
+
+    def test_not_with_a_workload(self):
+        """It asks for tables of several variables, which single variables say nothing about."""
+        data = pd.DataFrame(np.random.default_rng(0).integers(9, size=(30, 6)), columns=list("abcdef"))
+        schema = Schema({name: range(9) for name in data})
+        settings = NetworkSettings(workload=[("a", "b", "c")])
+        release = run(PrivateTable(data, schema, ledger=Budget(rho=0.01)), settings, Budget(rho=0.01))
+        assert sum(len(scope) == 1 for scope in release.scopes) == 6 and release.public["rounds"]
+
+    @pytest.mark.parametrize("n", [30, 100, 1e3, 1e4, 1e6])
+    def test_a_graph_without_an_edge_is_foreseen(self, n):
+        sizes = (9,) * 8
+        shares = network_shares(
+            Schema({name: range(9) for name in "abcdefgh"}), Adjacency.ADD_REMOVE, NetworkSettings(), Budget(rho=0.01)
+        )
+        assert shares.alone(n, sizes) == (shares.again(n, sizes, [0.7 * 8 / 9] * 8) == shares.rounds) == (n <= 1000)
+
+    @pytest.mark.parametrize("budget", BUDGETS, ids=str)
+    def test_share_falls_with_the_records_from_all_to_nothing(self, budget):
+        schema = Schema({name: range(9) for name in "abcdefgh"})
+        shares = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(), budget)
+        found = [shares.again(n, (9,) * 8, (0.8,) * 8) for n in (1.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e9)]
+        assert found == sorted(found, reverse=True) and min(found) >= 0
+        assert found[0] == shares.rounds and found[-1] == 0
+        fixed = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(one_way_share=0.1), budget)
+        assert fixed.again(1.0, (9,) * 8, (0.8,) * 8) == 0
+
+    def test_what_cannot_depend_needs_no_pairs(self):
+        schema = Schema({name: range(9) for name in "abcdefgh"})
+        shares = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(), Budget(rho=0.01))
+        few, some = (shares.again(1e4, (9,) * 8, (spread,) * 8) for spread in (0.001, 0.8))
+        assert some < few
+
+    def test_two_states_are_told_by_tables_of_pairs_as_well(self):
+        """Sums of two cells of a pair are nearly as well known: tables of single variables gain nothing."""
+        schema = Schema({name: [0, 1] for name in "abcdefgh"})
+        shares = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(), Budget(rho=0.3))
+        assert shares.again(1.0, (2,) * 8, (0.5,) * 8) == 0
