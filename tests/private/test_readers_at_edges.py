@@ -224,6 +224,28 @@ class TestStreams:
         cut = pa.concat_tables([table[:0], table[:1], table[1:70], table[70:70], table[70:]])
         assert_same(exact(cut), exact(table))
 
+    @pytest.mark.parametrize("other", [{"y": ["a"]}, {"y": ["a"], "x": ["a"]}, {"x": [1], "y": ["a"]}])
+    def test_a_batch_of_other_columns_is_refused_before_the_charge(self, other):
+        first = pa.record_batch({"x": ["a"], "y": ["a"]})
+        batches = (batch for batch in (first, pa.record_batch(other)))
+        ledger = Ledger(Budget(epsilon=1.0))
+        with pytest.raises(OSError, match="a batch of data has other columns than its stream declares"):
+            PrivateTable(pa.RecordBatchReader.from_batches(first.schema, batches), STATES, ledger=ledger)
+        assert not ledger.entries
+
+    def test_a_stream_that_fails_is_named_by_its_kind(self):
+        class Source:
+            def __arrow_c_stream__(self, requested_schema=None):
+                def batches():
+                    yield pa.record_batch({"x": ["a"]})
+                    raise RuntimeError("needle")
+
+                return pa.RecordBatchReader.from_batches(pa.schema({"x": pa.string()}), batches()).__arrow_c_stream__()
+
+        with pytest.raises(OSError, match=r"^the Source failed while it read the data") as caught:
+            counts(Source())
+        assert "needle" not in str(caught.value) and caught.value.__context__ is None
+
     def test_a_single_column_is_no_table(self):
         with pytest.raises(TypeError, match="not a dataframe"):
             counts(pa.chunked_array([["a"]]))

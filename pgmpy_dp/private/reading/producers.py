@@ -84,6 +84,11 @@ class _StreamSource(_Frame):
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         places = self.positions(names)
         for batch in _each(self._reader, _failed(self._data)):
+            if not batch.schema.equals(self._reader.schema):
+                raise OSError(
+                    "a batch of data has other columns than its stream declares, before anything was charged; make a "
+                    "stream in which each batch has the columns and types of its schema"
+                )
             yield [batch.column(place) for place in places]
 
 
@@ -433,7 +438,8 @@ def _each(batches: Iterable[Any], failed: str) -> Iterator[Any]:
 
 def _failed(data: Any) -> str:
     library = type(data).__module__.split(".")[0].removeprefix("_")
-    library = {"duckdb": "DuckDB", "pyspark": "Spark", "dask": "Dask"}.get(library, library)
+    names = {"duckdb": "DuckDB", "pyspark": "Spark", "dask": "Dask", "polars": "polars", "ibis": "ibis"}
+    library = names.get(library, f"the {type(data).__name__}")
     return (
         f"{library} failed while it read the data, before anything was charged; run the query to its end there, which "
         "says why, and mend it there"
