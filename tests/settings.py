@@ -7,8 +7,8 @@ from typing import Any
 __all__ = ["settings"]
 
 
-def settings(estimator: type, /, **options: Any) -> Any:
+def settings(estimator: type, /, *given: Any, **options: Any) -> Any:
     """The checked options of an estimator with these arguments."""
-    taken = estimator(**options)._as_checked()
+    taken = estimator(*given, **options)._as_checked()
     taken._check()
     return taken._options

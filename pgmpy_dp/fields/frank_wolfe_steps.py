@@ -14,8 +14,8 @@ import numpy as np
 from pgmpy_dp.fields.frank_wolfe_path import denominator, step_units, weights_of
 from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.learning.public_graph import encoded_graph, released_edges
-from pgmpy_dp.learning.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.table_curator import TableCurator

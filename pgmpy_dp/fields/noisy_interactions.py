@@ -11,8 +11,9 @@ import numpy as np
 
 from pgmpy_dp.fields.parity_features import MOST_FEATURES
 from pgmpy_dp.learning.least_noise import NOISES, least_noise, noise_for_ledger
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.learning.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
-from pgmpy_dp.learning.settings_base import SeededSettings, one_of, require_kind, whole
+from pgmpy_dp.learning.settings_base import SeededSettings, one_of, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of

@@ -14,8 +14,9 @@ from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.parity_features import MOST_FEATURES, ParityFeatures, parity_features
 from pgmpy_dp.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.learning.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
-from pgmpy_dp.learning.settings_base import SeededSettings, one_of, require_kind, share, whole
+from pgmpy_dp.learning.settings_base import SeededSettings, one_of, share, whole
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of

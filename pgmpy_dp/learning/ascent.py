@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.learning.settings_base import SeededSettings, number, require_kind, share, whole
+from pgmpy_dp.learning.privacy_record import require_kind
+from pgmpy_dp.learning.settings_base import SeededSettings, number, share, whole
 from pgmpy_dp.private.curator.schedule import SampledCurator
 from pgmpy_dp.private.sensitive import Release
 

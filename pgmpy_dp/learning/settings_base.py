@@ -9,9 +9,8 @@ from typing import Any
 
 from pgmpy_dp.learning import options
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["SeededSettings", "Settings", "by", "number", "one_of", "require_kind", "share", "whole"]
+__all__ = ["SeededSettings", "Settings", "by", "number", "one_of", "share", "whole"]
 
 Rule = Mapping[str, Callable[[str, Any], Any]]
 
@@ -74,9 +73,3 @@ class SeededSettings(Settings):
     """
 
     random_state: int | None = field(default=None, kw_only=True, metadata=whole(0))
-
-
-def require_kind(release: Release, kind: str) -> None:
-    """Raise a ValueError for a release of another kind."""
-    if release.kind != kind:
-        raise ValueError(f"release has kind {release.kind!r}; pass one of kind {kind!r}")

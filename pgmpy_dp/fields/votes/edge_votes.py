@@ -9,7 +9,8 @@ import numpy as np
 
 from pgmpy_dp.fields.votes.block_graphs import BLOCKS, BlockSettings, block_arguments, blocks_public, plan_blocks
 from pgmpy_dp.learning.least_noise import NOISES, least_noise
-from pgmpy_dp.learning.settings_base import SeededSettings, one_of, require_kind, whole
+from pgmpy_dp.learning.privacy_record import require_kind
+from pgmpy_dp.learning.settings_base import SeededSettings, one_of, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.curator.voting_curator import MAX_BLOCKS, edge_vote_noise

@@ -13,7 +13,8 @@ from pgmpy_dp.fields.votes.block_graphs import (
     least_records,
     plan_blocks,
 )
-from pgmpy_dp.learning.settings_base import SeededSettings, require_kind, whole
+from pgmpy_dp.learning.privacy_record import require_kind
+from pgmpy_dp.learning.settings_base import SeededSettings, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.table_curator import TableCurator

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -21,6 +23,9 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.sequences import chain_gradient
 from pgmpy_dp.tables.collective import curvature
 from pgmpy_dp.tables.collective.gradient_ascent import GradientSettings, parameters, run
+from tests.settings import settings
+
+gradient_settings = partial(settings, PrivateMarkovChain, method="sgd")
 
 N = 10**8
 """Records that the learner is told of; none exist: each step gets the sum that it expects of them."""
@@ -169,7 +174,7 @@ def test_chains_of_users_without_noise(monkeypatch):
     frame = pd.DataFrame({"user": range(users), "sequence": [" ".join(f"s{v}" for v in row) for row in visits]})
     budget = Budget(epsilon=1e6, delta=0.9)
     data = chain_gradient.PrivateSequences(frame, {"page": [f"s{v}" for v in range(k)]}, ledger=budget, n_users=users)
-    release = chain_gradient.run(data, chain_gradient.ChainGradientSettings(clip_norm=2.0), budget)
+    release = chain_gradient.run(data, gradient_settings(clip_norm=2.0), budget)
     path = release.public["path"]
     assert path["learning_rate"] == path["last_learning_rate"] == pytest.approx(0.8 * 4 * 1.9 / 0.1)
     logits = chain_gradient.parameters(release)[1]
