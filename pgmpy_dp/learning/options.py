@@ -193,6 +193,10 @@ class Settings(SimpleNamespace):
         """The same with some values changed or added."""
         return Settings(**{**vars(self), **changes})
 
+    def filled(self, **defaults: Any) -> Settings:
+        """The same with what it has not: what only a method takes, and no estimator asks."""
+        return Settings(**{**defaults, **vars(self)})
+
     def public(self, budget: Budget, *names: str) -> dict[str, Any]:
         """What a release says of the budget, and of the settings of these names."""
         return {name: getattr(self, name) for name in names} | {"budget": budget.guarantee.to_dict()}

@@ -20,6 +20,7 @@ from pgmpy_dp.tables.collective import gradient_ascent
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_parities import BINARY, States
 from tests.auditing.replay_tables import object_frame, table_pairs
+from tests.settings import field_settings
 
 __all__ = ["GRADIENT_FITS", "gradient_cases", "gradient_pairs"]
 
@@ -118,7 +119,7 @@ def walk(
     """Frank-Wolfe: regressions with large weights, whose residuals are whole."""
 
     def fit(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
-        settings = frank_wolfe_steps.FrankWolfeSettings(width, family, order, graph, n_iter)
+        settings = field_settings(width, family, order, graph=graph, n_iter=n_iter)
         return frank_wolfe_steps.run(_table(data, states, budget, adjacency), settings, budget)
 
     return fit
@@ -128,7 +129,7 @@ def ascent(family: str, states: States, order: int = 2, graph: Any = None, **mor
     """Steps on the pseudo-likelihood."""
 
     def fit(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
-        settings = pseudo_likelihood_ascent.PseudoLikelihoodSettings(family, 2.0, order, graph, n_steps=6, **more)
+        settings = field_settings(2.0, family, order, graph=graph, n_steps=6, **more)
         return pseudo_likelihood_ascent.run(_table(data, states, budget, adjacency), settings, budget)
 
     return fit

@@ -11,15 +11,13 @@ import pytest
 from pgmpy_dp import PrivateSequences, PrivateTable, preview
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.fields import noisy_interactions, noisy_parities
-from pgmpy_dp.fields.noisy_interactions import InteractionSettings
-from pgmpy_dp.fields.noisy_parities import ParitySettings
 from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.learning.noisy_tables import MarginalSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.sequences import chain_counts
-from tests.settings import settings
+from tests.settings import interaction_settings, parity_settings, settings
 
 chain_settings = partial(settings, PrivateMarkovChain)
 
@@ -38,9 +36,9 @@ def spend(plan: str, ledger: Ledger, noise: str = "auto") -> None:
     if plan == "marginals":
         noisy_tables.run(table, MarginalSettings([("a",)], noise=noise), ONE)
     elif plan == "parities":
-        noisy_parities.run(table, ParitySettings(method="noise" if noise == "auto" else noise), ONE)
+        noisy_parities.run(table, parity_settings(method="noise" if noise == "auto" else noise), ONE)
     else:
-        noisy_interactions.run(table, InteractionSettings(noise), ONE)
+        noisy_interactions.run(table, interaction_settings(noise), ONE)
 
 
 @pytest.mark.parametrize("plan", ["marginals", "chain", "parities", "interactions"])

@@ -28,7 +28,7 @@ from pgmpy_dp.estimators import (
     StableStructure,
 )
 from pgmpy_dp.fields.regression_layout import regression_layout
-from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.private.budget import UnitBudget
 from pgmpy_dp.private.curator.field_moment_curator import interaction_multipliers
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
@@ -40,6 +40,7 @@ from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, part_for_each
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from tests.auditing.replay_units import ODD_UNITS
+from tests.settings import vote_settings
 
 STATES = {"a": [0, 1, 2], "b": ["no", "yes"]}
 KEY = bytes(range(16))
@@ -561,7 +562,7 @@ class TestShares:
         rng = np.random.default_rng(3)
         codes = rng.integers(0, 2, (60, 3))
         times = rng.integers(1, 5, 60)
-        found = plan_blocks(Schema(BINARY), BlockSettings(1.5, 0.1, learner))
+        found = plan_blocks(Schema(BINARY), vote_settings(1.5, 0.1, learner))
         repeated, weighted = found.scores(np.repeat(codes, times, axis=0)), found.scores(codes, times.astype(float))
         assert np.abs(repeated - weighted).max() < 1e-6 and repeated.max() > 0.01
 
