@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pgmpy_dp.estimators import EdgeVoting, PrivateBinaryMRF, PrivateIsing, PrivatePairwise
+from pgmpy_dp.estimators import CollectiveMAP, EdgeVoting, PrivateBinaryMRF, PrivateIsing, PrivatePairwise
 from pgmpy_dp.learning.options import rules_of
+from pgmpy_dp.private.curator.table_curator import checked_scopes
 
-__all__ = ["field_settings", "interaction_settings", "parity_settings", "settings", "vote_settings"]
+__all__ = ["field_settings", "interaction_settings", "parity_settings", "settings", "table_settings", "vote_settings"]
 
 FIELDS = {"ising": PrivateIsing, "pairwise": PrivatePairwise, "binary": PrivateBinaryMRF}
 
@@ -38,3 +39,9 @@ def interaction_settings(noise: str = "auto", **options: Any) -> Any:
 def vote_settings(width: float = 1.5, min_edge_weight: float = 0.6, learner: str = "auto", **options: Any) -> Any:
     """What the estimators of blocks' votes hand to their methods."""
     return settings(EdgeVoting, width=width, min_edge_weight=min_edge_weight, learner=learner, **options)
+
+
+def table_settings(scopes: Any, estimator: type = CollectiveMAP, **options: Any) -> Any:
+    """What an estimator of a given graph's parameters hands to its method for these tables."""
+    own = {name: options.pop(name) for name in [*options] if name in rules_of(estimator)}
+    return estimator(**own)._as_checked()._settings(checked_scopes(scopes)).but(**options)

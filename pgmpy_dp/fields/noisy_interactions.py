@@ -160,8 +160,8 @@ def _pairs(schema: Schema, settings: Settings) -> tuple[Pairs | None, int]:
         cells = sum(sizes[i] * sizes[j] for i, j in pairs)
     if cells > settings.max_cells:
         raise ValueError(
-            f"all {'pairs' if pairs is None else 'edges'} have {cells} cells together, more than max_cells="
-            f"{settings.max_cells}; merge states, drop variables, or raise max_cells (8 bytes a cell)"
+            f"all {'pairs' if pairs is None else 'edges'} have {cells} cells together, more than "
+            f"{settings.max_cells}; merge states, or drop variables"
         )
     return pairs, cells
 

@@ -220,9 +220,8 @@ def plan_parities(
     if family_size(family, p) > settings.max_parities:
         least = "" if settings.graph is None else "at least "
         raise ValueError(
-            f"order={order} gives {least}{family_size(family, p)} parities of {p} variables, more than max_parities="
-            f"{settings.max_parities}; lower the order, drop variables, or raise max_parities (8 bytes each, and about "
-            "200 for its set of variables)"
+            f"order={order} gives {least}{family_size(family, p)} parities of {p} variables, more than "
+            f"{settings.max_parities}; lower the order, or drop variables"
         )
     method = settings.method
     if method in ("gaussian", "laplace", "wishart"):

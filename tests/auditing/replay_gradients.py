@@ -20,7 +20,9 @@ from pgmpy_dp.tables.collective import gradient_ascent
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_parities import BINARY, States
 from tests.auditing.replay_tables import object_frame, table_pairs
-from tests.settings import field_settings
+from tests.settings import field_settings, table_settings
+
+sgd_settings = partial(table_settings, estimator=PrivateSGD)
 
 __all__ = ["GRADIENT_FITS", "gradient_cases", "gradient_pairs"]
 
@@ -102,7 +104,7 @@ def _sgd(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
 
 def _one_table(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
     """Gradients of two records that differ in the only variable are opposite, and longer than the clip norm."""
-    settings = gradient_ascent.GradientSettings((("a",),), clip_norm=0.3, n_steps=3, batch_rate=0.3)
+    settings = sgd_settings((("a",),), clip_norm=0.3, n_steps=3, batch_rate=0.3)
     return gradient_ascent.run(_table(data, TWO, budget, adjacency), settings, budget)
 
 

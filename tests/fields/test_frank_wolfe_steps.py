@@ -27,7 +27,7 @@ from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
-from tests.settings import field_settings
+from tests.settings import field_settings, table_settings
 
 BINARY = Schema({"a": ["no", "yes"], "b": [0, 1], ("c", 0): [False, True]})
 MIXED = Schema({"a": ["no", "yes"], "b": [0, 1, 2], "c": [0, 1, 2, 3]})
@@ -213,7 +213,7 @@ class TestWhatIsReleased:
     def test_other_kinds_are_refused(self):
         from pgmpy_dp.learning import noisy_tables
 
-        release = noisy_tables.run(table(), noisy_tables.MarginalSettings([("a",)]), Budget(rho=1.0))
+        release = noisy_tables.run(table(), table_settings([("a",)]), Budget(rho=1.0))
         with pytest.raises(ValueError, match="kind 'marginals'; pass one of kind 'regressions'"):
             regression_weights(release)
 

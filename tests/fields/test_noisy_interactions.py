@@ -295,7 +295,7 @@ class TestRelease:
             ({}, {"rho": 0.1}, "pure budget pays only for pure costs"),
             ({}, {"epsilon": 2.0}, "refused: 2-DP was asked"),
             ({"noise": "gaussian"}, {"epsilon": 0.5}, "noise='gaussian' cannot give"),
-            ({"max_cells": 25}, {"epsilon": 0.5}, "all pairs have 26 cells together, more than max_cells=25"),
+            ({"max_cells": 25}, {"epsilon": 0.5}, "all pairs have 26 cells together, more than 25"),
         ):
             with pytest.raises(ValueError, match=text):
                 run(table, interaction_settings(**settings), Budget(**budget))

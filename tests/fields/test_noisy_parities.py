@@ -310,7 +310,7 @@ class TestRefusals:
         ("settings", "budget", "text"),
         [
             ({"order": 3}, {"epsilon": 0.5}, "order=3 is more than the 2 variables of the schema; pass at most 2"),
-            ({"max_parities": 2}, {"epsilon": 0.5}, "gives 3 parities of 2 variables, more than max_parities=2"),
+            ({"max_parities": 2}, {"epsilon": 0.5}, "gives 3 parities of 2 variables, more than 2"),
             ({"method": "gaussian"}, {"epsilon": 0.5}, "noise='gaussian' cannot give 0.5-DP"),
             ({"method": "laplace"}, {"rho": 0.5}, "noise='laplace' is for an epsilon"),
             ({"method": "pmw"}, {"epsilon": 1e-20}, "needs noise of scale"),

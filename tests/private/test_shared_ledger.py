@@ -12,12 +12,11 @@ from pgmpy_dp import PrivateSequences, PrivateTable, preview
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.fields import noisy_interactions, noisy_parities
 from pgmpy_dp.learning import noisy_tables
-from pgmpy_dp.learning.noisy_tables import MarginalSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.sequences import chain_counts
-from tests.settings import interaction_settings, parity_settings, settings
+from tests.settings import interaction_settings, parity_settings, settings, table_settings
 
 chain_settings = partial(settings, PrivateMarkovChain)
 
@@ -34,7 +33,7 @@ def spend(plan: str, ledger: Ledger, noise: str = "auto") -> None:
         return
     table = PrivateTable(BITS, SCHEMA, ledger=ledger)
     if plan == "marginals":
-        noisy_tables.run(table, MarginalSettings([("a",)], noise=noise), ONE)
+        noisy_tables.run(table, table_settings([("a",)], noise=noise), ONE)
     elif plan == "parities":
         noisy_parities.run(table, parity_settings(method="noise" if noise == "auto" else noise), ONE)
     else:

@@ -28,7 +28,7 @@ from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.sequences import chain_counts
 from pgmpy_dp.sequences.chain_counts import run
 from tests.private import audit
-from tests.settings import settings
+from tests.settings import settings, table_settings
 
 chain_settings = partial(settings, PrivateMarkovChain)
 
@@ -169,14 +169,14 @@ class TestUnits:
     def test_a_ledger_of_records_refuses_users_and_the_other_way_round(self):
         ledger = Ledger(Budget(epsilon=1.0))
         table = PrivateTable(pd.DataFrame({"page": ["a"]}), {"page": ["a", "b"]}, ledger=ledger)
-        noisy_tables.run(table, noisy_tables.MarginalSettings([("page",)]), Budget(epsilon=0.1))
+        noisy_tables.run(table, table_settings([("page",)]), Budget(epsilon=0.1))
         with pytest.raises(ValueError, match="unit='user' differs from the unit None"):
             run(private(ledger=ledger), chain_settings(), Budget(epsilon=0.1))
         users = Ledger(Budget(epsilon=1.0))
         run(private(ledger=users), chain_settings(), Budget(epsilon=0.1))
         table = PrivateTable(pd.DataFrame({"page": ["a"]}), {"page": ["a", "b"]}, ledger=users)
         with pytest.raises(ValueError, match="unit=None differs"):
-            noisy_tables.run(table, noisy_tables.MarginalSettings([("page",)]), Budget(epsilon=0.1))
+            noisy_tables.run(table, table_settings([("page",)]), Budget(epsilon=0.1))
         assert len(ledger.entries) == len(users.entries) == 1
 
 
