@@ -6,7 +6,7 @@ from typing import Any
 
 from pgmpy_dp.estimators import CollectiveMAP, EdgeVoting, PrivateBinaryMRF, PrivateIsing, PrivatePairwise
 from pgmpy_dp.learning.options import rules_of
-from pgmpy_dp.private.curator.table_curator import checked_scopes
+from pgmpy_dp.private.data.table_facts import checked_scopes
 
 __all__ = ["field_settings", "interaction_settings", "parity_settings", "settings", "table_settings", "vote_settings"]
 

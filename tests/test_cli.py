@@ -17,10 +17,11 @@ from typer.testing import CliRunner
 from pgmpy_dp import Date, Ledger, MarkovNetwork, Number, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
-from pgmpy_dp.private.curator import table_curator
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import additive
+from pgmpy_dp.private.operators import record_matches
+from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.tables import discovery
 
 ROOT = Path(__file__).parents[1]
@@ -457,7 +458,7 @@ def test_what_fails_in_a_check_after_the_charge_says_so(folder, monkeypatch):
     def fails(*_):
         raise OSError("the files could not be read to their end")
 
-    monkeypatch.setattr(table_curator, "matched_records", fails)
+    monkeypatch.setattr(record_matches, "matched_records", fails)
     assert "after the budget was spent" in run("check records.csv --schema schema.json --epsilon 1", 4).stderr
 
 
@@ -882,7 +883,7 @@ def test_no_exit_code_says_that_nothing_was_spent_when_something_was(folder, mon
     def fails(*_):
         raise error
 
-    monkeypatch.setattr(table_curator, "contingency_tables", fails)
+    monkeypatch.setattr(table_operator, "contingency_tables", fails)
     result = run(f"{FIT} --edges age-income --ledger ledger.json", 4)
     assert str(Ledger.open("ledger.json").spent) == "2-DP"
     assert "after the budget was spent" in result.stderr

@@ -22,6 +22,7 @@ from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["Descent", "FrankWolfePlan", "descend", "regression_weights", "regressions_of", "run"]
@@ -152,7 +153,7 @@ def descend(
     """
     records = float(plan.n_records or 0)
     if plan.count_budget:
-        records = float(curator.record_count(plan.count_part))
+        records = float(curator.ask(RecordCount(), plan.count_part))
     n_iter = plan.iterations(records)
     share = plan.selection_part(n_iter)
     vertices = np.zeros((n_iter - 1, plan.layout.n_regressions), dtype=np.int64)

@@ -24,12 +24,12 @@ from pgmpy_dp.private.curator.field_moment_curator import (
     Subsets,
     family_size,
     parity_noise,
-    record_count_noise,
     worst_parity_scale,
 )
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, share_of_cost
+from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
@@ -247,7 +247,7 @@ def plan_parities(
         plan = _chosen(plan, float(n_records))
     if plan.method != "noise":
         # Refuses here what the rounds would refuse later: no selection of any method gets a smaller share.
-        record_count_noise(cost, share if n_records is None else Fraction(1))
+        RecordCount.noise_of(cost, share if n_records is None else Fraction(1))
         worst_parity_scale(adjacency, cost, plan.rest / (2 * (settings.n_rounds or 200)))
     return plan
 
@@ -332,7 +332,7 @@ def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Found, None, No
         return
     count, records = [], max(1.0, float(plan.n_records or 0))
     if plan.n_records is None:
-        records = max(1.0, float(curator.record_count(plan.count_share)))
+        records = max(1.0, float(curator.ask(RecordCount(), plan.count_share)))
         count = curator.answers[-1].values
     if plan.method == "auto":
         plan = _chosen(plan, records)

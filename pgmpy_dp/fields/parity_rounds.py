@@ -72,7 +72,7 @@ def pmw_answers(
         After each round: in [-1, 1], the answers of one distribution.
     """
     step = share / (2 * rounds)
-    p = len(curator.schema)
+    p = len(curator.facts.schema)
     subsets = field_scopes(p, family) if isinstance(family, int) else family
     weights = MultiplicativeWeights(p, masks_of(subsets))
     answers = weights.answers()
@@ -123,7 +123,7 @@ def sepfem_answers(
     maximum costs accuracy.
     """
     rng = curator.generator()
-    p = len(curator.schema)
+    p = len(curator.facts.schema)
     subsets = field_scopes(p, family) if isinstance(family, int) else family
     by_size = _by_size(subsets)
     by_transform = oracle == "transform" or (oracle == "auto" and p <= TRANSFORM_LIMIT)

@@ -24,6 +24,7 @@ from pgmpy_dp.private.curator.field_curator import FieldDesign, ResidualGrid, gr
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -182,7 +183,7 @@ def _ascend(
     curator: TableCurator, settings: Settings, plan: _Plan, progress: Callable[[], None] | None
 ) -> Generator[_Found, None, None]:
     """What was found before the first and after each step. Between two noisy sums everything is post-processing."""
-    n = curator.n_records if plan.count_part is None else curator.record_count(plan.count_part)
+    n = curator.facts.n_records if plan.count_part is None else curator.ask(RecordCount(), plan.count_part)
     records = max(float(n or 0), 1.0)
     design = plan.design
     theta = np.zeros(design.n_parameters)

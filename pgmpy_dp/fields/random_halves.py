@@ -61,7 +61,7 @@ def run(
 
         *Guarantee.* Both releases are calibrated to one and the same cost, rho-zCDP or epsilon-DP, and act on disjoint
         parts of the records that coins independent of the records decide; so together they satisfy that cost, under
-        add_remove and under replace_one (:meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.split` has the
+        add_remove and under replace_one (:meth:`~pgmpy_dp.private.curator.curator_base.Curator.split` has the
         proof). For an
         (epsilon, delta) budget both halves use the largest rho that dp-accounting converts to it.
 

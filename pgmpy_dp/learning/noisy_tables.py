@@ -18,15 +18,12 @@ from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.table_curator import (
-    TableCurator,
-    rehearsed_tables,
-    require_scopes,
-    table_noise,
-)
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.data.table_facts import TableFacts, require_scopes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.named_values import distinct_names, scope_name
+from pgmpy_dp.private.operators.tables import Tables, rehearsed_tables
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
@@ -104,12 +101,12 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     )
     with curator.keeping():
         if fine := _fine(table.schema, settings):
-            curator.tables([(name,) for name in fine], settings.fine_share)
+            curator.ask(Tables([(name,) for name in fine]), settings.fine_share)
             n = noisy_marginals(curator.release("marginals", {}), table.schema.variables).n_records
             rest = 1 - Fraction(settings.fine_share)
-            noises = table_noise(len(settings.scopes), table.adjacency, cost, rest, settings.weights)
+            noises = Tables.noise_of(len(settings.scopes), table.adjacency, cost, rest, settings.weights)
             merge(curator, fine, n, max(noise.mean_size for noise in noises), order=max(map(len, settings.scopes)))
-        curator.tables(settings.scopes, share=curator.left, weights=settings.weights)
+        curator.ask(Tables(settings.scopes, weights=settings.weights), share=curator.left)
     return curator.release("marginals", {"settings": _public(settings, budget)})
 
 
@@ -132,7 +129,7 @@ def planned_noise(
     parsed, settings = Adjacency.parse(adjacency), _completed(settings)
     require_scopes(schema, settings.scopes)
     cost = _cost(schema, parsed, settings, budget)
-    return cost, table_noise(len(settings.scopes), parsed, cost, Fraction(1), settings.weights)
+    return cost, list(Tables.noise_of(len(settings.scopes), parsed, cost, Fraction(1), settings.weights))
 
 
 def rehearse(
@@ -176,7 +173,8 @@ def rehearse(
     parsed, settings = Adjacency.parse(adjacency), _completed(settings)
     require_scopes(schema, settings.scopes)
     cost = _cost(schema, parsed, settings, budget)
-    values, noise = rehearsed_tables(counts, parsed, cost, rng, settings.weights)
+    asked, facts = Tables(settings.scopes, settings.weights), TableFacts(parsed, schema)
+    values, noise = rehearsed_tables(counts, asked, facts, cost, rng)
     return Release(
         kind="marginals",
         values=tuple(values),
@@ -267,7 +265,7 @@ def _cost(schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budg
     divided = schema.fine()
     cells = [*(divided.cardinality(name) for name in fine), *sizes]
     return least_noise(
-        lambda cost: table_noise(len(cells), adjacency, cost, Fraction(1), weights), cells, budget, settings.noise
+        lambda cost: Tables.noise_of(len(cells), adjacency, cost, Fraction(1), weights), cells, budget, settings.noise
     )
 
 

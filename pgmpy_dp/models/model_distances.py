@@ -15,10 +15,12 @@ from pgmpy_dp.learning.public_graph import encoded_graph
 from pgmpy_dp.models.posterior.noisy_ratio import sampling_distance
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.field_moment_curator import record_count_noise
-from pgmpy_dp.private.curator.table_curator import TableCurator, distance_noise, misfit_scale
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.distances import Distances
+from pgmpy_dp.private.operators.record_count import RecordCount
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
@@ -53,7 +55,7 @@ class ModelTables:
         Which model it is.
     merged : (Schema, mapping of variable to places), optional
         States to count in, where they are not the records' own; see
-        :meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.merge`.
+        :meth:`~pgmpy_dp.private.curator.curator_base.Curator.merge`.
     """
 
     scopes: Sequence[tuple[Hashable, ...]]
@@ -97,11 +99,11 @@ def planned_noise(
 
     def noises(cost: PureDP | ZCDP) -> list[Noise]:
         if settings.worst:
-            misfit_scale(adjacency, cost, shares["choice"])  # refuses what buries any score
+            WorstFit.scale(adjacency, cost, shares["choice"])  # refuses what buries any score
         return [
-            record_count_noise(cost, shares[name])
+            RecordCount.noise_of(cost, shares[name])
             if name == "count"
-            else distance_noise(sizes[name], cost, shares[name])
+            else Distances.noise_of(sizes[name], cost, shares[name])
             for name in asked
         ]
 
@@ -137,8 +139,8 @@ def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Bud
         Gaussian and Gumbel noise; an (epsilon, delta) budget takes whichever is smaller. Costs add up with what the
         model cost.
 
-        *Source.* :meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.distances`,
-        :meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.worst_fit`.
+        *Source.* :class:`~pgmpy_dp.private.operators.distances.Distances`,
+        :class:`~pgmpy_dp.private.operators.worst_fit.WorstFit`.
     """
     budget = require_table_and_budget(table, budget)
     cost, _ = planned_noise(len(model.means), len(model.scopes), settings, budget, table.adjacency)
@@ -168,17 +170,19 @@ def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Bud
     with curator.keeping(released):
         if model.merged is not None:
             curator.merge(*model.merged)
-        n = max(float(curator.record_count(shares["count"])), 1.0)
+        n = max(float(curator.ask(RecordCount(), shares["count"])), 1.0)
         found["sampling"] = [sampling_distance(each, n) for each in tables]
         found["released"] = ["count"]
-        curator.distances(scopes, tables, shares["means"], model.weights)
+        curator.ask(Distances(scopes, tables, model.weights), shares["means"])
         found["released"] = ["count", "means"]
         if settings.each:
-            curator.distances(scopes, tables, shares["each"])
+            curator.ask(Distances(scopes, tables), shares["each"])
             found["released"] = [*found["released"], "each"]
         if settings.worst:
-            place = curator.worst_fit(scopes, np.concatenate([n * each.ravel() for each in tables]), shares["choice"])
+            place = curator.ask(
+                WorstFit(scopes, np.concatenate([n * each.ravel() for each in tables])), shares["choice"]
+            )
             found["worst"] = place
-            curator.distances([scopes[place]], [tables[place]], shares["worst"])
+            curator.ask(Distances([scopes[place]], [tables[place]]), shares["worst"])
             found["released"] = [*found["released"], "worst"]
     return released()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.table_curator import TableCurator, match_noise, most_matched
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.operators.operator_base import planned_noise
+from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["run"]
@@ -28,7 +28,7 @@ def run(table: PrivateTable, budget: Budget, random_state: int | None = None) ->
     -------
     Release
         ``kind="schema_check"``; one array, that of
-        :meth:`~pgmpy_dp.private.curator.table_curator.TableCurator.matched_counts`.
+        :class:`~pgmpy_dp.private.operators.record_matches.MatchedCounts`.
 
     Notes
     -----
@@ -57,8 +57,8 @@ def run(table: PrivateTable, budget: Budget, random_state: int | None = None) ->
     (True, True, '0.9-DP')
     """
     budget = require_table_and_budget(table, budget)
-    n_counts = most_matched(table)
-    cost = least_noise(lambda cost: [match_noise(n_counts, cost, Fraction(1))], [n_counts], budget)
+    facts = table.facts()
+    cost = least_noise(lambda cost: planned_noise(MatchedCounts(), facts, cost), [facts.most_matched], budget)
     curator = TableCurator(
         table,
         budget,
@@ -68,5 +68,5 @@ def run(table: PrivateTable, budget: Budget, random_state: int | None = None) ->
         random_state=random_state,
         fine=True,
     )
-    matched = curator.matched_counts(share=1)
+    matched = curator.ask(MatchedCounts(), share=1)
     return curator.release("schema_check", {"settings": {"budget": budget.guarantee.to_dict()}}, {"matched": matched})

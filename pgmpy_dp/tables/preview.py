@@ -32,7 +32,7 @@ from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.table_curator import checked_scopes
+from pgmpy_dp.private.data.table_facts import checked_scopes
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema

@@ -11,10 +11,11 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
 from pgmpy_dp.fields import parity_rounds, random_halves
-from pgmpy_dp.private.curator import field_curator, field_moment_curator
+from pgmpy_dp.private.curator import field_moment_curator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import parities as data
 from pgmpy_dp.private.mathematics import walsh_hadamard
+from pgmpy_dp.private.operators import record_count as counted
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_parities import BINARY, EQUAL, FITS, LARGE, moment_pairs, parity_cases
@@ -125,13 +126,13 @@ class TestMutantsOfTheBoundary:
         assert "interaction_sums: noise of scale" in problems
 
     def test_a_count_of_every_record_twice(self, monkeypatch):
-        true = field_curator.record_count
+        true = counted.record_count
 
         def twice(table, **how):
             exact = true(table, **how)
             return Sensitive(2 * exact.value, exact.adjacency, exact.l1, exact.l2, exact.linf)
 
-        monkeypatch.setattr(field_curator, "record_count", twice)
+        monkeypatch.setattr(counted, "record_count", twice)
         assert "record_count: exact statistics moved by 2" in found("pmw")
 
     def test_a_share_that_is_answered_for_less(self, monkeypatch):

@@ -34,6 +34,8 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.operators.record_matches import MatchedCounts
+from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.reading import arrow_cells, producers
 from tests.auditing.replay_gradients import gradient_cases
 from tests.auditing.replay_tables import table_cases
@@ -52,11 +54,11 @@ def tables(data: Any, schema: Any, n_records: int | None = None) -> Any:
     table = PrivateTable(data, schema, adjacency=adjacency, ledger=BUDGET, n_records=n_records)
     names = list(table.schema)
     curator = TableCurator(table, BUDGET, **ASKED)
-    curator.tables([(name,) for name in names] + list(itertools.combinations(names, 2)), Fraction(1, 4))
-    curator.matched_counts(Fraction(1, 4))
+    curator.ask(Tables([(name,) for name in names] + list(itertools.combinations(names, 2))), Fraction(1, 4))
+    curator.ask(MatchedCounts(), Fraction(1, 4))
     with curator.split(2) as parts:
         for part in parts:
-            part.tables([(name,) for name in names], Fraction(1, 2))
+            part.ask(Tables([(name,) for name in names]), Fraction(1, 2))
     return curator.release("test", {})
 
 

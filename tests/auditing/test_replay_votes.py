@@ -23,6 +23,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.curator.voting_curator import VotingCurator, agreement_test
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.noise import distance_test
+from pgmpy_dp.private.operators.tables import Tables
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_votes import OF_FEW_RECORDS, VOTERS, vote_cases, vote_pairs
 from tests.settings import vote_settings
@@ -200,7 +201,7 @@ def answers_oddly(codes, rng):
 
 def asks_the_curator(codes, rng):
     for curator in OPEN:
-        curator.tables([("a",)], Fraction(1, 100))
+        curator.ask(Tables([("a",)]), Fraction(1, 100))
     return (0,)
 
 

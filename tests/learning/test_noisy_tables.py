@@ -16,12 +16,12 @@ from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.learning.noisy_tables import run
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import table_curator as tables
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.operators import tables
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 from tests.private.distribution import accepts

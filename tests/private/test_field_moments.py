@@ -14,9 +14,10 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.parities import checked_family
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.operators.record_count import RecordCount
 
 ASKED = {
-    "record_count": lambda curator, share: curator.record_count(share),
+    "record_count": lambda curator, share: curator.ask(RecordCount(), share),
     "parity_sums": lambda curator, share: curator.parity_sums(2, share, with_count=True),
     "worst_parity": lambda curator, share: curator.worst_parity(2, np.zeros(6), share),
     "interaction_sums": lambda curator, share: curator.interaction_sums(share, with_count=True),

@@ -19,6 +19,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted, coding, key_coder
 from pgmpy_dp.private.data.table import matched_records
 from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.reading import records as reading_records
 from pgmpy_dp.schema import interval_cuts, match_key
 from pgmpy_dp.tables import matched_counts
@@ -218,21 +219,21 @@ class TestOperator:
     def test_scales(self):
         for options, m in (({}, 4), ({"n_records": 100}, 3), ({"n_records": 100, "adjacency": "replace_one"}, 3)):
             pure, gauss = self.curator(Budget(epsilon=1.0), **options), self.curator(Budget(rho=0.5), **options)
-            assert pure.matched_counts(Fraction(1, 2)).shape == (m,)
-            assert gauss.matched_counts(1).shape == (m,)
+            assert pure.ask(MatchedCounts(), Fraction(1, 2)).shape == (m,)
+            assert gauss.ask(MatchedCounts(), 1).shape == (m,)
             assert pure.answers[0].noise[0].scale == 2.0 * m and pure.left == Fraction(1, 2)
             assert gauss.answers[0].noise[0].scale == pytest.approx(m**0.5, rel=1e-12)
 
     def test_little_noise_is_the_counts(self):
         # P(any noise is not 0) < 4 exp(-1000/4).
-        assert self.curator(Budget(epsilon=1000.0)).matched_counts(1).tolist() == [100, 50, 50, 100]
+        assert self.curator(Budget(epsilon=1000.0)).ask(MatchedCounts(), 1).tolist() == [100, 50, 50, 100]
 
     @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0)])
     def test_a_part_is_refused_before_it_is_debited(self, budget):
         curator = self.curator(budget)
         with curator.split(2) as parts:
             with pytest.raises(ValueError, match="ask before the table is split"):
-                parts[0].matched_counts(Fraction(1, 2))
+                parts[0].ask(MatchedCounts(), Fraction(1, 2))
             assert parts[0].left == 1
         assert curator.left == 1
 

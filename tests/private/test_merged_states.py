@@ -26,6 +26,7 @@ from pgmpy_dp.learning import fine_grids, merging
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
+from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.tables.networks import adaptive_search
 from tests.settings import settings
 
@@ -55,10 +56,10 @@ def test_merged_tables_are_sums_of_fine_ones(in_engine):
     frame = records()
     curator = curated(duckdb.from_df(frame) if in_engine else frame)
     scopes = [("x", "z"), ("y", "x"), ("z",)]
-    fine = curator.tables(scopes, Fraction(1, 2))
+    fine = curator.ask(Tables(scopes), Fraction(1, 2))
     assert [table.shape for table in fine] == [(65, 10), (3, 65), (10,)]
     curator.merge(MERGED, PLACES)
-    merged = curator.tables(scopes, Fraction(1, 4))
+    merged = curator.ask(Tables(scopes), Fraction(1, 4))
     for scope, table, before in zip(scopes, merged, fine, strict=True):
         # At rho = 1e6 the noise of a cell is below 1e-2: none.
         assert table.tolist() == merged_cells(before, [PLACES.get(name) for name in scope]).tolist()
@@ -102,7 +103,7 @@ def test_parts_of_merged_records_are_merged():
     curator = curated(records())
     curator.merge(MERGED, PLACES)
     with curator.split(2) as parts:
-        tables = [part.tables([("x",)], Fraction(1, 2))[0] for part in parts]
+        tables = [part.ask(Tables([("x",)]), Fraction(1, 2))[0] for part in parts]
     assert sum(table.sum() for table in tables) == N and tables[0].shape == (3,)
 
 
@@ -293,5 +294,5 @@ def test_engines_hold_no_fine_table_of_many_numbers():
             schema.replaced(dict.fromkeys(names, Number(0, 127, cuts=[64], resolution=1, missing="drop"))),
             dict.fromkeys(names, np.arange(128) // 64),
         )
-        found.append([table.tolist() for table in curator.tables([names, names[:2]], 1)])
+        found.append([table.tolist() for table in curator.ask(Tables([names, names[:2]]), 1)])
     assert found[0] == found[1] == found[2] and np.sum(found[0][0]) == 60

@@ -40,7 +40,6 @@ __all__ = [
     "interaction_multipliers",
     "interaction_noise",
     "parity_noise",
-    "record_count_noise",
     "worst_parity_scale",
 ]
 
@@ -82,22 +81,6 @@ def worst_parity_scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fractio
     return selection_scale(float(changed_records(adjacency)), cost, share)
 
 
-def record_count_noise(cost: PureDP | ZCDP, share: Fraction) -> Noise:
-    """The noise of :meth:`~pgmpy_dp.private.curator.field_curator.FieldCurator.record_count`: from public numbers.
-
-    Raises
-    ------
-    ValueError
-        Where it would bury any count.
-
-    Examples
-    --------
-    >>> record_count_noise(PureDP(1.0), Fraction(1, 2))
-    Noise(distribution='discrete_laplace', scale=2.0)
-    """
-    return additive_scales([(1.0, 1.0)], cost, share)[0]
-
-
 def interaction_multipliers(cardinalities: Sequence[int]) -> tuple[int, ...]:
     """The c_i of :meth:`FieldMomentCurator.interaction_sums` for variables of these numbers of states.
 
@@ -134,7 +117,6 @@ class FieldMomentCurator(Curator):
 
     kind = PrivateTable
     _data: PrivateTable
-    _parities: tuple[tuple[int | Subsets, int], Sensitive] | None = None
 
     def parity_sums(
         self, family: int | Sequence[Sequence[int]], share: Fraction | float, *, with_count: bool = False
@@ -243,11 +225,12 @@ class FieldMomentCurator(Curator):
         signed = bool(signed)
 
         def mechanism(cost: PureDP | ZCDP, s: Fraction) -> NoisyMax:
-            if self._parities is None or self._parities[0] != (checked, grid):
+            memory = self._data._memory
+            if memory.get("parities", [None])[0] != (checked, grid):
                 codes, weights = shared_codes(self._data, grid)
                 exact = parity_sums_and_count(codes, checked, self.adjacency, weights=weights, grid=grid)
-                self._parities = (checked, grid), exact
-            return NoisyMax.of(parity_misfits(self._parities[1], grid * assumed, signed=signed), cost, s)
+                memory["parities"] = (checked, grid), exact
+            return NoisyMax.of(parity_misfits(memory["parities"][1], grid * assumed, signed=signed), cost, s)
 
         arguments = {"family": checked, "expected": assumed, "signed": signed}
         return self._answer("worst_parity", arguments, share, mechanism)

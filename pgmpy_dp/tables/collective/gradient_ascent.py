@@ -21,8 +21,8 @@ from pgmpy_dp.learning.ascent import (
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
-from pgmpy_dp.private.curator.table_curator import require_scopes
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.data.table_facts import require_scopes
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.tables.collective.curvature import StableRate
 

@@ -23,8 +23,10 @@ from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.table_curator import TableCurator, misfit_scale
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.budget_shares import (
@@ -182,8 +184,8 @@ class _Search:
     ) -> None:
         self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
         self.seed, self.probes = seed, list[Scope]()
-        self.singles = len(curator.schema)  # tables of single variables
-        self.names, self.pairs = curator.schema.variables, list(shares.candidates)
+        self.singles = len(curator.facts.schema)  # tables of single variables
+        self.names, self.pairs = curator.facts.schema.variables, list(shares.candidates)
         self.named_pairs = self._named(self.pairs)
         self.places = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         # Of each pair, the last round that could select it.
@@ -198,23 +200,25 @@ class _Search:
 
     def measure_variables(self, merge_rare: bool) -> None:
         """One table of each variable; of what is fine in them, larger tables have merged cells."""
-        self.curator.tables([(name,) for name in self.names], self.shares.one_way, self.shares.one_way_weights)
-        fine = undivided(self.curator.declared)
-        rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
+        self.curator.ask(Tables([(name,) for name in self.names], self.shares.one_way_weights), self.shares.one_way)
+        fine = undivided(self.curator.facts.declared)
+        rare = [name for name in self.names if name not in self.curator.facts.schema.numbers] if merge_rare else []
         if fine or rare:
             merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
         released = self._released()
         if again := self.shares.again(released.n_records, released.cliques.cardinalities, _spread(released)):
-            kept = self.curator.declared.fine().cardinalities
-            names = [name for name in self.names if self.curator.schema.cardinality(name) == kept[name]]
+            kept = self.curator.facts.declared.fine().cardinalities
+            names = [name for name in self.names if self.curator.facts.schema.cardinality(name) == kept[name]]
             weights = one_way_weights((kept[name] for name in names), self.shares.cost)
             if names:  # what was merged from a fine grid is not asked for again
-                self.curator.tables([(name,) for name in names], again, weights)
+                self.curator.ask(Tables([(name,) for name in names], weights), again)
         self.singles = len(self.curator.arrays)
         if self.around is not None:
             self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
         noisy = self._released()
-        self.tree = GrowingTree(with_zeros(noisy.cliques, self.curator.schema.zeros), self.asked["max_clique_cells"])
+        self.tree = GrowingTree(
+            with_zeros(noisy.cliques, self.curator.facts.schema.zeros), self.asked["max_clique_cells"]
+        )
         self.fit = self.refit(noisy, None, self.tree)
         self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)
         rng = np.random.default_rng(None if self.seed is None else [self.seed, len(self.names)])
@@ -237,7 +241,10 @@ class _Search:
         share = spent / shares.in_a_round
         n_parts = shares.in_a_round if len(allowed) * shares.in_a_round > _MOST_SCORES else 1
         selecting = share * shares.selecting(share, self.n_records, len(allowed) // n_parts)
-        noise, scale = shares.expected_noise(share - selecting), misfit_scale(shares.adjacency, shares.cost, selecting)
+        noise, scale = (
+            shares.expected_noise(share - selecting),
+            WorstFit.scale(shares.adjacency, shares.cost, selecting),
+        )
         expected, sizes = self.fit.expected_cells(allowed)
         ends, weights = np.cumsum(sizes), np.ones(len(allowed))
         if self.sets.workload:
@@ -257,7 +264,7 @@ class _Search:
             # The score subtracts what measuring would add in noise, so that large tables are measured only for much.
             # Weights do not count there: what is below its noise would be chosen for mattering less.
             floors = sizes[places] * noise / np.maximum(own / own.max(), _LEAST_WEIGHT)
-            at = self.curator.worst_fit(some, cells, selecting, floors, own)
+            at = self.curator.ask(WorstFit(some, cells, floors, own), selecting)
             weight = {"weight": float(own[at]), "heaviest": float(own.max())}
             known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}
             facts.append(known | ({"parts": n_parts} if n_parts > 1 else {}))
@@ -299,7 +306,7 @@ class _Search:
     def measure_probes(self) -> None:
         """Tables drawn at random: no round has looked at them."""
         if self.probes:
-            self.curator.tables(self._named(self.probes), self.curator.left)
+            self.curator.ask(Tables(self._named(self.probes)), self.curator.left)
 
     def _candidates(self, number: int, share: Fraction) -> tuple[list[Scope], list[tuple]]:
         """What a round can choose from: what keeps the junction tree small. Positions, and names."""
@@ -324,7 +331,7 @@ class _Search:
             {**known, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * offset}
             for known, table in zip(facts, expected, strict=True)
         ]
-        values, records = self.curator.tables(self._named(scopes), spent), self.rounds[-len(scopes) :]
+        values, records = self.curator.ask(Tables(self._named(scopes)), spent), self.rounds[-len(scopes) :]
         for value, table, record in zip(values, expected, records, strict=True):
             record["misfit"] = float(np.abs(value - table).sum())
         self.fit = self.refit(self._released(), before, self.tree)

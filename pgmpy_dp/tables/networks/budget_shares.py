@@ -20,8 +20,9 @@ from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.table_curator import misfit_scale, table_noise
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.tables.networks.candidates import Candidates
@@ -224,7 +225,7 @@ class NetworkShares:
         # What was asked for; else as much as keeps the expected distance of the choice from the best, `s log K` with
         # the noise's scale s, at a fixed part of the records: it grows with the logarithm of the candidates, falls with
         # the budget times the squared records, and stays between 10 and 35 %.
-        if_all = math.log(n_candidates + 1) * misfit_scale(self.adjacency, self.cost, share) / n_records
+        if_all = math.log(n_candidates + 1) * WorstFit.scale(self.adjacency, self.cost, share) / n_records
         wanted = (if_all / _CLOSE) ** (2 if isinstance(self.cost, ZCDP) else 1)
         return min(max(Fraction(round(1000 * min(wanted, 1.0)), 1000), _LEAST_SELECTION), self.selection)
 
@@ -238,7 +239,7 @@ class NetworkShares:
     @property
     def one_way_noise(self) -> list[Noise]:
         """Of the tables of single variables."""
-        return table_noise(len(self.sizes), self.adjacency, self.cost, self.one_way, self.one_way_weights)
+        return list(Tables.noise_of(len(self.sizes), self.adjacency, self.cost, self.one_way, self.one_way_weights))
 
     @property
     def one_way_weights(self) -> list[float]:
@@ -247,7 +248,7 @@ class NetworkShares:
 
     def noise(self, share: Fraction, n_tables: int = 1) -> Noise:
         """Of each of some tables that get this share of the budget together."""
-        return table_noise(n_tables, self.adjacency, self.cost, share)[0]
+        return Tables.noise_of(n_tables, self.adjacency, self.cost, share)[0]
 
     def expected_noise(self, share: Fraction, n_tables: int = 1) -> float:
         """Expected absolute value of that noise in one cell (of its continuous counterpart)."""
@@ -298,7 +299,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: Settings, bud
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
     _ = made.noise(probes, N_PROBES) if probes else None
     if first:
-        misfit_scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
+        WorstFit.scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
     return made
 
 

@@ -14,9 +14,11 @@ from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.table_curator import TableCurator, misfit_scale, table_noise
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, encode_label
 from pgmpy_dp.tables.networks.budget_shares import one_way_weights, select_and_measure
@@ -90,16 +92,16 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         return curator.release("marginals", {"settings": shares, **selected})
 
     with curator.keeping(release):
-        curator.tables([(name,) for name in names], one_way, one_way_weights(sizes, cost))
+        curator.ask(Tables([(name,) for name in names], one_way_weights(sizes, cost)), one_way)
         expected = _independent(curator, itertools.combinations(names, 2) if n_edges else ())
         forest = nx.utils.UnionFind(names)
         for _ in range(n_edges):
             pairs = [(u, v) for u, v in expected if forest[u] != forest[v]]
-            edge = pairs[curator.worst_fit(pairs, [expected[pair] for pair in pairs], selection / n_edges)]
+            edge = pairs[curator.ask(WorstFit(pairs, [expected[pair] for pair in pairs]), selection / n_edges)]
             edges.append(edge)
             forest.union(*edge)
         if edges:
-            curator.tables(edges, measuring)
+            curator.ask(Tables(edges), measuring)
     return release()
 
 
@@ -123,10 +125,10 @@ def _plan(
     selection = Fraction(settings.selection_share) if n_edges else Fraction(0)
     measuring = 1 - one_way - selection
     # Refuses scales that would bury any count, before the charge.
-    table_noise(len(sizes), adjacency, cost, one_way, one_way_weights(sizes, cost))
+    Tables.noise_of(len(sizes), adjacency, cost, one_way, one_way_weights(sizes, cost))
     if n_edges:
-        table_noise(n_edges, adjacency, cost, measuring)
-        misfit_scale(adjacency, cost, selection / n_edges)
+        Tables.noise_of(n_edges, adjacency, cost, measuring)
+        WorstFit.scale(adjacency, cost, selection / n_edges)
     return n_edges, (one_way, selection, measuring), cost
 
 
@@ -134,14 +136,14 @@ def _independent(curator: TableCurator, pairs: Iterable[tuple[Hashable, Hashable
     """Expected counts of each pair, were its variables independent, from the noisy tables of single variables."""
     answer = curator.answers[0]
     shares = {}
-    for name, value in zip(curator.schema.variables, answer.values, strict=True):
+    for name, value in zip(curator.facts.schema.variables, answer.values, strict=True):
         positive = np.maximum(value.astype(np.float64), 0.0)
         total = positive.sum()
         shares[name] = positive / total if total > 0 else np.full(len(value), 1.0 / len(value))
     noise = [item for item in answer.noise if item is not None]
     precision = np.array([1.0 / (item.variance * len(value)) for item, value in zip(noise, answer.values, strict=True)])
     total = float(precision @ [float(value.sum()) for value in answer.values] / precision.sum())
-    if curator.n_records is not None:
-        total = agreed_total(curator.n_records, max(total, 1.0), float(precision.sum() ** -0.5)) or total
+    if curator.facts.n_records is not None:
+        total = agreed_total(curator.facts.n_records, max(total, 1.0), float(precision.sum() ** -0.5)) or total
     n = max(total, 1.0)
     return {(u, v): n * np.outer(shares[u], shares[v]) for u, v in pairs}

@@ -14,7 +14,7 @@ from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import table_curator as tables
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -22,6 +22,8 @@ from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
+from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release, Sensitive
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.tables.networks import adaptive_search, candidates
@@ -104,7 +106,7 @@ class TestCost:
 
     def test_check_charge_count_in_this_order(self, monkeypatch):
         events = []
-        for module, name in ((adaptive_search, "network_shares"), (tables, "contingency_tables")):
+        for module, name in ((adaptive_search, "network_shares"), (table_operator, "contingency_tables")):
             true = getattr(module, name)
             monkeypatch.setattr(module, name, lambda *a, n=name, f=true: events.append(n) or f(*a))
         charge = Ledger.charge
@@ -219,13 +221,14 @@ class TestChoices:
     def test_floors_are_the_same_for_all_weights_however_small(self, monkeypatch):
         """A misfit below the noise counts for no more where it matters less, and weights that vanish are no error."""
         seen = []
-        worst_fit = tables.TableCurator.worst_fit
+        ask = TableCurator.ask
 
-        def watched(self, scopes, expected, share, offsets, weights):
-            seen.append((scopes, offsets, weights))
-            return worst_fit(self, scopes, expected, share, offsets, weights)
+        def watched(self, operator, share):
+            if isinstance(operator, WorstFit):
+                seen.append((operator.scopes, operator.offsets, operator.weights))
+            return ask(self, operator, share)
 
-        monkeypatch.setattr(tables.TableCurator, "worst_fit", watched)
+        monkeypatch.setattr(TableCurator, "ask", watched)
         workload = {("a", "b"): 4.0, ("c", "d"): 1.0, ("a", "d"): 1e-9}
         run(private(), network_settings(n_rounds=4, workload=workload), Budget(rho=0.01))
         for scopes, offsets, weights in seen:
@@ -541,9 +544,9 @@ class TestWeights:
     def test_others_are_refused(self, weights):
         with pytest.raises(ValueError, match="3 positive finite numbers"):
             self.scores(self.tables, weights)
-        curator = tables.TableCurator(private(), Budget(rho=1.0), what="", columns=[])
+        curator = TableCurator(private(), Budget(rho=1.0), what="", columns=[])
         with pytest.raises(ValueError, match="3 positive finite numbers"):
-            curator.worst_fit([("a",), ("c",), ("d",)], [np.zeros(2)] * 3, 0.5, weights=weights)
+            curator.ask(WorstFit([("a",), ("c",), ("d",)], [np.zeros(2)] * 3, weights=weights), 0.5)
         assert curator.left == 1
 
 

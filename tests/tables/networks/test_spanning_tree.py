@@ -13,11 +13,12 @@ import pytest
 from pgmpy_dp.estimators import PrivateChowLiu
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import mechanism, table_curator
+from pgmpy_dp.private.curator import mechanism
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.tables.networks import spanning_tree
 from pgmpy_dp.tables.networks.spanning_tree import run
 from tests.settings import settings
@@ -75,7 +76,7 @@ def test_tables_and_selections_cost_the_budget_and_no_more(adjacency, budget, se
 
 def test_check_charge_count_in_this_order(monkeypatch):
     events = []
-    for module, name in ((spanning_tree, "_plan"), (table_curator, "contingency_tables")):
+    for module, name in ((spanning_tree, "_plan"), (table_operator, "contingency_tables")):
         true = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *a, n=name, f=true, **k: events.append(n) or f(*a, **k))
     charge = Ledger.charge

@@ -1,0 +1,315 @@
+"""Public description of two tables that belong together: parents, their children, and the key that joins them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.schema import Schema, decode_label, encode_label
+from pgmpy_dp.schema.rules import Column, Rule, read_rule
+from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
+
+__all__ = ["KEY_KINDS", "MOST_CHILDREN", "LinkedSchema"]
+
+FORMAT, VERSION = "pgmpy_dp.linked_schema", 1
+MOST_CHILDREN = 64
+KEY_KINDS = ("auto", "text", "integer")
+
+
+class LinkedSchema:
+    """Parents with their children: two schemas, the key that joins them, and how children are counted.
+
+    Parameters
+    ----------
+    parent : Schema or mapping, or None
+        Columns of the parents. None: there is one table alone, of children, and a parent is a value of its key that
+        occurs: one file of visits with several rows a patient.
+    child : Schema or mapping
+        Columns of the children.
+    key : hashable
+        Column of both tables that says which parent a child has. It is what is protected: a parent with all its
+        children.
+    most : int
+        Children of a parent that count: the number of children is known up to this, "so many or more" beyond, and of
+        the children of larger families so many are drawn at random, or are first in `order`. At most 64.
+    least : int, default 0
+        Children that every parent has, 0 or 1; parents with fewer are outside the schema. Without parents it is 1.
+    counts : list of str, optional
+        Conditions on a child, as rules have them: ``["age >= 16"]``. How many children of a parent meet each becomes a
+        column of the parents, so that a model knows who lives together.
+    order : list of names, optional
+        Columns of the children that say their order: then a child is learned given the one before it (visits by date).
+        By default children of a parent have no order.
+    size : str, default "n"
+        Name of the number of children.
+    names : pair of str, default ("parent", "child")
+        What the tables are called. A column may be named with its table: ``"person.age"``.
+    key_kind : {"auto", "text", "integer"}, default "auto"
+        How cells of the key are compared. "auto": as texts, whole numbers by their digits; a column of whole numbers
+        and one of texts are refused. "text": the same, and these are not refused. "integer": as whole numbers, so that
+        ``"007"`` is 7; a cell that is none is nobody's.
+
+    Attributes
+    ----------
+    parent, child, key, most, least, counts, order, size, names, key_kind
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a key among the columns, for columns that a model could not tell apart, counts that cannot be read or name a
+        column of the parents, and orders of unknown columns.
+
+    Notes
+    -----
+    A parent with a cell outside its schema does not count, unless the column has an other-state. A child with one does
+    count: its column has a state of its own for such cells in the model, which is never drawn in samples.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.schema import Number
+    >>> schema = LinkedSchema(
+    ...     {"region": ["north", "south"]},
+    ...     {"age": Number(0, 99, resolution=1, missing="drop"), "sex": ["f", "m"]},
+    ...     key="household", most=5, counts=["age >= 18"],
+    ... )
+    >>> schema
+    LinkedSchema(parent ['region'], child ['age', 'sex'], key='household', most=5, counts=['age >= 18'])
+    >>> LinkedSchema.from_dict(schema.to_dict()) == schema
+    True
+    """
+
+    def __init__(
+        self,
+        parent: Schema | Mapping | None,
+        child: Schema | Mapping,
+        key: Hashable,
+        most: int,
+        *,
+        least: int = 0,
+        counts: Iterable[str] = (),
+        order: Iterable[Hashable] = (),
+        size: str = "n",
+        names: Iterable[str] = ("parent", "child"),
+        key_kind: str = "auto",
+    ) -> None:
+        self.parent = None if parent is None else Schema.coerce(parent, argument="parent")
+        self.child = Schema.coerce(child, argument="child")
+        if isinstance(key, list | set | Mapping):
+            raise TypeError(
+                f"key={key!r} is not one column: a child that has parents of two kinds belongs to the units of both, "
+                "and what protects one does not protect the other. Link one of them, and leave the other out"
+            )
+        self.key = decode_label(encode_label(key))
+        if self.key is None:
+            raise ValueError("key=None: pass the name of the column that both tables have, which joins them")
+        self.most = checked_integer("most", most, 1)
+        if self.most > MOST_CHILDREN:
+            raise ValueError(
+                f"most={most!r} is more than {MOST_CHILDREN}; pass fewer: more children are counted as 'so many or "
+                "more', and so many of them are drawn"
+            )
+        self.least = 1 if parent is None else checked_integer("least", least, 0)
+        if self.least > 1:
+            raise ValueError(f"least={least!r}; pass 0, or 1 where every parent has a child")
+        self.size, self.key_kind = _text("size", size), key_kind
+        if key_kind not in KEY_KINDS:
+            raise ValueError(f"key_kind={key_kind!r}; pass one of {', '.join(map(repr, KEY_KINDS))}")
+        self.names = tuple(_text("names", name) for name in _listed("names", names))
+        if len(set(self.names)) != 2:
+            raise ValueError(f"names={self.names!r} must be two different texts, for parents and children")
+        self.counts = tuple(_text("counts", count) for count in _listed("counts", counts))
+        self.order = tuple(decode_label(encode_label(name)) for name in _listed("order", order))
+        self._check_columns()
+        self._check_counts()
+        if unknown := [name for name in self.order if name not in self.child]:
+            raise ValueError(f"order names {unknown}, which are not columns of the children {list(self.child)}")
+
+    def _check_columns(self) -> None:
+        for table, schema in ((self.names[0], self.parent), (self.names[1], self.child)):
+            if schema is not None and self.key in schema:
+                raise ValueError(
+                    f"key={self.key!r} is a column of the schema of {table} too; leave it out of the schema: a key "
+                    "says who belongs together, and nothing is learned of it"
+                )
+        own = [*(self.parent or ()), *self.counts, self.size]
+        slots = [f"{slot}.{name}" for slot in "abc" for name in self.child]
+        everything = [*map(str, own), *slots, "rank"]
+        if twice := sorted({name for name in everything if everything.count(name) > 1}):
+            raise ValueError(
+                f"the columns {twice} could not be told apart in a model: those of parents, counts={list(self.counts)}"
+                f", size={self.size!r}, 'rank', and a., b., c. with a child's column; rename one, or pass another size"
+            )
+
+    def _check_counts(self) -> None:
+        for count in self.counts:
+            try:
+                rule = read_rule(count, self._columns(self.child))
+                if rule.implied:
+                    raise ValueError("is an implication; write a condition on one child: age >= 16")
+                _truth(rule, self._columns(self.fine_child))
+            except (TypeError, ValueError) as error:
+                theirs = [] if self.parent is None else [str(name) for name in self.parent if str(name) in count]
+                own = [] if not theirs else [str(name) for name in self.child if str(name) in count]
+                if theirs and not own:
+                    raise ValueError(
+                        f"counts: {count!r} names {theirs[0]!r}, a column of the {self.names[0]} table; counts are of "
+                        f"children, by their own columns {list(self.child)}"
+                    ) from None
+                raise ValueError(f"counts: {count!r} {error}") from None
+
+    @staticmethod
+    def _columns(schema: Schema) -> dict[Hashable, Column]:
+        return {
+            name: Column(name, schema.states.get(name), schema.numbers.get(name), schema.other.get(name))
+            for name in schema
+        }
+
+    @cached_property
+    def count_cuts(self) -> dict[Hashable, list[float]]:
+        """Where counts divide the numbers of children."""
+        columns = self._columns(self.child)
+        rules = [read_rule(count, columns) for count in self.counts]
+        return {
+            name: [cut for rule in rules if name in rule.names for cut in rule.cuts(columns[name])]
+            for name in self.child.numbers
+        }
+
+    @cached_property
+    def fine_child(self) -> Schema:
+        """The children's schema with all numbers divided: finely where they are not, and where counts compare."""
+        undivided = {name: number for name, number in self.child.numbers.items() if not number.divided}
+        return self.child.replaced(
+            {
+                name: number.fine(cuts=[*self.child.rule_cuts(name), *self.count_cuts[name]])
+                for name, number in undivided.items()
+            }
+        )
+
+    def count_flags(self, child: Schema | None = None) -> list[list[tuple[Hashable, list[bool]]]]:
+        """For each count its conditions: a column of the children, and for each of its states whether it is met.
+
+        Parameters
+        ----------
+        child : Schema, optional
+            The children's, with all numbers divided where counts compare. Default: `fine_child`.
+        """
+        child = self.fine_child if child is None else child
+        columns = self._columns(child)
+        return [_truth(read_rule(count, columns), columns) for count in self.counts]
+
+    def __eq__(self, value: object) -> bool:
+        return self._identity == value._identity if isinstance(value, LinkedSchema) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @cached_property
+    def _identity(self) -> str:
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{self.names[0]} {[] if self.parent is None else list(self.parent)}",
+            f"{self.names[1]} {list(self.child)}",
+            f"key={self.key!r}, most={self.most}",
+            *([f"counts={list(self.counts)}"] if self.counts else []),
+            *([f"order={list(self.order)}"] if self.order else []),
+        ]
+        return f"LinkedSchema({', '.join(parts)})"
+
+    def __reduce__(self) -> tuple:
+        return (LinkedSchema.from_dict, (self.to_dict(),))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form, read back exactly by :meth:`from_dict`."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "parent": None if self.parent is None else self.parent.to_dict(),
+            "child": self.child.to_dict(),
+            "key": encode_label(self.key),
+            "most": self.most,
+            "least": self.least,
+            "counts": list(self.counts),
+            "order": [encode_label(name) for name in self.order],
+            "size": self.size,
+            "names": list(self.names),
+            "key_kind": self.key_kind,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping) -> LinkedSchema:
+        """The inverse of :meth:`to_dict`; the schemas may also have the forms that :meth:`Schema.from_dict` reads.
+
+        Raises
+        ------
+        ValueError
+            For other content: what is missing, or not known, is named.
+        """
+        if not isinstance(content, Mapping) or not {"child", "key", "most"} <= content.keys():
+            raise ValueError(
+                "it is not a linked schema, which has 'parent', 'child', 'key' and 'most': two schemas, the column "
+                "that joins the tables, and the number of children that count"
+            )
+        if content.get("format", FORMAT) != FORMAT or content.get("version", VERSION) != VERSION:
+            raise ValueError(f"it is {content.get('format')!r} of version {content.get('version')!r}; update pgmpy_dp")
+        if DIGEST in content:
+            content = unsealed(content)
+        known = {*("least", "counts", "order", "size", "names", "key_kind"), *("parent", "child", "key", "most")}
+        if unknown := content.keys() - known - {"format", "version"}:
+            raise ValueError(f"it has {sorted(unknown)}, which is none of {sorted(known)}")
+        parent = None if content.get("parent") is None else Schema.from_dict(content["parent"])
+        try:
+            child = Schema.from_dict(content["child"])
+        except ValueError as error:
+            rules = content["child"].get("impossible", ()) if isinstance(content["child"], Mapping) else ()
+            theirs = [name for name in parent or () if any(str(name) in str(rule) for rule in rules)]
+            if not theirs:
+                raise
+            raise ValueError(
+                f"{error}. {theirs[0]!r} is a column of the parents: rules of children are about one child, by its own "
+                "columns; what depends on the parent too is learned, or declared by counts"
+            ) from None
+        options = {name: content[name] for name in known & content.keys() - {"parent", "child", "key", "most"}}
+        if "order" in options:
+            options["order"] = [decode_label(name) for name in options["order"]]
+        key: Any = content["key"]
+        key = key if isinstance(key, list) else decode_label(key)
+        return cls(parent, child, key, content["most"], **options)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the schema to a JSON file, losslessly, with a digest that shows damage."""
+        Path(path).write_text(json.dumps(sealed(self.to_dict()), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> LinkedSchema:
+        """Read a file of :meth:`to_json`, or one that was written by hand: see :meth:`from_dict`.
+
+        Raises
+        ------
+        ValueError
+            If the file holds no linked schema, or was edited since it was written (take its "digest" away).
+        """
+        content = Path(path).read_bytes()
+        with read_from(path, "a linked schema", "pass a file of LinkedSchema.to_json"):
+            return cls.from_dict(json_content(content))
+
+
+def _truth(rule: Rule, columns: Mapping[Hashable, Column]) -> list[tuple[Hashable, list[bool]]]:
+    return [(part.name, [met is True for met in part.truth(columns[part.name])]) for part in rule.given]
+
+
+def _text(argument: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError(f"{argument} has {value!r}, a {type(value).__name__}; pass a text")
+    return str.__str__(value)
+
+
+def _listed(argument: str, values: Any) -> list:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"{argument}={values!r} is a {type(values).__name__}; pass a list: [{values!r}]")
+    return list(values)

@@ -1,0 +1,298 @@
+"""Private parents with their children, behind one ledger: read, coded and made into rows once, inside the boundary."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.linked.operators.unit_rows import CodedChildren, CodedParents, unit_rows
+from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
+from pgmpy_dp.private.data.table import SHARES, PrivateTable
+from pgmpy_dp.private.data.units import UnitRecords, fresh_key, rows_as_they_are
+from pgmpy_dp.private.discovered import require_same_promise
+from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.private.own_types import require_own
+from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, quietly
+from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
+from pgmpy_dp.private.reading.records import spelled_texts
+from pgmpy_dp.private.reading.source_base import Source
+from pgmpy_dp.private.reading.sources import open_source
+from pgmpy_dp.private.reading.variables import Variable
+from pgmpy_dp.schema import Schema, match_key
+
+__all__ = ["PrivateLinkedTables"]
+
+_WHOLE = re.compile(rb"\s*([+-]?\d+)(?:\.0*)?\s*")
+
+
+class PrivateLinkedTables(PrivateTable):
+    """Parents and their children that estimators may learn from, with one ledger for all of them.
+
+    To whoever asks it is one table, a `PrivateTable` of units whose rows count by shares: a row has a parent's columns,
+    the number of children, and up to three of the children (:mod:`pgmpy_dp.linked.operators.wide_table`). It shows
+    public facts alone, and refuses to be copied or pickled.
+
+    Parameters
+    ----------
+    parents, children : frame, relation, stream, str or Path
+        As :class:`~pgmpy_dp.PrivateTable` takes data; both have the key's column. Without a schema of parents `parents`
+        is None, and each value of the key that a child has is a parent.
+    schema : LinkedSchema
+    adjacency : {"add_remove", "replace_one"}, default "add_remove"
+        Of parents with all their children.
+    ledger : Ledger or Budget
+        What may be spent on both tables, by everything together.
+    n_records : int, optional
+        The number of parents, if it is public.
+    random_state : int, optional
+        For tests and benchmarks: which children are drawn is repeatable. The guarantee does not rest on it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments, missing columns, and keys of two declared types, before anything is spent. Nothing is raised
+        because of a record: children without a parent, parents that occur twice, and parents outside the schema are
+        dropped in silence.
+
+    Notes
+    -----
+    Privacy
+        *Unit.* Neighbours differ in everything that carries one value of the key in both tables. Adding or removing it
+        moves a table of counts by at most 1 in l1 and l2 norm (:mod:`pgmpy_dp.linked.operators.unit_rows` has the
+        proof), so the operators of a table of units that count by shares are those of this.
+
+        *One child* that is added, removed or changed may cost up to four times the rho, or twice a pure epsilon, that
+        a parent with all its children is promised: its own promise is the parent's, and it is never better than that
+        by being one of several.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> linked = LinkedSchema({"region": ["n", "s"]}, {"sex": ["f", "m"]}, key="house", most=4)
+    >>> houses = pd.DataFrame({"house": ["h1", "h2"], "region": ["n", "s"]}).astype("string[pyarrow]")
+    >>> people = pd.DataFrame({"house": ["h1", "h1", "h3"], "sex": ["f", "m", "f"]}).astype("string[pyarrow]")
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     PrivateLinkedTables(houses, people, linked, ledger=Budget(epsilon=1.0))
+    PrivateLinkedTables(parent 1, child 1 columns, unit='house', adjacency='add_remove', spent 0-DP of 1-DP)
+    """
+
+    __slots__ = ("_linked",)
+
+    def __init__(
+        self,
+        parents: Any,
+        children: Any,
+        schema: LinkedSchema,
+        *,
+        adjacency: str = Adjacency.ADD_REMOVE,
+        ledger: Ledger | Budget | None = None,
+        n_records: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        require_own("schema", schema, "pass a LinkedSchema")
+        self._linked = LinkedSchema.from_dict(schema.to_dict())
+        wide = wide_table(self._linked)
+        PrivateData.__init__(self, adjacency, ledger)
+        self._declared, self._schema = wide.schema, wide.schema.fine()
+        self._unit, self._rows_per_unit, self._places = self._linked.key, SHARES, None
+        for part in (self._linked.parent, self._linked.child):
+            if part is not None:
+                require_same_promise(part, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
+        self._n_units = self._n_records = checked_public_count("n_records", n_records, self._adjacency)
+        if parents is None and self._linked.parent is not None:
+            raise ValueError(
+                "parents=None, and the schema has columns of parents; pass their table, or a schema with parent=None"
+            )
+        if parents is not None and self._linked.parent is None:
+            raise ValueError(
+                "parents were passed, and the schema has parent=None; pass a schema of their columns, or parents=None"
+            )
+        above, below = None if parents is None else open_source(parents), open_source(children)
+        self._check_sources(above, below)
+        self._records = _records(above, below, self._linked, wide, self._schema, fresh_key(random_state))
+
+    def _check_sources(self, parents: Source | None, children: Source) -> None:
+        """What can be missing, or of another type, is said before anything is read."""
+        key, kinds = self._linked.key, {}
+        tables = (
+            (self._linked.names[0], parents, self._linked.parent),
+            (self._linked.names[1], children, self._linked.child),
+        )
+        for table, source, schema in tables:
+            if source is None or schema is None:
+                continue
+            try:
+                source.positions([*schema.variables, key])
+            except ValueError as error:
+                raise ValueError(f"{table}: {error}") from None
+            source.check_types([*schema.variables, key])
+            warn_of_guessed_types(source, key)
+            if (kind := source.declared_kind(key)) is not None:
+                kinds[kind] = table
+        if len(kinds) > 1 and self._linked.key_kind == "auto":
+            raise ValueError(
+                f"key={key!r} is of whole numbers in {kinds['integer']} and of texts in {kinds['text']}, so that '007' "
+                "would not be 7: make both columns one type, or pass key_kind='text' (7 is '7' alone) or "
+                "key_kind='integer' ('007' is 7) to LinkedSchema"
+            )
+
+    @property
+    def linked(self) -> LinkedSchema:
+        """The public description of both tables."""
+        return self._linked
+
+    def _public(self) -> dict[str, Any]:
+        return super()._public() | {"linked": self._linked.to_dict()}
+
+    def __repr__(self) -> str:
+        linked = self._linked
+        counts = [0 if linked.parent is None else len(linked.parent), len(linked.child)]
+        tables = ", ".join(f"{name} {count}" for name, count in zip(linked.names, counts, strict=True))
+        return (
+            f"PrivateLinkedTables({tables} columns, unit={self._unit!r}, adjacency={str(self._adjacency)!r}, "
+            f"spent {self._ledger.spent} of {self._ledger.budget})"
+        )
+
+
+def _records(
+    parents: Source | None, children: Source, linked: LinkedSchema, wide: WideTable, schema: Schema, key: bytes
+) -> UnitRecords:
+    """The rows of all units, as records that count by shares."""
+    whole, owners, columns = linked.key_kind == "integer", Owners(), list(linked.parent or ())
+    marked = [] if parents is None else _marks(parents, schema.subset(columns), linked.key, owners, whole)
+    child = [Variable(wide.child, name) for name in wide.child]
+    taken = _marks(children, wide.child, linked.key, owners, whole, linked.order)
+    owner = owners.numbered()
+    n_parents = len(marked[0]) if marked else 0
+    parent_owner, child_owner = (owner[:n_parents], owner[n_parents:]) if parents is not None else (owner[:0], owner)
+    n_ids = int(owner.max(initial=-1)) + 1
+    if parents is None:
+        parent_owner, parent_codes = np.arange(n_ids), np.empty((n_ids, 0), dtype=np.int64)
+        inside, parent_matches = np.ones(n_ids, dtype=bool), []
+    else:
+        variables = [Variable(schema, name) for name in columns]
+        inside = np.logical_and.reduce([m != v.states for m, v in zip(marked, variables, strict=True)])
+        parent_codes = np.column_stack([v.codes(m) * (m != v.states) for m, v in zip(marked, variables, strict=True)])
+        parent_matches = [m < v.states for m, v in zip(marked, variables, strict=True)]
+    child_marks, order = taken[: len(child)], taken[len(child) :]
+    child_codes = np.empty((len(child_owner), len(child)), dtype=np.int32)
+    for j, (variable, marks) in enumerate(zip(child, child_marks, strict=True)):
+        codes, outside = variable.codes(marks).astype(np.int32), wide.outside[j]
+        child_codes[:, j] = codes if outside is None else np.where(codes == variable.states, outside, codes)
+    by = np.column_stack(order) if order else np.empty((len(child_owner), 0))
+    found = CodedChildren(child_owner, child_codes, by, _flags(linked, wide, child_codes))
+    units = CodedParents(parent_owner, inside, parent_codes)
+    rows = unit_rows(units, found, owners.identities(range(n_ids)), key, wide, linked.least, linked.most)
+    child_matches = [m < v.states for m, v in zip(child_marks, child, strict=True)]
+    matched = _matched(units, parent_matches, child_owner, child_matches, n_ids, linked, wide)
+    return rows_as_they_are(schema, rows.codes, rows.owner, rows.weights, rows.n_units, matched)
+
+
+def _marks(
+    source: Source, schema: Schema, key: Hashable, owners: Owners, whole: bool, order: Sequence[Hashable] = ()
+) -> list[np.ndarray]:
+    """Marks of each column, then the ranks of those of `order`; the key's cells go to `owners`."""
+    names = list(schema.variables)
+    variables = [Variable(schema, name) for name in names]
+    batches: list[list[np.ndarray]] = []
+    for *columns, whose in source.batches([*names, key], [*spelled_texts(schema), None]):
+        marks = [variable.marks(column) for variable, column in zip(variables, columns, strict=True)]
+        batches.append([*marks, *(quietly(_ranks, schema, name, columns[names.index(name)]) for name in order)])
+        owners.add(_whole_numbers(whose) if whole else whose)
+    kinds = [*(variable.dtype for variable in variables), *(np.dtype(float) for _ in order)]
+    return [np.concatenate([np.empty(0, kind), *(batch[k] for batch in batches)]) for k, kind in enumerate(kinds)]
+
+
+def _ranks(schema: Schema, name: Hashable, column: Column) -> np.ndarray:
+    """What each cell is put in order by: its number or day, or the place of its state; what has none comes last."""
+    cells, number, reading = cells_of(column), schema.numbers.get(name), schema.reading(name)
+    code = schema.coder(name)
+
+    def rank(cell: Any) -> float:
+        key = match_key(cell)
+        if number is None:
+            found: float | None = code(key)
+            return math.inf if found is None or found < 0 else float(found)
+        found = number.reads(reading(key))
+        return math.inf if found is None or math.isnan(found) else found
+
+    return np.array([rank(cell) for cell in cells.listed], dtype=float)[cells.places]
+
+
+def _whole_numbers(column: Column) -> Cells:
+    """Cells of a key as whole numbers, a function of each cell alone; None for one that is none."""
+    cells = cells_of(column)
+    return Cells(cells.places, [_whole(cell) for cell in cells.listed])
+
+
+def _whole(cell: Any) -> int | None:
+    try:
+        if isinstance(cell, bool | np.bool_):
+            return None
+        text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
+        found = _WHOLE.fullmatch(text)
+        return int(found[1]) if found and len(found[1]) < 1000 else None
+    except Exception:
+        return None
+
+
+def _flags(linked: LinkedSchema, wide: WideTable, codes: np.ndarray) -> np.ndarray:
+    """Which children meet each condition of `counts`; shape (children, counts)."""
+    place = {name: j for j, name in enumerate(wide.child)}
+    flags = np.zeros((len(codes), len(linked.counts)), dtype=bool)
+    for k, conditions in enumerate(linked.count_flags(wide.child)):
+        flags[:, k] = True
+        for name, met in conditions:
+            # Neither an absent child nor a cell outside the schema meets anything.
+            flags[:, k] &= np.array([*met, False, False])[codes[:, place[name]]]
+    return flags
+
+
+def _matched(
+    parents: CodedParents,
+    parent_matches: Sequence[np.ndarray],
+    child_owner: np.ndarray,
+    child_matches: Sequence[np.ndarray],
+    n_ids: int,
+    linked: LinkedSchema,
+    wide: WideTable,
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many units there are, have rows, and match in each column: what :class:`UnitRecords` is asked for.
+
+    In the column of the number of children: those with exactly one row among the parents. In a child's column: of
+    units with rows the share of the children whose cell is declared, 1 where there are none.
+
+    Each entry counts at most 1 for a unit, by its own rows: ``j floor(G/n)`` of ``G`` for j of its n children.
+    """
+    own = parents.owner >= 0
+    alone = np.bincount(parents.owner[own], minlength=n_ids) == 1
+    has_child = child_owner >= 0
+    size = np.bincount(child_owner[has_child], minlength=n_ids)
+    inside = np.zeros(n_ids, dtype=bool)
+    inside[parents.owner[own & parents.inside]] = True
+    has_rows = alone & inside & (size >= linked.least)
+    sizes = np.unique(size[has_rows & (size > 0)])
+    counts = np.zeros((1 + len(sizes), 2 + len(wide.schema)), dtype=np.int64)
+    counts[0, :2] = n_ids, has_rows.sum()
+    for j, matches in enumerate(parent_matches):
+        met = own & matches
+        counts[0, 2 + j] = alone[parents.owner[met]].sum()
+    first = 2 + len(wide.schema) - len(wide.slots) * len(wide.child)
+    counts[0, 2 + len(parent_matches) : first] = alone.sum()
+    for j, matches in enumerate(child_matches):
+        met = child_owner[has_child & matches]
+        met = met[has_rows[met]]
+        columns = [first + slot * len(wide.child) + j for slot in range(len(wide.slots))]
+        counts[0, columns] = (has_rows & (size == 0)).sum()
+        counts[1:, columns] = np.bincount(np.searchsorted(sizes, size[met]), minlength=len(sizes))[:, None]
+    return np.append(GRID, GRID // sizes), counts

@@ -1,0 +1,167 @@
+"""The one table that parents and their children become, as a public description: its columns, states and rules.
+
+A row has the parent's columns, the number of children, and up to three children of that parent, in slots a, b and c.
+Slots that no child is in are *absent*, by rules that models obey. Children have no order: every permutation of a row's
+slots, absent ones included, is a row as well, so that all slots have the same distribution. So that rules are about two
+columns at a time, the state of the number of children says too which slots have a child, where there are fewer than
+three. Where children have an order, a row is a child (a) and the one before it (b), and says the child's rank.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.schema import Schema
+
+__all__ = ["RANK", "WideTable", "wide_table"]
+
+RANK = "rank"
+_ABSENT, _OUTSIDE = "absent", "outside"
+
+
+@dataclass(frozen=True)
+class WideTable:
+    """What the rows of a unit look like.
+
+    Attributes
+    ----------
+    schema : Schema
+        Of all columns: parents', counts, the number of children, the rank of a child if there is an order, slots.
+    child : Schema
+        Of children, with all numbers divided.
+    size : str
+        The column of the number of children.
+    patterns : tuple of (int, tuple of int)
+        For each of its states how many children there are, and which slots have one.
+    slots : tuple of tuple of str
+        For each slot its columns, in the order of the children's.
+    ordered : bool
+    absent : tuple of int
+        For each column of the children the state of a slot without a child.
+    outside : tuple of int or None
+        For each the state of cells outside the children's schema; None where these have one among the declared states.
+    """
+
+    schema: Schema
+    child: Schema
+    size: str
+    patterns: tuple[tuple[int, tuple[int, ...]], ...]
+    slots: tuple[tuple[str, ...], ...]
+    ordered: bool
+    absent: tuple[int, ...]
+    outside: tuple[int | None, ...]
+
+    @property
+    def parents(self) -> tuple[Hashable, ...]:
+        """Columns before the number of children: those of parents, and counts."""
+        return self.schema.variables[: self.schema.variables.index(self.size)]
+
+    def pattern(self, n: int, present: Iterable[int]) -> int:
+        """The state of the number of children, with children in these slots."""
+        return self.patterns.index((n, tuple(sorted(present))))
+
+
+def wide_table(linked: LinkedSchema, child: Schema | None = None) -> WideTable:
+    """The description of a unit's rows.
+
+    Parameters
+    ----------
+    linked : LinkedSchema
+    child : Schema, optional
+        The children's, with all numbers divided in another way than finely: as they were merged.
+
+    Examples
+    --------
+    >>> linked = LinkedSchema({"region": ["n", "s"]}, {"sex": ["f", "m"]}, key="household", most=3, counts=["sex = f"])
+    >>> made = wide_table(linked)
+    >>> made.schema.variables
+    ('region', 'sex = f', 'n', 'a.sex', 'b.sex', 'c.sex')
+    >>> made.schema["n"], made.schema["a.sex"]
+    (('0', '1 a', '1 b', '1 c', '2 ab', '2 ac', '2 bc', '3+'), ('f', 'm', 'absent', 'outside'))
+    """
+    child = linked.fine_child if child is None else child
+    ordered = bool(linked.order)
+    slots = tuple(tuple(f"{slot}.{name}" for name in child) for slot in ("ab" if ordered else "abc"))
+    patterns = [
+        (n, present)
+        for n in range(linked.least, linked.most + 1)
+        for present in ([()] if ordered else itertools.combinations(range(3), min(n, 3)))
+    ]
+    texts = [
+        f"{n}{'+' if n == linked.most else ''}"
+        + (" " + "".join("abc"[slot] for slot in present) if 0 < len(present) < 3 else "")
+        for n, present in patterns
+    ]
+    own = {name: list(child.states[name]) for name in child}
+    absent = {name: len(states) for name, states in own.items()}
+    outside = {name: len(states) + 1 if _may_be_outside(child, name) else None for name, states in own.items()}
+    for name, states in own.items():
+        states += [_fresh(_ABSENT, states)] + ([_fresh(_OUTSIDE, states)] if outside[name] is not None else [])
+    parent = linked.parent
+    variables: dict = {} if parent is None else {name: parent[name] for name in parent}
+    variables |= {count: list(range(linked.most + 1)) for count in linked.counts}
+    variables[linked.size] = texts
+    if ordered:
+        variables[RANK] = list(range(linked.least, linked.most + 1))
+    variables |= {wide: own[name] for slot in slots for name, wide in zip(child, slot, strict=True)}
+    given = tuple(range(linked.least, linked.most + 1))
+    rules: list = [] if parent is None else list(parent.impossible)
+    for count in linked.counts:
+        for n in given[:-1]:  # of so many or more there may be any number
+            named = [text for text, (k, _) in zip(texts, patterns, strict=True) if k == n]
+            rules.append({linked.size: named, count: list(range(n + 1, linked.most + 1))})
+    if ordered:
+        rules += [{linked.size: [texts[k]], RANK: list(given[k + 1 :])} for k in range(len(given) - 1)]
+        rules += [{linked.size: texts[1:], RANK: [0]}] if linked.least == 0 else []
+    for place, slot in enumerate(slots):
+        by, everyone = (RANK, list[Any](given)) if ordered else (linked.size, list[Any](texts))
+        there = [rank > place for rank in given] if ordered else [place in present for _, present in patterns]
+        with_child = [state for state, is_there in zip(everyone, there, strict=True) if is_there]
+        without = [state for state, is_there in zip(everyone, there, strict=True) if not is_there]
+        for name, wide in zip(child, slot, strict=True):
+            states = own[name]
+            none = states[absent[name]]
+            rules += [{by: without, wide: [state for state in states if state != none]}] if without else []
+            rules += [{by: with_child, wide: [none]}] if with_child else []
+        names = dict(zip(child, slot, strict=True))
+        for box in child.zeros:
+            rules.append({names[name]: [own[name][k] for k in sorted(codes)] for name, codes in box.items()})
+    schema = Schema(
+        variables,
+        other=None if parent is None else parent.other,
+        texts=[name for name, declared in variables.items() if isinstance(declared, Sequence)],
+        impossible=rules,
+        **({} if parent is None else _options(parent)),
+    )
+    return WideTable(
+        schema, child, linked.size, tuple(patterns), slots, ordered, tuple(absent.values()), tuple(outside.values())
+    )
+
+
+def _may_be_outside(child: Schema, name: Hashable) -> bool:
+    """Whether a cell could have none of the declared states."""
+    number = child.numbers.get(name)
+    if number is None:
+        return name not in child.other
+    return number.missing == "drop" or number.outside == "drop"
+
+
+def _fresh(label: str, states: Sequence) -> str:
+    while label in states:
+        label += "_"
+    return label
+
+
+def _options(parent: Schema) -> dict[str, Any]:
+    """How cells of the parents' columns are read, and of no others."""
+    missing, strip, casefold, recode = (parent.options[name] for name in ("missing", "strip", "casefold", "recode"))
+    return {
+        "missing": missing if isinstance(missing, dict) else dict.fromkeys(parent, missing) if missing else {},
+        "strip": list(parent) if strip is True else strip,
+        "casefold": list(parent) if casefold is True else casefold,
+        "recode": recode,
+    }

@@ -1,0 +1,302 @@
+"""The rows of a parent with all its children: what they are, and that no other parent's rows ever move them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+import warnings
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pgmpy_dp import Budget, Date, Schema
+from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
+from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.table import contingency_tables, matched_records
+from tests.linked.families import CHILD, PARENT, SCHEMA, frames, measure, naive_rows, tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::pgmpy_dp.GuessedTypesWarning")
+
+CHAIN = LinkedSchema(
+    PARENT,
+    {"day": Date("2020-01-01", "2020-12-31", bins=3), "sex": ["f", "m"]},
+    key="house",
+    most=4,
+    order=["day"],
+)
+
+
+def difference(first, second) -> dict:
+    return {row: d for row in {*first, *second} if (d := first.get(row, 0) - second.get(row, 0))}
+
+
+class TestRowsAreThoseOfTheDefinition:
+    @pytest.mark.parametrize("n", range(6))
+    def test_up_to_five_children(self, n):
+        rng = np.random.default_rng(n)
+        children = [(int(rng.integers(3)), int(rng.integers(2))) for _ in range(n)]
+        raw = [("h", [5, 30, 80][age], "fm"[sex]) for age, sex in children]
+        found = measure(tables(*frames([("h", "s")], raw)))
+        adults = sum(age > 0 for age, _ in children)
+        assert dict(found) == dict(naive_rows(1, children, 7, adults))
+        assert GRID - 120 <= sum(found.values()) <= GRID
+
+    @pytest.mark.parametrize("n", [6, 7, 30, 10_000])
+    def test_of_more_there_are_15_trios_in_all_orders(self, n):
+        # Every child is another one, by a column of its own.
+        schema = LinkedSchema(PARENT, {"who": [*range(7)]}, key="house", most=7)
+        children = pd.DataFrame({"house": ["h"] * n, "who": [k % 7 for k in range(n)]}, dtype=object)
+        parents, _ = frames([("h", "n")], [])
+        start = time.process_time()
+        rows = tables(parents, children, schema)._records.codes()
+        assert len(rows) == 90 and time.process_time() - start < 5.0
+        assert len({tuple(sorted(row)) for row in rows[:, -3:].tolist()}) <= 15
+        own = Counter(map(tuple, rows[:, -3:].tolist()))
+        orders = list(itertools.permutations(range(3)))
+        assert all(own[tuple(np.array(row)[list(order)])] == own[row] for row in own for order in orders)
+        assert set(rows[:, 1].tolist()) == {min(n, 7) + 4}  # the pattern of so many
+
+    def test_slots_are_exchangeable_to_the_last_part(self):
+        rng = np.random.default_rng(0)
+        sizes = rng.integers(0, 10, 300)
+        parents = [(f"h{k}", "ns"[k % 2]) for k in range(300)]
+        children = [(f"h{k}", rng.integers(99), "fm?"[rng.integers(3)]) for k in range(300) for _ in range(sizes[k])]
+        private = tables(*frames(parents, children))
+        scopes = [("a.age", "b.sex"), ("b.age", "a.sex"), ("c.age", "b.sex"), ("region", "a.age"), ("region", "c.age")]
+        one, two, three, four, five = (t.value for t in contingency_tables(private, scopes))
+        assert (one == two).all() and (one == three).all() and (four == five).all()
+
+    def test_each_child_is_as_likely_in_a_slot(self):
+        schema = LinkedSchema(PARENT, {"who": [*range(9)]}, key="house", most=7)
+        homes = [f"h{k}" for k in range(2_000)]
+        children = pd.DataFrame([(h, j) for h in homes for j in range(9)], columns=["house", "who"], dtype=object)
+        (counts,) = contingency_tables(tables(frames([(h, "n") for h in homes], [])[0], children, schema), [("a.who",)])
+        shares = counts.value[:9] / GRID / 2_000
+        # A child's share of a family has a deviation of at most .16 (7 of 9 remain, of which 15 trios): five of them.
+        assert np.abs(shares - 1 / 9).max() < 5 * 0.16 / math.sqrt(2_000) and counts.value[9:].sum() == 0
+
+    def test_a_chain_has_a_row_for_each_child_with_the_one_before(self):
+        days = ["2020-01-05", "2020-11-05", "2020-06-05"]
+        children = pd.DataFrame({"house": ["h"] * 3, "day": days, "sex": ["f", "m", "m"]}, dtype=object)
+        private = tables(frames([("h", "n"), ("i", "s")], [])[0], children, CHAIN)
+        assert private._declared.variables == ("region", "n", "rank", "a.day", "a.sex", "b.day", "b.sex")
+        third, absent = GRID // 3, (4, 2)
+        assert dict(measure(private)) == {
+            (0, 3, 1, 0, 0, *absent): third,
+            (0, 3, 2, 1, 1, 0, 0): third,
+            (0, 3, 3, 2, 1, 1, 1): third,
+            (1, 0, 0, *absent, *absent): GRID,
+        }
+
+    def test_a_child_outside_the_schema_costs_nothing_and_a_parent_outside_its_family(self):
+        children = [("h", "?", "f"), ("h", 3, "x"), ("i", 3, "f")]
+        rows = tables(*frames([("h", "n"), ("i", "?")], children))._records
+        assert rows.rows().n_units == 1 and sorted(rows.codes()[:, 2].tolist()) == [4, 4, 5, 5, 6, 6]
+        assert {tuple(cell) for row in rows.codes().tolist() for cell in (row[3:5], row[5:7], row[7:9])} == {
+            (4, 0),
+            (0, 3),
+            (3, 2),
+        }
+
+    def test_without_parents_each_key_is_one(self):
+        schema = LinkedSchema(None, CHILD, key="house", most=3)
+        _, children = frames([], [("h", 3, "f"), ("h", 70, "m"), (None, 3, "f"), (7, 3, "f"), ("7", 4, "m")])
+        private = tables(None, children, schema)
+        assert private._records.rows().n_units == 2
+        assert Counter(private._records.codes()[:, 0].tolist()) == {3: 4, 4: 4, 5: 4}
+
+
+KEYS = st.sampled_from(["h", "i", "j", "", " ", 1, "1", 1.0, "1.0", True, None, math.nan, 10**30, b"h", ("h",)])
+AGES = st.sampled_from([0, 17, 18, 18.0, "18", 64.9, 65, 99, 120, -1, None, math.nan, "?", "", math.inf, 10**400])
+SEXES = st.sampled_from(["f", "m", "F", None, 1, "?"])
+OWN_AGES, OWN_SEXES = st.sampled_from([3, 30, 70, None]), st.sampled_from(["f", "m", "?"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    parents=st.lists(st.tuples(KEYS, st.sampled_from(["n", "s", "?"])), max_size=6),
+    children=st.lists(st.tuples(KEYS, AGES, SEXES), max_size=14),
+    own=st.lists(st.sampled_from(["n", "s", "?"]), max_size=2),
+    own_children=st.lists(st.tuples(OWN_AGES, OWN_SEXES), max_size=12),
+    seed=st.integers(0, 9),
+    chain=st.booleans(),
+)
+@example([("h", "n")], [], ["n"], [(3, "f")] * 12, 0, False)  # equal children
+@example([("h", "n")], [("h", 3, "f")] * 9, [], [(3, "f")] * 3, 0, False)  # orphans
+@example([("h", "n")], [("h", 3, "f")], ["n", "s"], [(3, "f")] * 3, 0, False)  # a parent twice
+def test_a_unit_moves_its_own_rows_alone(parents, children, own, own_children, seed, chain):
+    """Whoever else is there, in whatever order: what a unit adds is what it has alone, of sum at most 1."""
+    rng = np.random.default_rng(seed)
+    schema = SCHEMA if not chain else LinkedSchema(PARENT, CHILD, key="house", most=4, order=["age"])
+
+    def made(parents, children):
+        shuffled = [frame.iloc[rng.permutation(len(frame))] for frame in frames(parents, children)]
+        return tables(*shuffled, schema)
+
+    unit = [("odd", region) for region in own], [("odd", age, sex) for age, sex in own_children]
+    without, alone = made(parents, children), made(*unit)
+    both = made([*unit[0], *parents], [*children, *unit[1]])
+    added = difference(measure(both), measure(without))
+    assert added == dict(measure(alone)) and sum(added.values()) <= GRID
+    assert all(weight > 0 for weight in added.values())
+    assert both._records.rows().n_units == without._records.rows().n_units + alone._records.rows().n_units
+    moved = matched_records(both).value - matched_records(without).value
+    assert (moved == matched_records(alone).value).all() and (moved >= 0).all() and moved.max() <= GRID
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    others=st.lists(st.tuples(st.sampled_from("hij"), OWN_AGES, OWN_SEXES), max_size=9),
+    family=st.lists(st.tuples(OWN_AGES, OWN_SEXES), max_size=11),
+    before=st.tuples(OWN_AGES, OWN_SEXES) | st.none(),
+    after=st.tuples(OWN_AGES, OWN_SEXES) | st.none(),
+)
+def test_one_child_moves_a_table_by_two_in_l1_and_the_root_of_two_in_l2(others, family, before, after):
+    parents = [(h, "n") for h in ("h", "i", "odd")]
+    found = []
+    for child in (before, after):
+        own = [("odd", *cell) for cell in [*family, *([] if child is None else [child])]]
+        found.append(measure(tables(*frames(parents, [*others, *own]))))
+    moved = difference(*found).values()
+    assert sum(map(abs, moved)) <= 2 * GRID and sum(d * d for d in moved) <= 2 * GRID**2
+
+
+class TestReadersAndKeys:
+    PARENTS = pd.DataFrame({"house": [1, 2, 3], "region": ["n", "s", "n"]})
+    CHILDREN = pd.DataFrame({"house": [1, 1, 3, 9], "age": [3, 30, 70, 5], "sex": ["f", "m", "m", "f"]})
+
+    def sources(self, kind, tmp_path):
+        texts = [frame.astype({"house": str}) for frame in (self.PARENTS, self.CHILDREN)]
+        if kind == "csv":
+            for name, frame in zip("pc", texts, strict=True):
+                frame.to_csv(tmp_path / f"{name}.csv", index=False)
+            return str(tmp_path / "p.csv"), tmp_path / "c.csv"
+        if kind == "parquet":
+            for name, frame in zip("pc", (self.PARENTS, self.CHILDREN), strict=True):
+                frame.to_parquet(tmp_path / f"{name}.parquet")
+            return str(tmp_path / "p.parquet"), str(tmp_path / "c.parquet")
+        if kind == "polars":
+            polars = pytest.importorskip("polars")
+            return polars.from_pandas(self.PARENTS), polars.from_pandas(self.CHILDREN).lazy()
+        if kind == "duckdb":
+            duckdb = pytest.importorskip("duckdb")
+            return tuple(duckdb.from_df(frame) for frame in (self.PARENTS, self.CHILDREN))
+        return texts if kind == "texts" else (self.PARENTS, self.CHILDREN)
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet", "polars", "duckdb", "texts", "pandas"])
+    def test_all_give_the_same_rows(self, kind, tmp_path):
+        found = dict(measure(tables(*self.sources(kind, tmp_path))))
+        assert found == dict(measure(tables(self.PARENTS, self.CHILDREN))) and len(found) == 10
+
+    @pytest.mark.parametrize("kind", ["csv", "texts", "parquet", "polars", "duckdb"])
+    def test_whole_numbers_and_texts_are_refused_unless_it_is_said_how(self, kind, tmp_path):
+        ours, theirs = self.sources(kind, tmp_path)
+        other = self.CHILDREN.astype({"house": str if kind in ("parquet", "polars", "duckdb") else int})
+        other["house"] = other["house"].astype("string" if kind in ("parquet", "polars", "duckdb") else "int64")
+        with pytest.raises(ValueError, match=r"whole numbers in .* texts in .*key_kind='integer'"):
+            tables(ours, other)
+        for key_kind in ("text", "integer"):
+            schema = LinkedSchema(PARENT, CHILD, key="house", most=7, counts=["age >= 18"], key_kind=key_kind)
+            assert len(measure(tables(ours, other, schema))) == 10
+        del theirs
+
+    def test_whole_numbers_are_read_from_texts_where_that_is_said(self):
+        parents, children = frames(
+            [(1, "n"), ("02", "s"), (" 3.0 ", "n"), ("x", "n"), (2**70, "n"), (None, "n"), (True, "s"), ("4e2", "n")],
+            [("001", 3, "f"), (2.0, 3, "f"), ("+3", 3, "f"), ("x", 3, "f"), (str(2**70), 3, "f"), ("4e2", 3, "f")],
+        )
+        schema = LinkedSchema(PARENT, CHILD, key="house", most=7, key_kind="integer")
+        rows = tables(parents, children, schema)._records
+        assert rows.rows().n_units == 4 and set(rows.codes()[:, 1].tolist()) == {1, 2, 3}  # each has a child
+
+    def test_types_are_looked_at_whether_there_are_rows_or_not(self):
+        import pyarrow as pa
+
+        for rows in (0, 1):
+            parents = pa.table({"house": pa.array([1] * rows, pa.int64()), "region": pa.array(["n"] * rows)})
+            children = pa.table({"house": ["1"] * rows, "age": [3] * rows, "sex": ["f"] * rows})
+            children = children.cast(pa.schema({"house": pa.string(), "age": pa.int64(), "sex": pa.string()}))
+            with pytest.raises(ValueError, match="whole numbers"):
+                tables(parents, children)
+
+
+class TestWhatIsRefusedBeforeTheCharge:
+    PARENTS, CHILDREN = frames([("h", "n")], [("h", 3, "f")])
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"key": "region"}, "key='region' is a column of the schema of parent"),
+            ({"key": "age"}, "key='age' is a column of the schema of child"),
+            ({"key": ["house", "clinic"]}, "parents of two kinds"),
+            ({"most": 0}, "most=0"),
+            ({"most": 65}, "more than 64"),
+            ({"least": 2}, "least=2"),
+            ({"counts": ["region = n"]}, "'region', a column of the parent table"),
+            ({"counts": ["age >= 20"]}, r"inside its state '\[18,65\)'; cut at 20"),
+            ({"counts": ["age < 18 -> sex = f"]}, "implication"),
+            ({"counts": "age >= 18"}, "pass a list"),
+            ({"order": ["when"]}, "order names \\['when'\\]"),
+            ({"size": "region"}, "could not be told apart"),
+            ({"names": ["a", "a"]}, "two different"),
+            ({"key_kind": "number"}, "key_kind='number'"),
+            ({"key": None}, "key=None"),
+        ],
+    )
+    def test_schemas(self, change, message):
+        with pytest.raises((TypeError, ValueError), match=message):
+            LinkedSchema(PARENT, CHILD, **{"key": "house", "most": 7, **change})
+
+    def test_a_rule_of_children_that_names_a_column_of_the_parents(self):
+        said = SCHEMA.to_dict()
+        said["child"] = {**said["child"], "impossible": ["region = n -> sex = f"]}
+        with pytest.raises(ValueError, match="'region' is a column of the parents: rules of children are about one"):
+            LinkedSchema.from_dict(said)
+
+    @pytest.mark.parametrize(
+        ("parents", "children", "message"),
+        [
+            (None, CHILDREN, "parents=None, and the schema has columns of parents"),
+            (PARENTS[["region"]], CHILDREN, "parent: data has no column for \\['house'\\]"),
+            (PARENTS, CHILDREN[["house"]], "child: data has no column for"),
+            (PARENTS, [1, 2], "data is a list"),
+        ],
+    )
+    def test_data(self, parents, children, message):
+        budget = Budget(epsilon=1.0)
+        with pytest.raises((TypeError, ValueError), match=message):
+            PrivateLinkedTables(parents, children, SCHEMA, ledger=budget)
+
+    def test_other_classes_of_schemas(self):
+        class Lying(LinkedSchema):
+            pass
+
+        with pytest.raises(TypeError, match="Lying"):
+            PrivateLinkedTables(self.PARENTS, self.CHILDREN, Lying(PARENT, CHILD, "house", 7), ledger=Budget(rho=1.0))
+
+    def test_files_of_schemas_are_lossless_and_show_damage(self, tmp_path):
+        schemas = (SCHEMA, CHAIN, LinkedSchema(None, Schema(CHILD, other={"sex": "m"}), "house", 3, names=("p", "c")))
+        for schema in schemas:
+            schema.to_json(tmp_path / "linked.json")
+            assert LinkedSchema.from_json(tmp_path / "linked.json") == schema
+        text = (tmp_path / "linked.json").read_text()
+        (tmp_path / "linked.json").write_text(text.replace('"most": 3', '"most": 4'))
+        with pytest.raises(ValueError, match="damaged or edited"):
+            LinkedSchema.from_json(tmp_path / "linked.json")
+        (tmp_path / "linked.json").write_text('{"child": {"domain": {"sex": ["f", "m"]}}, "key": "h", "most": 2}')
+        assert LinkedSchema.from_json(tmp_path / "linked.json").least == 1
+
+
+def test_nothing_is_raised_or_said_because_of_a_record():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message="unit=")
+        for parents, children in (([], []), ([("h", "n")] * 2, [("x", 3, "f")]), ([(None, "n")], [(None, 3, "f")])):
+            private = tables(*frames(parents, children))
+            assert measure(private) == {} and "h" not in repr(private).replace("house", "").replace("child", "")
