@@ -181,7 +181,8 @@ def checked(given: Any) -> dict[str, Any]:
     TypeError, ValueError
         For the first that is wrong.
     """
-    return {name: _used(name, getattr(given, name), *declared) for name, declared in rules_of(type(given)).items()}
+    owner: Any = type(given)
+    return {name: _used(name, getattr(given, name), *declared) for name, declared in rules_of(owner).items()}
 
 
 def _used(name: str, value: Any, rule: Rule, default: Any) -> Any:

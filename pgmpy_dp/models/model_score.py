@@ -264,7 +264,7 @@ def score_model(
     (['pairs', 'triples', 'worst'], True)
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.1)")
-    asked = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    asked: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
     settings = arguments_of(score_model, worst=worst, each=each, level=level, **asked)
     given = ScoredModel.of(model)
     if isinstance(df, PrivateTable):
