@@ -130,7 +130,7 @@ def plan(
         "adjacency": str(adjacency),
     }
     lines = [f"{len(sizes)} variables with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"]
-    if public_schema.discovered is not None:
+    if public_schema.discovered:
         whole = Privacy(budget.guarantee, Adjacency.parse(str(adjacency)), "").with_schema_of(public_schema.discovered)
         document["guarantee_with_schema"] = whole.guarantee.to_dict()
         lines.append(f"with what discover cost, which the schema says: {whole.words}")

@@ -6,9 +6,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.fields.operators.feature_matrices import InteractionMatrixSums
+from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits
 from pgmpy_dp.fields.parity_features import MOST_FEATURES
 from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
 from pgmpy_dp.learning.options import Settings
@@ -17,8 +20,6 @@ from pgmpy_dp.learning.public_graph import edge_positions, encoded_graph, releas
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.field_matrix_curator import interaction_matrix_noise
-from pgmpy_dp.private.curator.field_moment_curator import interaction_multipliers, interaction_noise
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -59,8 +60,8 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     -----
     Privacy
         *Sensitivity.* That of
-        :meth:`~pgmpy_dp.private.curator.field_moment_curator.FieldMomentCurator.interaction_sums` or
-        :meth:`~pgmpy_dp.private.curator.field_matrix_curator.FieldMatrixCurator.interaction_matrix`, which is all that
+        :class:`~pgmpy_dp.fields.operators.interactions.InteractionSums` or
+        :class:`~pgmpy_dp.fields.operators.feature_matrices.InteractionMatrixSums`, which is all that
         sees the records.
 
         *Guarantee.* Under the table's adjacency, epsilon-DP with discrete Laplace or rho-zCDP with discrete Gaussian
@@ -103,10 +104,9 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
     )
-    ask = curator.interaction_matrix if matrix else curator.interaction_sums
-    ask(1, pairs, with_count=with_count)
+    curator.ask((InteractionMatrixSums if matrix else InteractionSums)(pairs, with_count), 1)
     public = {
-        "multipliers": list(interaction_multipliers(sizes)),
+        "multipliers": list(InteractionUnits(tuple(sizes)).multipliers),
         "graph": encoded_graph(settings.graph),
         "settings": settings.public(budget, "noise"),
     }
@@ -136,7 +136,7 @@ def _least(
     if noise == "wishart":
         cost = cost_of(budget, pure=True)
     else:
-        cost = least_noise(lambda cost: interaction_noise(*asked, cost, 1), numbers, budget, noise)
+        cost = least_noise(lambda cost: InteractionSums.noise_of(*asked, cost, Fraction(1)), numbers, budget, noise)
     if not possible:
         return cost, False
     pure = cost_of(budget, pure=True)
@@ -145,7 +145,9 @@ def _least(
     def total(noises: Sequence[Noise]) -> float:
         return math.fsum(number * one.variance for number, one in zip(numbers, noises, strict=True))
 
-    better = total(interaction_matrix_noise(*asked, pure, 1)) < total(interaction_noise(*asked, cost, 1))
+    better = total(InteractionMatrixSums.noise_of(*asked, pure, Fraction(1))) < total(
+        InteractionSums.noise_of(*asked, cost, Fraction(1))
+    )
     return (pure, True) if noise == "wishart" or better else (cost, False)
 
 

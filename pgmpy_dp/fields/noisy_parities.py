@@ -11,6 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.fields.field_scopes import field_scopes
+from pgmpy_dp.fields.operators.feature_matrices import ParityMatrixSums
+from pgmpy_dp.fields.operators.parities import ParitySums, Subsets, WorstParity, family_size
 from pgmpy_dp.fields.parity_features import MOST_FEATURES, ParityFeatures, parity_features
 from pgmpy_dp.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
@@ -20,12 +22,6 @@ from pgmpy_dp.learning.public_graph import edge_positions, encoded_graph, releas
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.field_moment_curator import (
-    Subsets,
-    family_size,
-    parity_noise,
-    worst_parity_scale,
-)
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, share_of_cost
@@ -136,8 +132,8 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     Notes
     -----
     Privacy
-        *Sensitivity.* That of :meth:`~pgmpy_dp.private.curator.field_moment_curator.FieldMomentCurator.parity_sums`,
-        :meth:`~pgmpy_dp.private.curator.field_matrix_curator.FieldMatrixCurator.parity_matrix`, ``worst_parity`` and
+        *Sensitivity.* That of :class:`~pgmpy_dp.fields.operators.parities.ParitySums`,
+        :class:`~pgmpy_dp.fields.operators.feature_matrices.ParityMatrixSums`, ``worst_parity`` and
         ``record_count``, which are all that see the records. A graph is public: which sums there
         are tells nothing of them.
 
@@ -248,7 +244,7 @@ def plan_parities(
     if plan.method != "noise":
         # Refuses here what the rounds would refuse later: no selection of any method gets a smaller share.
         RecordCount.noise_of(cost, share if n_records is None else Fraction(1))
-        worst_parity_scale(adjacency, cost, plan.rest / (2 * (settings.n_rounds or 200)))
+        WorstParity.scale(adjacency, cost, plan.rest / (2 * (settings.n_rounds or 200)))
     return plan
 
 
@@ -268,7 +264,7 @@ def _least(
     """The cost, and the features if Wishart noise on their matrix is the smallest there is."""
 
     def additive(cost: PureDP | ZCDP) -> list[Noise]:
-        return [parity_noise(family, p, adjacency, with_count, cost, Fraction(1))]
+        return [ParitySums.noise_of(family, p, adjacency, with_count, cost, Fraction(1))]
 
     sums = family_size(family, p)
     if noise == "wishart":
@@ -351,15 +347,15 @@ def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Found, None, No
 
 def _sums(curator: TableCurator, plan: ParityPlan, share: Fraction | int, with_count: bool) -> list[np.ndarray]:
     if plan.features is None:
-        return curator.parity_sums(plan.family, share, with_count=with_count)
+        return curator.ask(ParitySums(plan.family, with_count=with_count), share)
     features = plan.features
-    return curator.parity_matrix(features.sets, features.weights, plan.family, share, with_count=with_count)
+    return curator.ask(ParityMatrixSums(features.sets, features.weights, plan.family, with_count=with_count), share)
 
 
 def _chosen(plan: ParityPlan, records: float) -> ParityPlan:
     """What "auto" is for this public or noisy number of records."""
     if plan.features is None:
-        noise = parity_noise(plan.family, plan.n_variables, plan.adjacency, False, plan.cost, plan.rest)
+        noise = ParitySums.noise_of(plan.family, plan.n_variables, plan.adjacency, False, plan.cost, plan.rest)
         sd = math.sqrt(noise.variance)
     else:
         assert isinstance(plan.cost, PureDP)

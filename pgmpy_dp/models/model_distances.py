@@ -56,6 +56,8 @@ class ModelTables:
     merged : (Schema, mapping of variable to places), optional
         States to count in, where they are not the records' own; see
         :meth:`~pgmpy_dp.private.curator.curator_base.Curator.merge`.
+    discovered : sequence of mapping
+        What it cost to find the model's states (`Schema.discovered`), as part of what the model cost.
     """
 
     scopes: Sequence[tuple[Hashable, ...]]
@@ -63,6 +65,7 @@ class ModelTables:
     means: Sequence[Mean]
     digest: str
     merged: tuple[Schema, Mapping[Hashable, Sequence[int]]] | None = None
+    discovered: Sequence[Mapping[str, Any]] = ()
 
     @property
     def weights(self) -> np.ndarray:
@@ -163,6 +166,8 @@ def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Bud
         }
         means = [[mean.name, sorted(mean.weights.items())] for mean in model.means]
         facts = {"settings": public, "tables": encoded_graph(model.scopes), "means": means, **found}
+        if model.discovered:
+            facts["model_discovered"] = [dict(cost) for cost in model.discovered]
         return curator.release("model_score", facts, curator.called(*names))
 
     names = ["count", "means", *(["each"] if settings.each else []), *(["worst"] if settings.worst else [])]

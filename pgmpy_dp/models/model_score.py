@@ -249,8 +249,9 @@ def score_model(
     -----
     Privacy: the only access to the records is the release of :mod:`pgmpy_dp.models.model_distances`, which has the
     proof. A model that was learned from the same records has a guarantee of its own, and both costs add up: pass the
-    `PrivateTable` that it was learned from, or its ledger. Whoever picks the better of two models by their scores owes
-    what both scores cost.
+    `PrivateTable` that it was learned from, or its ledger. What it cost to find the model's states is part of what the
+    model cost, to those whom they were found in; of other people's records, which may have any ledger, the scores
+    alone tell. Whoever picks the better of two models by their scores owes what both scores cost.
 
     Examples
     --------
@@ -270,8 +271,8 @@ def score_model(
     if isinstance(df, PrivateTable):
         known, neighbours = df.schema, df.adjacency
     else:
-        schema = given.schema if schema is None else schema
-        known, neighbours = Schema.coerce(schema, "schema"), Adjacency.parse(adjacency or Adjacency.ADD_REMOVE)
+        schema = known = given.reading(given.schema if schema is None else Schema.coerce(schema, "schema"))
+        neighbours = Adjacency.parse(adjacency or Adjacency.ADD_REMOVE)
     tables = given.tables(known, workload)
     plan.planned_noise(len(tables.means), len(tables.scopes), settings, budget, neighbours)
     table = given_table(df, schema, budget, **asked, unit=unit, rows_per_unit=rows_per_unit)

@@ -61,7 +61,7 @@ class Discovery:
     privacy_: Privacy
 
     @classmethod
-    def of(cls, release: Release, privacy: Privacy | None = None, ledger: str | None = None) -> Discovery:
+    def of(cls, release: Release, privacy: Privacy | None = None) -> Discovery:
         """Read a release that was kept; TypeError or ValueError for one of another kind.
 
         Parameters
@@ -69,8 +69,6 @@ class Discovery:
         release : Release
         privacy : Privacy, optional
             Default: what the release says.
-        ledger : str, optional
-            The `Ledger.id` of the ledger that paid for it, if that is known.
         """
         require_release(release)
         if release.kind != "discovery":
@@ -92,9 +90,8 @@ class Discovery:
         }
         sds = [math.sqrt(value.noise.variance) for value in found if value.noise is not None]
         threshold = release.public["threshold"]
-        schema = release.schema.discovered_under({**(release.schema.discovered or {}), "ledger": ledger})
         return cls(
-            *(schema, counts, sds[0] if sds else math.nan, math.nan if threshold is None else float(threshold)),
+            *(release.schema, counts, sds[0] if sds else math.nan, math.nan if threshold is None else float(threshold)),
             *(n, n_sd, release, Privacy.of(release) if privacy is None else privacy),
         )
 
@@ -302,7 +299,7 @@ def discover(
     )
     release = plan.run(data, settings, budget)
     with handed_over(release):
-        found = Discovery.of(release, Privacy.of(release, data.ledger.entries), data.ledger.id)
+        found = Discovery.of(release, Privacy.of(release, data.ledger.entries))
         if found.few or found.poor:
             warnings.warn(_few(found), FewRecordsWarning, stacklevel=2)
         return found

@@ -91,6 +91,8 @@ def test_parameters(charges, parameters, error, message):
         (CollectiveEM, {"n_iter": 0}, "n_iter"),
         (CollectiveEM, {"damping": 0.0}, "damping"),
         (CollectiveEM, {"step": -1.0}, "step"),
+        (CollectiveEM, {"stop": None}, "stop=None is an option of the paper's EM; pass published=True too"),
+        (CollectiveEM, {"e_step": "nlbp"}, "published=True"),
     ],
 )
 def test_options_of_the_methods(charges, estimator, parameters, message):

@@ -12,18 +12,18 @@ import pytest
 
 from pgmpy_dp.fields.noisy_interactions import noisy_interactions, run
 from pgmpy_dp.fields.noisy_parities import run as run_parities
-from pgmpy_dp.private.accounting import approx_to_zcdp
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import field_moment_curator
-from pgmpy_dp.private.data.interactions import (
+from pgmpy_dp.fields.operators import interactions as interaction_data
+from pgmpy_dp.fields.operators.interactions import (
     InteractionUnits,
     field_sensitivity,
     interaction_sums,
     pair_counts,
     pair_sensitivity,
 )
-from pgmpy_dp.private.data.parities import parity_sums
+from pgmpy_dp.fields.operators.parities import parity_sums
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
@@ -289,7 +289,7 @@ class TestRelease:
         assert accepts(value, item.distribution, item.scale) and not accepts(value, item.distribution, 1.3 * item.scale)
 
     def test_refusals_cost_nothing(self, monkeypatch):
-        monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *table: pytest.fail("looked at records"))
+        monkeypatch.setattr(interaction_data, "shared_codes", lambda *table: pytest.fail("looked at records"))
         table = subject(ledger=Budget(epsilon=1.0))
         for settings, budget, text in (
             ({}, {"rho": 0.1}, "pure budget pays only for pure costs"),

@@ -20,13 +20,8 @@ from pgmpy_dp.fields.noisy_parities import (
     released_subsets,
     run,
 )
-from pgmpy_dp.private.accounting import approx_to_zcdp
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import field_moment_curator
-from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data import parities as parity_data
-from pgmpy_dp.private.data.parities import (
+from pgmpy_dp.fields.operators import parities as parity_data
+from pgmpy_dp.fields.operators.parities import (
     _by_transform,
     family_sums,
     flipped_in_family,
@@ -36,6 +31,10 @@ from pgmpy_dp.private.data.parities import (
     parity_sums,
     parity_sums_and_count,
 )
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
@@ -256,7 +255,7 @@ class TestHalves:
             for half in halves:
                 arrays, method = ask_parities(half, plan)
                 sums += np.concatenate(arrays)
-                assert method == "noise" and len(arrays) == 2 and half.n_records is None
+                assert method == "noise" and len(arrays) == 2 and half.facts.n_records is None
         assert sums.tolist() == [0, 100, 0, 100] and len(data.ledger.entries) == 1
 
 
@@ -320,7 +319,7 @@ class TestRefusals:
         ],
     )
     def test_leave_the_ledger_alone(self, settings, budget, text, monkeypatch):
-        monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *data: pytest.fail("looked at records"))
+        monkeypatch.setattr(parity_data, "shared_codes", lambda *data: pytest.fail("looked at records"))
         data = table([(0, 1)], ledger=Budget(epsilon=1.0))
         with pytest.raises(ValueError, match=text):
             run(data, parity_settings(**settings), Budget(**budget))
@@ -360,9 +359,9 @@ class TestEveryMethod:
     def test_charges_once_and_before_anything_is_counted(self, method, monkeypatch):
         events = []
         data = table([(0, 1)] * 5, ledger=Budget(rho=1.0))
-        charge, read = Ledger.charge, field_moment_curator.shared_codes
+        charge, read = Ledger.charge, parity_data.shared_codes
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: (events.append("charge"), charge(*a, **k))[1])
-        monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *t: (events.append("read"), read(*t))[1])
+        monkeypatch.setattr(parity_data, "shared_codes", lambda *t: (events.append("read"), read(*t))[1])
         run(data, parity_settings(method=method, n_rounds=2), Budget(rho=0.75))
         assert events[:2] == ["charge", "read"] and set(events[1:]) == {"read"}
         with pytest.raises(BudgetExceeded):
@@ -416,6 +415,6 @@ class TestAudit:
         assert 0.1 * claim <= audit_noise(adjacency, budget, 1_500) <= claim
 
     def test_catches_a_forgotten_sensitivity(self, adjacency, budget, monkeypatch):
-        monkeypatch.setattr(field_moment_curator, "parity_sensitivity", lambda *a: (1.0, 1.0, 1.0))
-        monkeypatch.setattr("pgmpy_dp.private.data.parities.parity_sensitivity", lambda *a: (1.0, 1.0, 1.0))
+        monkeypatch.setattr(parity_data, "parity_sensitivity", lambda *a: (1.0, 1.0, 1.0))
+        monkeypatch.setattr("pgmpy_dp.fields.operators.parities.parity_sensitivity", lambda *a: (1.0, 1.0, 1.0))
         assert audit_noise(adjacency, budget, 1_500) > (budget.rho or budget.epsilon)

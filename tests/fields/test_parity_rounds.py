@@ -14,13 +14,13 @@ from pgmpy_dp.fields import parity_rounds
 from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.multiplicative_weights import MultiplicativeWeights
 from pgmpy_dp.fields.noisy_parities import ask_parities, plan_parities, run
+from pgmpy_dp.fields.operators import parities as parity_data
+from pgmpy_dp.fields.operators.parities import parity_sums
 from pgmpy_dp.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import mechanism
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data import parities as parity_data
-from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of

@@ -21,6 +21,7 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
     PrivateSGD,
 )
+from pgmpy_dp.fields.operators.parities import WorstParity
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.learning import fine_grids, merging
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
@@ -94,9 +95,9 @@ def test_parities_are_of_merged_records_whatever_was_asked_before():
     table = PrivateTable(data, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1e6))
     curator = TableCurator(table, Budget(rho=1e6), what="parities")
     single = [(0,), (1,)]
-    before = curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)
+    before = curator.ask(WorstParity(single, [0, 0], signed=True), Fraction(1, 4))
     curator.merge(Schema({"a": [0, 1], "b": [0, 1]}), {"a": [1, 0]})
-    assert {before, curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)} == {0, 2}
+    assert {before, curator.ask(WorstParity(single, [0, 0], signed=True), Fraction(1, 4))} == {0, 2}
 
 
 def test_parts_of_merged_records_are_merged():

@@ -115,7 +115,7 @@ class TestWhatIsFound:
         assert again.release_ == pickle.loads(pickle.dumps(found.release_))
         found.to_json(tmp_path / "schema.json")
         assert Schema.from_json(tmp_path / "schema.json") == found.schema
-        written = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))["discovered"]
+        written = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))["discovered"][0]
         assert written["guarantee"] == found.guarantee.to_dict()
         with pytest.raises(ValueError, match="needs one of kind 'discovery'"):
             Discovery.of(check_schema(messy(50), Budget(epsilon=100.0), {"sex": ["F", "M"]}).release_)
@@ -324,7 +324,7 @@ class TestPersons:
         # False alarms below 1e-9: the noise has a standard deviation of about 10.
         assert abs(found.n_records - 3_001) < 7 * found.n_records_sd < 300
         assert abs(found.counts["ward"].sum() - 3_000) < 300
-        assert found.privacy_.unit == found.schema.discovered["unit"] == "patient"
+        assert found.privacy_.unit == found.schema.discovered[0]["unit"] == "patient"
         assert "all rows of one 'patient'" in str(found)
 
     def test_the_steward_s_whole_way(self, tmp_path):
