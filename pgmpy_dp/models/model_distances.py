@@ -124,7 +124,7 @@ def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Bud
     model : ModelTables
         Public, or released before.
     settings : Settings
-        `worst`, `each` and `random_state` of :func:`~pgmpy_dp.models.model_score.score_model`.
+        `worst`, `each` and `random_state` of :func:`~pgmpy_dp.score_model`.
 
     Returns
     -------
