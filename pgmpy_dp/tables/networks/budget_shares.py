@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -289,8 +289,14 @@ class NetworkShares:
         return self.noise(share, n_tables).mean_size
 
 
-def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettings, budget: Budget) -> NetworkShares:
-    """Check public arguments, and divide the budget.
+def network_shares(
+    schema: Schema,
+    adjacency: Adjacency,
+    settings: NetworkSettings,
+    budget: Budget,
+    among: Callable[[Collection[int]], bool] | None = None,
+) -> NetworkShares:
+    """Check public arguments, and divide the budget; `among` as :class:`Candidates` takes it.
 
     Raises
     ------
@@ -298,7 +304,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
-    required, sets, candidates = _tables_to_choose(schema, settings)
+    required, sets, candidates = _tables_to_choose(schema, settings, among)
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
     one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else Fraction(1)
@@ -338,7 +344,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
 
 
 def _tables_to_choose(
-    schema: Schema, settings: NetworkSettings
+    schema: Schema, settings: NetworkSettings, among: Callable[[Collection[int]], bool] | None
 ) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
     """Tables that are required, sets that may be chosen, and the pairs among these."""
     required = _positions(schema, "required_edges", settings.required)
@@ -361,6 +367,7 @@ def _tables_to_choose(
         settings.max_clique_cells,
         tuple(map(frozenset, forbidden)),
         {frozenset(scope): weight for scope, (_, weight) in zip(wanted, settings.workload, strict=True)},
+        among,
     )
     candidates = sets.pairs
     if zeros:

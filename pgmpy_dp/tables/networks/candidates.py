@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,6 +32,8 @@ class Candidates:
         A set that contains one of these is never measured.
     workload : mapping of frozenset of int to float
         How much each set of variables matters: these and what is inside them is measured. Empty: all sets alike.
+    among : callable, optional
+        Whether a set may be measured at all; default: any.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Candidates:
     max_cells: int
     forbidden: Collection[frozenset[int]]
     workload: Mapping[frozenset[int], float]
+    among: Callable[[Collection[int]], bool] | None = None
 
     def cells(self, scope: Iterable[int]) -> int:
         """Of the table of a set."""
@@ -63,7 +66,9 @@ class Candidates:
         return float(sum(count * weight for count, weight in shared if count > 1))
 
     def permits(self, scope: Collection[int]) -> bool:
-        """Whether a set is neither forbidden nor outside the workload."""
+        """Whether a set is neither forbidden nor outside the workload, nor outside of `among`."""
+        if self.among is not None and not self.among(scope):
+            return False
         forbidden = bool(self.forbidden) and any(banned.issubset(scope) for banned in self.forbidden)
         return not forbidden and (not self.workload or any(wanted.issuperset(scope) for wanted in self.workload))
 
