@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,18 +15,28 @@ import pandas as pd
 from pgmpy.factors.discrete import DiscreteFactor
 
 from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
-from pgmpy_dp.linked.operators.wide_table import WideTable
+from pgmpy_dp.linked.operators.wide_table import RANK, WideTable, wide_table
 from pgmpy_dp.linked.slot_draws import SlotDraws
 from pgmpy_dp.models.decoded_columns import states_of, values_of
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import checked_evidence, likelihood
-from pgmpy_dp.schema import Number, Schema
+from pgmpy_dp.private.accounting import zcdp_to_approx
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.array_file import array_file, read_array_file
+from pgmpy_dp.private.atomic_file import write_atomically
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema.stored import read_from
 
-__all__ = ["LinkedModel"]
+__all__ = ["FORMAT", "LinkedModel"]
 
+FORMAT, VERSION = "pgmpy_dp.LinkedModel", 1
+
+_TOGETHER = 2  # children that are drawn at once; others one by one
 _REPAIRS = 32
 
 
@@ -67,7 +81,17 @@ class LinkedModel:
     def __repr__(self) -> str:
         parent, child = self.linked.names
         size = f"{parent} {len(self.linked.parent or ())} columns, {child} {len(self.linked.child)} columns"
-        return f"LinkedModel({size}; {self.privacy})"
+        child_s = "" if self.privacy is None else f"; one {child} alone: {self.privacy_of_a_child}"
+        return f"LinkedModel({size}; {self.privacy}{child_s})"
+
+    @property
+    def privacy_of_a_child(self) -> Guarantee | None:
+        """What is promised to one child that is added, removed or changed, while its siblings are as they were.
+
+        Four times the rho, or twice a pure epsilon: its parent with all children is one unit taken out and another put
+        in. An (epsilon, delta) is converted from that. Under ``replace_one`` it is what is promised to the unit.
+        """
+        return None if self.privacy is None else guarantee_of_a_child(self.privacy)
 
     def to_bayesian_network(self) -> NoReturn:
         """Refused: a family has more children than the network has slots.
@@ -82,6 +106,66 @@ class LinkedModel:
             "one distribution, and families have any number. Ask it by query, query_pairs and counts, or sample both "
             "tables from it"
         )
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model to one file, losslessly, with a digest that shows damage.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom ``.npz``. The file is written beside its place and moved there.
+        """
+        cliques = self._model.cliques
+        parent = self._wide.schema.subset(list(self.linked.parent)) if self.linked.parent is not None else None
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "linked": self.linked.to_dict(),
+            "child": self._wide.child.to_dict(),
+            "parent": None if parent is None else parent.to_dict(),
+            "scopes": [list(scope) for scope in cliques.indices],
+            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+            "n_records": [self.n_records, self.n_records_sd],
+            "within": [
+                {"table": table, "values": Schema({name: values.declared}).to_dict(), **values.to_dict()}
+                for (table, name), values in self._within.items()
+            ],
+        }
+        write_atomically(os.fspath(path), array_file(header, {"theta": self._model.theta}))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> LinkedModel:
+        """Read a model written by :meth:`save`. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        LinkedModel
+
+        Raises
+        ------
+        ValueError
+            If the file is not a saved model of linked tables, is damaged, or is from a later version.
+        """
+        content = Path(path).read_bytes()
+        with read_from(path, "a saved LinkedModel", "pass a file that its save() wrote"):
+            header, arrays = read_array_file(content, FORMAT, {VERSION: True})
+            linked = LinkedSchema.from_dict(header["linked"])
+            parent = None if header["parent"] is None else Schema.from_dict(header["parent"])
+            wide = wide_table(linked, Schema.from_dict(header["child"]), parent)
+            names = wide.schema.variables
+            sizes = tuple(wide.schema.cardinality(name) for name in names)
+            cliques = Cliques(names, sizes, tuple(tuple(names[i] for i in scope) for scope in header["scopes"]))
+            within = {}
+            for entry in header["within"]:
+                ((name, declared),) = Schema.from_dict(entry["values"]).items()
+                within[entry["table"], name] = Values.from_dict(declared, entry)
+            privacy = None if header["privacy"] is None else Privacy.from_dict(header["privacy"])
+            model = LogLinearModel(cliques, arrays["theta"])
+            return cls(linked, wide, model, privacy, within, *map(float, header["n_records"]))
 
     # -- families ------------------------------------------------------------------------------
 
@@ -112,11 +196,11 @@ class LinkedModel:
 
         Notes
         -----
-        Up to three children are drawn as the model has them together. Each further one is drawn given two that were
-        drawn before, chosen at random, which is an approximation: it weakens what large families have in common.
+        Two children are drawn as the model has them together. Each further one is drawn given two that were drawn
+        before, chosen at random. Beyond three that is an approximation: it weakens what large families have in common.
         Where children have an order, each is drawn given the one before it. A child's cell that the model says is
-        outside the schema is drawn again. Where a count of the parent disagrees with the children drawn, as many of them
-        as needed are drawn again, among those that count, or do not.
+        outside the schema is drawn again. Where a count of the parent disagrees with the children drawn, as many of
+        them as needed are drawn again, among those that count, or do not.
         """
         n = checked_integer("n_parents", n_parents, 0)
         rng = np.random.default_rng(random_state)
@@ -262,8 +346,8 @@ class LinkedModel:
         """
         if condition not in self.linked.counts:
             raise ValueError(
-                f"condition={condition!r} is not declared; the schema has counts={list(self.linked.counts)}. Learn with "
-                f"LinkedSchema(..., counts=[{condition!r}]), or count in families of sample()"
+                f"condition={condition!r} is not declared; the schema has counts={list(self.linked.counts)}. Learn "
+                f"with LinkedSchema(..., counts=[{condition!r}]), or count in families of sample()"
             )
         return self.query([condition, *_listed(by)], evidence, weight="family")
 
@@ -280,8 +364,8 @@ class LinkedModel:
             raise ValueError(f"variables and evidence both have {sorted(map(str, both))}; ask about what is not known")
         everything = list(dict.fromkeys([*scope, *(name for name, _ in known), self._wide.size]))
         table = self._table(everything)
-        for name, factor in [*known, (self._wide.size, weights)]:
-            table = table * factor.reshape([-1 if other == name else 1 for other in everything])
+        for known_name, factor in [*known, (self._wide.size, weights)]:
+            table = table * factor.reshape([-1 if other == known_name else 1 for other in everything])
         # What is asked about comes first.
         table = table.sum(axis=tuple(range(len(scope), len(everything))))
         states = []
@@ -373,9 +457,45 @@ class LinkedModel:
         return np.append(own, np.zeros(size - len(own)))
 
     @cached_property
+    def _in_first_slots(self) -> LogLinearModel:
+        """The model of families whose children are in the first slots, with its own distribution of their number."""
+        names, patterns = self._wide.schema.variables, self._wide.patterns
+        likely = self._model.marginal([self._wide.size])
+        weights = np.full(len(patterns), -np.inf)
+        for k, (n, present) in enumerate(patterns):
+            if present == tuple(range(len(present))) and likely[k] > 0:
+                whole = sum(p for p, (m, _) in zip(likely, patterns, strict=True) if m == n)
+                weights[k] = np.log(whole / likely[k])
+        cliques = self._model.cliques
+        theta = np.append(self._model.theta, weights)
+        return replace(
+            self._model, cliques=replace(cliques, scopes=(*cliques.scopes, (names[self._size_at],))), theta=theta
+        )
+
+    @property
+    def _size_at(self) -> int:
+        return self._place(self._wide.size)
+
+    @cached_property
     def _draws(self) -> SlotDraws:
         place = {name: k for k, name in enumerate(self._wide.schema.variables)}
         return SlotDraws(self._model, [place[name] for name in self._wide.slots[0]])
+
+
+def guarantee_of_a_child(privacy: Privacy) -> Guarantee:
+    """What a guarantee of units says of one child, see :attr:`LinkedModel.privacy_of_a_child`."""
+    said = privacy.asked or privacy.guarantee
+    if privacy.adjacency is Adjacency.REPLACE_ONE:
+        return said
+    own = privacy.guarantee
+    if isinstance(own, PureDP):
+        return PureDP(2.0 * own.epsilon)
+    if isinstance(own, ZCDP):
+        rho = 4.0 * own.rho
+        return ApproxDP(zcdp_to_approx(rho, said.delta), said.delta) if isinstance(said, ApproxDP) else ZCDP(rho)
+    # Of (epsilon, delta) itself, two steps from one to the other.
+    epsilon, delta = (getattr(own, name, 0.0) for name in ("epsilon", "delta"))
+    return ApproxDP(2.0 * epsilon, min((1.0 + math.exp(epsilon)) * delta, 1.0 - 2**-53))
 
 
 class _Families:
@@ -397,18 +517,21 @@ class _Families:
         names = wide.schema.variables
         self._size_at = names.index(wide.size)
         self._slots = [[names.index(name) for name in slot] for slot in wide.slots]
-        self._ranks = names.index("rank") if wide.ordered else None
-        self.codes = model._model.sample(n, rng, "stratified").astype(np.int64)
+        self._ranks = names.index(RANK) if wide.ordered else None
+        self.codes = model._in_first_slots.sample(n, rng, "stratified").astype(np.int64)
         self.size = np.array([k for k, _ in wide.patterns])[self.codes[:, self._size_at]]
         self.children = np.zeros((n, self._most, len(wide.child)), dtype=np.int64)
-        self._inside = [np.arange(len(wide.schema.states[c])) < len(wide.child.states[x]) for x, c in zip(wide.child, wide.slots[0], strict=True)]
+        self._inside = [
+            np.arange(len(wide.schema.states[c])) < len(wide.child.states[x])
+            for x, c in zip(wide.child, wide.slots[0], strict=True)
+        ]
         if wide.ordered:
             for k in range(self._most):
                 rows = np.flatnonzero(self.size > k)
                 self._draw(rows, np.full(len(rows), k))
         else:
             self._take_slots()
-            for k in range(3, self._most):
+            for k in range(_TOGETHER, self._most):
                 rows = np.flatnonzero(self.size > k)
                 self._draw(rows, np.full(len(rows), k), known=k)
         self._count()
@@ -417,22 +540,26 @@ class _Families:
         """The children that the model drew together; cells outside the schema are drawn again."""
         wide = self._wide
         pattern = self.codes[:, self._size_at]
-        for state, (n, present) in enumerate(wide.patterns):
+        for state, (_, present) in enumerate(wide.patterns):
             rows = np.flatnonzero(pattern == state)
-            for k, slot in enumerate(present):
-                self.children[rows, k] = self.codes[np.ix_(rows, self._slots[slot])]
-            # From here on a family of one or two has them in the first slots.
-            self.codes[rows, self._size_at] = wide.pattern(n, range(min(n, 3)))
+            for k, slot in enumerate(present[:_TOGETHER]):
+                self.children[rows, k] = self.codes[rows][:, self._slots[slot]]
         outside = np.zeros(self.children.shape[:2], dtype=bool)
         for j, inside in enumerate(self._inside):
             outside |= ~inside[self.children[:, :, j]]
-        for k in range(min(3, self._most)):
+        for k in range(min(_TOGETHER, self._most)):
             rows = np.flatnonzero(outside[:, k] & (self.size > k))
-            self._draw(rows, np.full(len(rows), k))
+            self._draw_beside(rows, k)
 
-    def _draw(
-        self, rows: np.ndarray, which: np.ndarray, known: int | None = None, allowed: list | None = None
-    ) -> None:
+    def _draw_beside(self, rows: np.ndarray, which: int) -> None:
+        """Draw one of the children that were drawn together again, given the other one, in families of any size."""
+        codes = self.codes[rows].copy()
+        if which == 1:  # what is drawn is in the first slot
+            there = (self.size[rows] > 1)[:, None]
+            codes[:, self._slots[1]] = np.where(there, self.children[rows, 0], codes[:, self._slots[1]])
+        self.children[rows, which] = self._model._draws.draw(codes, self._rng, self._inside)
+
+    def _draw(self, rows: np.ndarray, which: np.ndarray, known: int | None = None, allowed: list | None = None) -> None:
         """Draw a child of some families, given two others at random, or the one before it.
 
         Parameters
@@ -491,7 +618,11 @@ class _Families:
                     flags = met(k)
             if not changed:
                 break
-        self.counted = np.stack([met(k).sum(axis=1) for k in range(len(counts))], axis=1) if counts else np.zeros((len(self.size), 0), int)
+        self.counted = (
+            np.stack([met(k).sum(axis=1) for k in range(len(counts))], axis=1)
+            if counts
+            else np.zeros((len(self.size), 0), int)
+        )
 
     def _redraw(self, rows: np.ndarray, among: np.ndarray, conditions: list, meet: bool) -> None:
         """Draw one child of each family again, so that it meets conditions, or does not."""
@@ -521,5 +652,3 @@ def _listed(variables: Any) -> list[Hashable]:
     if len(set(found)) != len(found):
         raise ValueError(f"variables={found} has one twice")
     return found
-
-

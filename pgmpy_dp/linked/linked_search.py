@@ -1,7 +1,7 @@
 """The search for a model of linked tables: that of one table, where slots are exchangeable and what is new follows.
 
-Only one of all sets that a permutation of slots makes of each other is a candidate. Its table counts for all. Which sets
-are candidates is a function of public numbers and of the first release, so the proof of
+Only one of all sets that a permutation of slots makes of each other is a candidate. Its table counts for all. Which
+sets are candidates is a function of public numbers and of the first release, so the proof of
 :mod:`pgmpy_dp.tables.networks.adaptive_search` holds as it is.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -88,21 +87,8 @@ class LinkedSearch(Search):
             self._images[scope] = self.slots.images(scope)
         return self._images[scope]
 
-    def _candidates(self, number: int, share: Fraction) -> tuple[list[Scope], list[tuple]]:
-        """What a round can choose from: sets all of whose images keep the junction tree small."""
-        most = self.n_records / self.shares.expected_noise(share)
-        larger = self.sets.larger(self.fit.noisy.cliques.indices, most)
-        asked = [*self.pairs, *larger]
-        images = list(dict.fromkeys(image for scope in asked for image in self._of(scope)))
-        fits = dict(zip(images, self.tree.admits(images).tolist(), strict=True))
-        found = [scope for scope in asked if all(fits[image] for image in self._of(scope))]
-        fitting = {scope for scope in found if len(scope) == 2}
-        self.last[[k for k, pair in enumerate(self.pairs) if pair in fitting]] = number
-        found = found or self.pairs
-        return found, self._named(found)
-
     def _join(self, scope: Scope) -> None:
-        """Make room for a table's images; one that has become too large since is left out."""
+        """Make room for a table, and for as many of its images as keep cliques small; others are left out."""
         self.tree.join(scope)
         for image in self._of(scope):
             if self.tree.admits([image])[0]:
@@ -122,10 +108,8 @@ class LinkedSearch(Search):
 Tables = Mapping[Hashable, tuple[np.ndarray, float]]
 
 
-def merged_parts(
-    linked: LinkedSchema, wide: WideTable, tables: Tables, bins: int
-) -> tuple[Merging, Merging | None]:
-    """How undivided numbers of children and of parents merge, by the first tables with the deviations of their noise."""
+def merged_parts(linked: LinkedSchema, wide: WideTable, tables: Tables, bins: int) -> tuple[Merging, Merging | None]:
+    """How undivided numbers of children and parents merge, by the first tables and the deviations of their noise."""
     child, first = wide.child, dict(zip(wide.child, wide.slots[0], strict=True))
     found = {name: tables[first[name]] for name in undivided(linked.child)}
     own = {name: (table[: len(child.states[name])], deviation) for name, (table, deviation) in found.items()}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -11,12 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.growing_tree import GrowingTree
 from pgmpy_dp.learning.collective_base import budget_bar, progress_bar
-from pgmpy_dp.learning.fine_grids import undivided
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
-from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.merging import likely_proportions
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
@@ -39,6 +35,7 @@ from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.first_guess import first_guess
 
 __all__ = ["PrivateLinkedNetwork", "learn_linked"]
+
 
 @dataclass(repr=False, eq=False)
 class PrivateLinkedNetwork(BasePrivateEstimator):
@@ -176,7 +173,7 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
             return wide.ordered or slots.allowed(scope, most)
 
         shares = ("n_rounds", "one_way_share", "selection_share", "probe_share", "random_state", "max_clique_cells")
-        settings = adaptive_search.NetworkSettings(_required(data.linked, wide), (), **_given(self, *shares))
+        settings = adaptive_search.NetworkSettings(tuple(_required(data.linked, wide)), (), **_given(self, *shares))
         kind = partial(LinkedSearch, data.linked, siblings)
         with budget_bar(type(self).__name__) as progress:
             return adaptive_search.run(data, settings, budget, progress, kind=kind, among=among)
@@ -249,6 +246,7 @@ def learn_linked(
     'patient'
     """
     require_budget(budget)
+    assert budget is not None
     taken = sorted({"epsilon", "delta", "rho"} & set(options))
     if taken:
         raise TypeError(f"options has {taken}, which the argument budget says; drop them")
@@ -335,9 +333,7 @@ def _probes_that_fit(release: Release, slots: Slots) -> list[int]:
     if not probes:
         return []
     noisy = _noisy(release, slots, list(range(probes.start)))
-    tree = GrowingTree(
-        with_zeros(noisy.cliques, release.schema.zeros), release.public["settings"]["max_clique_cells"]
-    )
+    tree = GrowingTree(with_zeros(noisy.cliques, release.schema.zeros), release.public["settings"]["max_clique_cells"])
     names, found = release.schema.variables, []
     for c in probes:
         noise = release.noise[c]
@@ -357,19 +353,22 @@ def _within(linked: LinkedSchema, wide: WideTable, release: Release) -> dict[tup
     fine = release.public.get("fine")
     places = {} if fine is None else {decode_label(name): np.array(to) for name, to in fine["places"]}
     first = {scope: c for c, scope in reversed(list(enumerate(release.scopes)))}
-    declared = [(parent_name, name, name, number) for name, number in (linked.parent or Schema({"-": [0, 1]})).fine().numbers.items()]
+    of_parents = {} if linked.parent is None else linked.parent.fine().numbers
+    declared: list[tuple[str, Hashable, Any, Any]] = [
+        (parent_name, name, name, own) for name, own in of_parents.items()
+    ]
     columns = dict(zip(wide.child, wide.slots[0], strict=True))
-    declared += [(child_name, name, columns[name], number) for name, number in linked.fine_child.numbers.items()]
-    for table, name, column, number in declared:
+    declared += [(child_name, name, columns[name], own) for name, own in linked.fine_child.numbers.items()]
+    for table, name, column, declaration in declared:
         if column not in places:
-            found[table, name] = Values(number)
+            found[table, name] = Values(declaration)
             continue
-        c, states = first[(column,)], len(number.states)
+        c, states = first[(column,)], len(declaration.states)
         noise = release.noise[c]
         counts, deviation = release.values[c][:states], 0.0 if noise is None else float(np.sqrt(noise.variance))
-        likely = likely_proportions(counts, deviation, len(number.cells))
+        likely = likely_proportions(counts, deviation, len(declaration.cells))
         share = deviation / max(float(counts.sum()), deviation)
-        found[table, name] = Values(number, places[column][:states], likely, share)
+        found[table, name] = Values(declaration, places[column][:states], likely, share)
     return found
 
 
@@ -387,6 +386,6 @@ def _report(release: Release, n_records: float) -> pd.DataFrame:
         }
         for c, record in zip(tables, rounds, strict=True)
     ]
-    return pd.DataFrame(rows, columns=["round", "variables", "share", "noise_scale", "candidates", "error_before", "change"])
-
-
+    return pd.DataFrame(
+        rows, columns=["round", "variables", "share", "noise_scale", "candidates", "error_before", "change"]
+    )

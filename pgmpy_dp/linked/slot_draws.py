@@ -110,7 +110,9 @@ class SlotDraws:
         every = np.arange(n)
         for k, joined in zip(reversed(self._order), reversed(kept), strict=True):
             index = [every if joined.shape[0] > 1 else np.zeros(n, dtype=np.int64)]
-            index += [found[:, j] if joined.shape[1 + j] > 1 and j != k else np.zeros(n, dtype=np.int64) for j in range(width)]
+            index += [
+                found[:, j] if joined.shape[1 + j] > 1 and j != k else np.zeros(n, dtype=np.int64) for j in range(width)
+            ]
             index = [part[:, None] for part in index]
             index[1 + k] = np.arange(joined.shape[1 + k])[None, :] if joined.shape[1 + k] > 1 else index[1 + k]
             logits = joined[tuple(index)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -94,11 +95,12 @@ class Slots:
         Returns
         -------
         NoisyMarginals
-            Images have one noise in common. Each of the m permutations has m times its variance, so that a symmetric
-            model is weighed against all of them as it would be against the one table.
+            A set's table is the mean of the images that are of this set, with the noise of one of them: where two of
+            its cells are images of each other, both have the mean of what was measured twice. So the noise weighs
+            against a set's own entropy, or prior, as it would for the table that was measured.
         """
         if len(self.permutations) == 1:
-            return noisy
+            return noisy.merged()
         place = noisy.cliques.position
         size = place[self.wide.size]
         names = noisy.cliques.variables
@@ -116,11 +118,12 @@ class Slots:
                     taken.append((scope, np.take(table, back, axis), np.take(number, back, axis)))
                 else:
                     taken.append((scope, table, number))
+            alike = Counter(frozenset(scope) for scope, *_ in taken)
             for scope, image, count in taken:
                 scopes.append(tuple(names[i] for i in scope))
                 counts.append(image)
                 cells.append(count)
-                scale.append(noisy.scale[c] * len(taken) ** 0.5)
+                scale.append(noisy.scale[c] * alike[frozenset(scope)] ** 0.5)
         cliques = Cliques(names, noisy.cliques.cardinalities, tuple(scopes))
         joined = None if noisy.merged_cells is None else cliques.join(cells)
         return replace(

@@ -194,7 +194,9 @@ class Search:
 
     def measure_variables(self, merge_rare: bool) -> None:
         """One table of each variable; of what is fine in them, larger tables have merged cells."""
-        self.curator.tables([(name,) for name in self.asked_about], self.shares.one_way, self._weights(self.asked_about))
+        self.curator.tables(
+            [(name,) for name in self.asked_about], self.shares.one_way, self._weights(self.asked_about)
+        )
         self._merge(merge_rare)
         released = self._released()
         if again := self.shares.again(released.n_records, released.cliques.cardinalities, _spread(released)):
