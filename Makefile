@@ -20,7 +20,7 @@ help:
 	@echo "make test-kernel  what computes, on another machine's arithmetic kernels             make test-kernel KERNEL=Nehalem"
 	@echo "make test-lowest  the same as make test, on the oldest supported dependencies"
 	@echo "make test-readers odd cells and neighbours in every reader, on the oldest and the newest supported versions"
-	@echo "make test-spark   counting inside Spark, in local mode; needs Java 17 (an environment of its own, build/spark)"
+	@echo "make test-spark   counting inside Spark, in local mode; needs Java 17 (PySpark goes to build/spark)"
 	@echo "make package      source and wheel in dist, tried in an environment without extras"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
 	@echo "make compare      learn beside other packages on real tables (hours; goes on where it stopped)   make compare ARGS=--full"
@@ -85,12 +85,11 @@ test-readers: $(INSTALLED)
 	$(RUN) $(PYTEST) -m 'slow or not slow' $(READERS)
 	@$(MAKE) --no-print-directory test-lowest ARGS="-m 'slow or not slow' $(READERS)"
 
-# A third environment: Spark is 400 MB, and needs Java.
-test-spark:
+# Spark is 400 MB and needs Java. It lies beside the environment, not in it: what else it takes is there.
+test-spark: $(INSTALLED)
 	@command -v java > /dev/null || { echo "make test-spark needs Java 17 or newer on the PATH (java was not found)"; exit 1; }
-	@test -x build/spark/bin/python || $(PYTHON) -m venv build/spark
-	build/spark/bin/python -m pip install --quiet -c constraints.txt -e '.[test,spark]'
-	OMP_NUM_THREADS=1 build/spark/bin/python -m pytest -v tests/private/test_spark.py $(ARGS)
+	@test -d build/spark/pyspark || $(BIN)/python -m pip install --quiet -c constraints.txt --target build/spark 'pyspark>=4.0'
+	PYTHONPATH=build/spark:. $(RUN) -m pytest -v tests/private/test_spark.py $(ARGS)
 
 # As a user gets it. The wheel is built from the source distribution, and tried where nothing else is installed.
 package: $(INSTALLED)

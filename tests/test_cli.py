@@ -17,10 +17,11 @@ from typer.testing import CliRunner
 from pgmpy_dp import Date, Ledger, MarkovNetwork, Number, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
-from pgmpy_dp.private.curator import table_curator
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import additive
+from pgmpy_dp.private.operators import record_matches
+from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.tables import discovery
 
 ROOT = Path(__file__).parents[1]
@@ -457,7 +458,7 @@ def test_what_fails_in_a_check_after_the_charge_says_so(folder, monkeypatch):
     def fails(*_):
         raise OSError("the files could not be read to their end")
 
-    monkeypatch.setattr(table_curator, "matched_records", fails)
+    monkeypatch.setattr(record_matches, "matched_records", fails)
     assert "after the budget was spent" in run("check records.csv --schema schema.json --epsilon 1", 4).stderr
 
 
@@ -475,7 +476,7 @@ def test_what_is_discovered_is_a_schema_that_says_what_it_cost(folder):
     assert found["job"] == ("field", "office", "other") and found["income"] == ("high", "low", "other")
     assert 12 <= len(found.numbers["age"].cells) <= 20
     (entry,) = Ledger.open("l.json").entries
-    written = json.loads(Path("found.json").read_text(encoding="utf-8"))["discovered"]
+    written = json.loads(Path("found.json").read_text(encoding="utf-8"))["discovered"][0]
     assert written["guarantee"] == entry.cost.to_dict() and NEEDLE not in told.output
     assert NEEDLE not in Path("found.json").read_text(encoding="utf-8")
     run("discover records.csv --categories job,income --epsilon 1 --delta 1e-6 --ledger l.json --out two.json")
@@ -484,6 +485,26 @@ def test_what_is_discovered_is_a_schema_that_says_what_it_cost(folder):
     document = json.loads(run(f"{DISCOVER} --overwrite --epsilon 1 --delta 1e-6 --json").stdout)
     assert [column["variable"] for column in document["columns"]] == ["job", "income", "age"]
     assert document["columns"][0]["labels"] == ["field", "office"] and document["adjacency"] == "add_remove"
+
+
+def test_what_is_refused_leaves_no_new_ledger(folder):
+    run("discover records.csv --categories job,income --epsilon 1 --delta 1e-6 --out found.json")
+    fit = "fit records.csv --epsilon 1 --delta 1e-9 --out model.npz --ledger new.json"
+    told = " ".join(run(f"{fit} --schema found.json --budget-epsilon 3 --budget-delta 1e-6", 2).stderr.split())
+    assert "which this ledger did not pay" in told and "pgmpy-dp schema --as-public FILE" in told
+    assert "refused" in run(f"{fit} --schema schema.json --budget-epsilon 0.5", 3).stderr
+    assert not list(Path().glob("new.json*"))
+    run("schema --as-public found.json --out public.json")
+    assert "discovered" not in Path("public.json").read_text(encoding="utf-8")
+    run(f"{fit} --schema public.json --budget-epsilon 3 --budget-delta 1e-6")
+    assert len(Ledger.load("new.json").entries) == 1
+
+
+def test_what_is_declared_public_is_a_schema(folder):
+    Path("no.json").write_text("{}", encoding="utf-8")
+    assert "--as-public" in run("schema --as-public no.json", 2).stderr
+    assert "a schema was passed too" in run('schema --as-public schema.json --variable "a=b,c"', 2).stderr
+    assert "--as-public was passed too" in run("schema --as-public schema.json --from-header records.csv", 2).stderr
 
 
 def test_what_is_discovered_is_learned_and_sampled_as_numbers(folder):
@@ -882,7 +903,7 @@ def test_no_exit_code_says_that_nothing_was_spent_when_something_was(folder, mon
     def fails(*_):
         raise error
 
-    monkeypatch.setattr(table_curator, "contingency_tables", fails)
+    monkeypatch.setattr(table_operator, "contingency_tables", fails)
     result = run(f"{FIT} --edges age-income --ledger ledger.json", 4)
     assert str(Ledger.open("ledger.json").spent) == "2-DP"
     assert "after the budget was spent" in result.stderr
@@ -909,7 +930,7 @@ def test_a_damaged_file_costs_nothing(folder, suffix):
     Path(f"damaged{suffix}").write_bytes(content)
     command = FIT.replace("records.csv", f"damaged{suffix}") + " --edges age-income --ledger ledger.json"
     assert NEEDLE not in run(command, 2).output
-    assert len(Ledger.open("ledger.json").entries) == 0
+    assert not Path("ledger.json").exists()
 
 
 def test_what_was_paid_for_is_kept(folder, monkeypatch):

@@ -288,11 +288,11 @@ def test_the_size_of_the_boundary_is_what_its_readme_says():
     text = " ".join((folder / "README.md").read_text().split())
     said = re.search(
         r"(\d+) files, about ([\d,]+) lines of code .*?: ([\d,]+) of promises and ledgers, ([\d,]+) of curators, "
-        r"([\d,]+) of mathematics, ([\d,]+) of noise, ([\d,]+) of reading, ([\d,]+) of data",
+        r"([\d,]+) of mathematics, ([\d,]+) of noise, ([\d,]+) of reading, ([\d,]+) of data, ([\d,]+) of operators",
         text,
     )
     files, whole, *parts = (int(number.replace(",", "")) for number in said.groups())
-    folders = ("curator", "mathematics", "noise", "reading", "data")
+    folders = ("curator", "mathematics", "noise", "reading", "data", "operators")
     counted = {name: in_folder(folder / name)[1] for name in folders}
     assert (files, whole) == (in_folder(folder)[0], pytest.approx(in_folder(folder)[1], rel=0.03))
     assert parts[1:] == [pytest.approx(lines, abs=0.03 * whole) for lines in counted.values()]

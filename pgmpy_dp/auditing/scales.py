@@ -117,7 +117,7 @@ def _parts(request: Request, scale: float) -> int:
 
 def _tables(request: Request) -> tuple[list[float], list[float]]:
     mechanism = request.mechanism
-    l1, square = SENSITIVITIES["tables"][str(mechanism.exact[0].adjacency)]
+    l1, square = SENSITIVITIES["tables"][str(request.curator.adjacency)]
     count = len(request.arguments["scopes"])
     weights = np.ones(count) if request.arguments["weights"] is None else np.array(request.arguments["weights"], float)
     shares = float(request.share) * weights / weights.sum()
@@ -129,7 +129,7 @@ def _tables(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _selection(request: Request) -> tuple[list[float], list[float]]:
-    (linf,) = SENSITIVITIES[request.operator][str(request.mechanism.exact.adjacency)]
+    (linf,) = SENSITIVITIES[request.operator][str(request.curator.adjacency)]
     share = float(request.share)
     if isinstance(request.cost, ZCDP):
         scale = linf / math.sqrt(2.0 * share * request.cost.rho)
@@ -142,7 +142,7 @@ def _edge_votes(request: Request) -> tuple[list[float], list[float]]:
     mechanism: Any = request.mechanism
     curator: Any = request.curator
     l1, square = SENSITIVITIES["edge_votes"][str(curator.adjacency)]
-    p = len(curator.schema)
+    p = len(curator.facts.schema)
     changed = min(2 * request.arguments["max_edges"], p * (p - 1) // 2)
     if isinstance(request.cost, ZCDP):
         wanted = math.sqrt(changed * square / (2.0 * float(request.share) * request.cost.rho))
@@ -196,8 +196,8 @@ def _matched_counts(request: Request) -> tuple[list[float], list[float]]:
     The last count, of a text file's lines that are no record, such a line changes alone; in the place of a record, too.
     """
     curator: Any = request.curator
-    m = 1 + len(curator.schema.variables) + (curator.n_records is None)
-    m += request.mechanism.exact[0].value.size > m and str(curator.adjacency) == "replace_one"
+    m = 1 + len(curator.facts.schema) + (curator.facts.n_records is None)
+    m += curator.facts.has_lines and str(curator.adjacency) == "replace_one"
     l1, square = SENSITIVITIES["matched_counts"][str(curator.adjacency)]
     return _additive(request, [(m * l1, m * square)], np.ones(1))
 
@@ -228,7 +228,7 @@ def _community_choice(request: Request) -> tuple[list[float], list[float]]:
 def _parity_sums(request: Request) -> tuple[list[float], list[float]]:
     """Over all sets of variables that one replacement can change; of many variables, for sums of all parities alone."""
     curator: Any = request.curator
-    family, p = request.arguments["family"], len(curator.schema)
+    family, p = request.arguments["family"], len(curator.facts.schema)
     if isinstance(family, int):
         # A change of d variables flips the sets that hold an odd number of them: by how many they hold, r of size.
         m = sum(math.comb(p, size) for size in range(1, family + 1))
@@ -250,7 +250,7 @@ def _parity_sums(request: Request) -> tuple[list[float], list[float]]:
 def _interaction_sums(request: Request) -> tuple[list[float], list[float]]:
     """With A = 1 - 1/k, in units of L; replacements by the number or the set of variables that they change."""
     curator: Any = request.curator
-    schema, pairs, with_count = curator.schema, request.arguments["pairs"], request.arguments["with_count"]
+    schema, pairs, with_count = curator.facts.schema, request.arguments["pairs"], request.arguments["with_count"]
     sizes = [schema.cardinality(name) for name in schema.variables]
     p, unit = len(sizes), min(math.lcm(*sizes), 4096)
     largest = max(max(1, unit // k) * k for k in sizes)
@@ -461,7 +461,7 @@ def _parity_matrix(request: Request) -> tuple[list[float], list[float]]:
 
 def _interaction_matrix(request: Request) -> tuple[list[float], list[float]]:
     """Helmert's contrasts in units of 2**-16, and the constant that leaves the least noise beside them."""
-    schema: Any = request.curator.schema  # type: ignore[attr-defined]
+    schema: Any = request.curator.facts.schema
     sizes = [schema.cardinality(name) for name in schema.variables]
     pairs = request.arguments["pairs"]
     chosen = itertools.combinations(range(len(sizes)), 2) if pairs is None else pairs

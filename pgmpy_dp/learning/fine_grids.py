@@ -63,7 +63,7 @@ def merge(
     released = _tables(curator.release("marginals", {}))
     tables = {name: released[(name,)] for name in (*names, *rare)}
     bins = useful_bins(n_records, cell_noise, order=order)
-    merging = merge_states(curator.schema, tables, bins, _SURE * cell_noise, rare)
+    merging = merge_states(curator.facts.schema, tables, bins, _SURE * cell_noise, rare)
     curator.merge(merging.schema, merging.places)
 
 

@@ -172,8 +172,13 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
         def among(scope: Any) -> bool:
             return wide.ordered or slots.allowed(scope, most)
 
-        shares = ("n_rounds", "one_way_share", "selection_share", "probe_share", "random_state", "max_clique_cells")
-        settings = adaptive_search.NetworkSettings(tuple(_required(data.linked, wide)), (), **_given(self, *shares))
+        settings = self._options.but(
+            required_edges=_required(data.linked, wide),
+            forbidden_edges=None,
+            merge_rare=False,
+            max_order=3,
+            workload=None,
+        )
         kind = partial(LinkedSearch, data.linked, siblings)
         with budget_bar(type(self).__name__) as progress:
             return adaptive_search.run(data, settings, budget, progress, kind=kind, among=among)
@@ -276,10 +281,6 @@ def _checked_siblings(name: str, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= 2:
         raise ValueError(f"{name}={value!r}; pass 'auto', or how many siblings a child is learned with: 0, 1 or 2")
     return int(value)
-
-
-def _given(estimator: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(estimator, name) for name in names}
 
 
 def _checked_schema(schema: Any) -> LinkedSchema:

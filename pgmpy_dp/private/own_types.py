@@ -1,12 +1,50 @@
-"""Which classes are the boundary's own: those that one of its modules has under their name."""
+"""Which classes are the boundary's own: those that one of these modules has under their name."""
 
 from __future__ import annotations
 
 import sys
 
-__all__ = ["is_own", "require_own"]
+__all__ = ["OPERATORS", "is_own", "require_own"]
 
-_INSIDE = ("pgmpy_dp.private.", "pgmpy_dp.linked.operators.")
+OPERATORS = (
+    "pgmpy_dp.private.operators.distances",
+    "pgmpy_dp.private.operators.record_count",
+    "pgmpy_dp.private.operators.record_matches",
+    "pgmpy_dp.private.operators.tables",
+    "pgmpy_dp.private.operators.worst_fit",
+    "pgmpy_dp.fields.operators.feature_matrices",
+    "pgmpy_dp.fields.operators.interactions",
+    "pgmpy_dp.fields.operators.parities",
+)
+"""Of what may be asked. What is not here is asked of nobody, whoever has imported it."""
+
+_OTHERS = (
+    "pgmpy_dp.linked.operators.linked_schema",
+    "pgmpy_dp.linked.operators.linked_tables",
+    "pgmpy_dp.private.budget",
+    "pgmpy_dp.private.guarantee",
+    "pgmpy_dp.private.ledger",
+    "pgmpy_dp.private.data.columns",
+    "pgmpy_dp.private.data.data_base",
+    "pgmpy_dp.private.data.graph",
+    "pgmpy_dp.private.data.sequences",
+    "pgmpy_dp.private.data.table",
+    "pgmpy_dp.private.data.vectors",
+    "pgmpy_dp.private.curator.block_projection",
+    "pgmpy_dp.private.curator.cluster_curator",
+    "pgmpy_dp.private.curator.column_curator",
+    "pgmpy_dp.private.curator.curator_base",
+    "pgmpy_dp.private.curator.field_curator",
+    "pgmpy_dp.private.curator.gradient_curator",
+    "pgmpy_dp.private.curator.graph_curator",
+    "pgmpy_dp.private.curator.precision",
+    "pgmpy_dp.private.curator.schedule",
+    "pgmpy_dp.private.curator.sequence_curator",
+    "pgmpy_dp.private.curator.solutions",
+    "pgmpy_dp.private.curator.table_curator",
+    "pgmpy_dp.private.curator.vector_curator",
+    "pgmpy_dp.private.curator.voting_curator",
+)
 
 
 def is_own(kind: type) -> bool:
@@ -19,7 +57,7 @@ def is_own(kind: type) -> bool:
     (True, False)
     """
     module = sys.modules.get(kind.__module__)
-    return kind.__module__.startswith(_INSIDE) and getattr(module, kind.__qualname__, None) is kind
+    return kind.__module__ in (*OPERATORS, *_OTHERS) and getattr(module, kind.__qualname__, None) is kind
 
 
 def require_own(what: str, value: object, instead: str) -> None:

@@ -6,6 +6,7 @@ import logging
 import math
 import sys
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
@@ -17,12 +18,15 @@ from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, ReplayReport, invented, movement, replay
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import curator_base, table_curator
+from pgmpy_dp.private.curator import curator_base
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import pair_scores
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive
+from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.tables.networks import adaptive_search
 from tests.auditing.replay_cases import run_replays
@@ -72,20 +76,20 @@ def test_the_catalogue_holds_and_attains_every_bound(turns):
 class TestMutantsOfTheBoundary:
     @pytest.mark.parametrize("fit", [fit_parameters, fit_network])
     def test_a_halved_sensitivity(self, fit, monkeypatch):
-        monkeypatch.setattr(table_curator, "table_sensitivity", lambda a: (0.5, 0.5, 0.5))
-        true = table_curator.contingency_tables
+        monkeypatch.setattr(table_operator, "table_sensitivity", lambda a: (0.5, 0.5, 0.5))
+        true = table_operator.contingency_tables
         halved = lambda t, s, g: [Sensitive(x.value, x.adjacency, 0.5, 0.5, 0.5) for x in true(t, s, g)]  # noqa: E731
-        monkeypatch.setattr(table_curator, "contingency_tables", halved)
+        monkeypatch.setattr(table_operator, "contingency_tables", halved)
         problems = found(fit)
         assert "tables: exact statistics moved by 2" in problems
         assert "tables: noise of scale" in problems
 
     def test_a_statistic_times_three(self, monkeypatch):
-        true = table_curator.contingency_tables
+        true = table_operator.contingency_tables
         tripled = lambda t, s, g: [  # noqa: E731
             Sensitive(3 * x.value, x.adjacency, x.l1, x.l2, x.linf) for x in true(t, s, g)
         ]
-        monkeypatch.setattr(table_curator, "contingency_tables", tripled)
+        monkeypatch.setattr(table_operator, "contingency_tables", tripled)
         assert "tables: exact statistics moved by 3" in found(fit_parameters)
 
     @pytest.mark.parametrize("name", ["laplace_scales", "gaussian_scales"])
@@ -96,9 +100,13 @@ class TestMutantsOfTheBoundary:
         assert "where the formula has" in found(lambda frame: fit_parameters(frame, budget))
 
     def test_a_selection_whose_noise_covers_one_direction_alone(self, monkeypatch):
-        true = table_curator.NoisyMax.of.__func__
-        half = lambda cls, scores, cost, share: NoisyMax(scores, true(cls, scores, cost, share).scale / 2, cost)  # noqa: E731
-        monkeypatch.setattr(NoisyMax, "of", classmethod(half))
+        true = NoisyMax.planned.__func__
+
+        def half(cls, *arguments):
+            whole = true(cls, *arguments)
+            return replace(whole, scale=whole.scale / 2)
+
+        monkeypatch.setattr(NoisyMax, "planned", classmethod(half))
         assert "worst_fit: noise of scale" in found()
 
     def test_weights_above_one(self, monkeypatch):
@@ -130,21 +138,21 @@ class TestMutantsOfTheBoundary:
         assert "is left where" in found()
 
     def test_an_operator_that_says_something_of_the_data(self, monkeypatch):
-        true = TableCurator.tables
+        true = Tables._exact
 
-        def telling(self, scopes, share, weights=None):
-            if len(self._data._codes) % 2:
+        def telling(self, data, facts, mechanism):
+            if len(data._codes) % 2:
                 warnings.warn("odd", stacklevel=1)
-            return true(self, scopes, share, weights)
+            return true(self, data, facts, mechanism)
 
-        monkeypatch.setattr(TableCurator, "tables", telling)
+        monkeypatch.setattr(Tables, "_exact", telling)
         assert "warned differs" in found(fit_parameters)
 
     def test_an_operator_without_a_formula(self):
         def fit(frame):
             table = PrivateTable(frame, STATES, ledger=Budget(rho=1.0))
             curator = TableCurator(table, Budget(rho=1.0), what="", columns=[])
-            exact = curator._exact([("a",)], 1)
+            exact = table_operator.contingency_tables(curator._data, [("a",)])
             curator._answer("secret", {}, 1, lambda c, s: AdditiveNoise.of(exact, c, s))
 
         assert "secret: no formula of its scale" in found(fit)
@@ -173,7 +181,7 @@ class TestMutantsOfPlans:
 
         def measure(search, number, share):
             if self.number(search.curator) > 40 and number == 1:
-                search.curator.tables([("a",)], share / 100)
+                search.curator.ask(Tables([("a",)]), share / 100)
                 share = share * 99 / 100
             return true(search, number, share)
 
@@ -182,12 +190,14 @@ class TestMutantsOfPlans:
         assert "worst_fit was asked in the place of tables" in found(data=ODD, neighbour=FIRST)
 
     def test_one_that_asks_with_other_arguments(self, monkeypatch):
-        true = TableCurator.worst_fit
+        true = TableCurator.ask
 
-        def worst_fit(curator, scopes, expected, *rest):
-            return true(curator, scopes, expected + 1e-9 * self.number(curator), *rest)
+        def ask(curator, operator, share):
+            if isinstance(operator, WorstFit):
+                operator = replace(operator, expected=operator.expected + 1e-9 * self.number(curator))
+            return true(curator, operator, share)
 
-        monkeypatch.setattr(TableCurator, "worst_fit", worst_fit)
+        monkeypatch.setattr(TableCurator, "ask", ask)
         assert "worst_fit: its arguments differ" in found()
 
     def test_one_that_peeks_after_its_last_request(self):
@@ -220,7 +230,7 @@ class TestMutantsOfPlans:
         def fit(frame):
             table = PrivateTable(frame, STATES, ledger=Budget(rho=1.0))
             curator = TableCurator(table, Budget(rho=0.5 if len(frame) > 40 else 0.4), what="", columns=[])
-            return curator.tables([("a",)], 1)[0]
+            return curator.ask(Tables([("a",)]), 1)[0]
 
         assert "opened with other arguments" in found(fit)
 
@@ -240,7 +250,7 @@ def test_parts_keep_their_records():
         curator = TableCurator(table, Budget(rho=1.0), what="", columns=[])
         with curator.split(3) as parts:
             for part in parts:
-                part.tables([("a", "b"), ("c",)], 1)
+                part.ask(Tables([("a", "b"), ("c",)]), 1)
         return curator.release("marginals", {})
 
     report = replay(fit, FIRST, ODD)
@@ -259,7 +269,7 @@ def test_parts_by_position_are_found(monkeypatch):
         table = PrivateTable(frame, STATES, ledger=Budget(rho=1.0))
         with TableCurator(table, Budget(rho=1.0), what="", columns=[]).split(2) as parts:
             for part in parts:
-                part.tables([("a", "b")], 1)
+                part.ask(Tables([("a", "b")]), 1)
 
     monkeypatch.setattr(curator_base.Curator, "_random_parts", by_position)
     rows = pd.DataFrame({"a": ["no", "yes"] * 10, "b": [0, 1] * 10, "c": [True] * 20})

@@ -10,8 +10,8 @@ import pytest
 
 from pgmpy_dp import Budget, check_schema
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
-from pgmpy_dp.private.curator import table_curator
 from pgmpy_dp.private.data import contingency, table
+from pgmpy_dp.private.operators import record_matches
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_tables import STATES, check_cases, check_pairs
@@ -48,7 +48,7 @@ def test_invented_answers_hold(kind, adjacency):
 class TestMutants:
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     def test_a_halved_sensitivity(self, adjacency, monkeypatch):
-        for module in (table_curator, table):
+        for module in (record_matches, table):
             halved = lambda m: tuple(x / 2 for x in contingency.match_sensitivity(m))  # noqa: E731
             monkeypatch.setattr(module, "match_sensitivity", halved)
         problems = found(adjacency=adjacency)
@@ -57,29 +57,29 @@ class TestMutants:
 
     def test_one_count_fewer(self, monkeypatch):
         """The noise of the columns alone, without that of all of them together."""
-        for module in (table_curator, table):
+        for module in (record_matches, table):
             monkeypatch.setattr(module, "match_sensitivity", lambda m: contingency.match_sensitivity(m - 1))
         assert "matched_counts: exact statistics moved by 1.1" in found()
 
     def test_a_statistic_times_three(self, monkeypatch):
-        true = table_curator.matched_records
+        true = record_matches.matched_records
 
         def tripled(data, grid):
             exact = true(data, grid)
             return Sensitive(3 * exact.value, exact.adjacency, exact.l1, exact.l2, exact.linf)
 
-        monkeypatch.setattr(table_curator, "matched_records", tripled)
+        monkeypatch.setattr(record_matches, "matched_records", tripled)
         assert "matched_counts: exact statistics moved by 3" in found()
 
     def test_a_public_number_that_is_released_as_well(self, monkeypatch):
         """Then there is one count more than the noise knows of."""
-        true = table_curator.matched_records
+        true = record_matches.matched_records
 
         def longer(data, grid):
             exact = true(data, grid)
             return Sensitive(np.append(exact.value, exact.value[0]), exact.adjacency, exact.l1, exact.l2, exact.linf)
 
-        monkeypatch.setattr(table_curator, "matched_records", longer)
+        monkeypatch.setattr(record_matches, "matched_records", longer)
         assert "matched_counts: exact statistics moved by 1.1" in found(adjacency="replace_one")
 
     def test_a_check_that_reads_the_records(self):

@@ -16,6 +16,7 @@ from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.data import gradients, regressions
 from pgmpy_dp.private.data import pseudo_likelihood as sums
 from pgmpy_dp.private.noise import subsampling
+from pgmpy_dp.private.operators import record_count as counted
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_gradients import (
@@ -156,13 +157,13 @@ class TestMutantsOfTheBoundary:
         assert "gradient: exact statistics moved by" in problems and "gradient: noise of scale" in problems
 
     def test_a_count_with_half_the_noise(self, monkeypatch):
-        true = field_curator.record_count
+        true = counted.record_count
 
         def halved(table, **how):
             exact = true(table, **how)
             return Sensitive(exact.value, exact.adjacency, 0.5, 0.5, 0.5)
 
-        monkeypatch.setattr(field_curator, "record_count", halved)
+        monkeypatch.setattr(counted, "record_count", halved)
         assert "record_count: exact statistics moved by 2" in found("walk, count", PURE)
 
 

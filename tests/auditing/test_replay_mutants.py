@@ -23,13 +23,14 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.auditing.replay import replay
+from pgmpy_dp.fields.operators import feature_matrices
 from pgmpy_dp.private import curator as curators
 from pgmpy_dp.private.curator import (
     cluster_curator,
     column_curator,
     field_curator,
-    field_matrix_curator,
     graph_curator,
     vector_curator,
 )
@@ -92,8 +93,8 @@ ASKING = ("_answer", "_answer_now", "_additive", "_scheduled")
 
 
 def operators() -> set[str]:
-    """Names under which the classes of curators answer, read from their source."""
-    found = set()
+    """Names of the operators, and those under which the classes of curators answer, read from their source."""
+    found = set(every_operator())
     for path in Path(curators.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ASKING:
@@ -104,6 +105,7 @@ def operators() -> set[str]:
                     assert (path.name, ast.unparse(name)) in {
                         ("schedule.py", "operator"),
                         ("curator_base.py", "operator"),
+                        ("curator_base.py", "request.name"),
                     }
     return found
 
@@ -239,9 +241,7 @@ OTHERWISE |= {
     ("stable_categories", tripled): instead(column_curator, column_marks=lambda t: lambda *a: (t(*a)[0], 3 * t(*a)[1])),
 }
 OTHERWISE |= {
-    (operator, halved): instead(
-        field_matrix_curator, changed_records=lambda true: lambda adjacency: true(adjacency) / 2
-    )
+    (operator, halved): instead(feature_matrices, changed_records=lambda true: lambda adjacency: true(adjacency) / 2)
     for operator in ("parity_matrix", "interaction_matrix")
 }
 OTHERWISE |= {("stable_scales", change): OTHERWISE["stable_cells", change] for change in (halved, tripled)}
@@ -256,6 +256,18 @@ def test_an_operator_that_is_broken(operator, change):
     with OTHERWISE.get((operator, change), lambda: statistics_of(operator, change))():
         for case in cases:
             assert re.search("exact statistics moved by|noise of scale", "; ".join(found(case, operator)))
+
+
+@pytest.mark.parametrize("operator", sorted(every_operator()))
+def test_an_operator_that_plans_its_noise_for_twice_the_share(operator):
+    kind = every_operator()[operator]
+
+    def planned(self, facts, cost, share, true=kind.mechanism):
+        return true(self, facts, cost, 2 * share)
+
+    with mock.patch.object(kind, "mechanism", planned):
+        for case in asking(operator):
+            assert re.search("noise of scale", "; ".join(found(case, operator)))
 
 
 # -- bookkeeping ------------------------------------------------------------------------------------------------------
@@ -283,8 +295,9 @@ def charged_a_quarter(self, cost, true=Ledger.charge, **entry):
     return true(self, PureDP(cost.epsilon / 4) if isinstance(cost, PureDP) else ZCDP(cost.rho / 4), **entry)
 
 
-def answered_for_twice(self, operator, arguments, share, mechanism, *rest, true=Curator._answer_now, **options):
-    return true(self, operator, arguments, share, lambda cost, part: mechanism(cost, 2 * part), *rest, **options)
+def planned_for_twice(self, operator, share, eta, true=Curator._planned):
+    request, facts, _, checked, eta = true(self, operator, share, eta)
+    return request, facts, request.mechanism(facts, self.cost, 2 * checked), checked, eta
 
 
 NO_WHOLE_SHARE = "NaiveMLE, add_remove, 0.1-zCDP"
@@ -300,7 +313,7 @@ IN_PARTS = "halves, add_remove, 0.1-zCDP"
         (Curator, "_debit", debited(1, 0), WITH_A_RESERVE, "agreed_graph: 0 (and 0.01 of the reserve) is left where 0"),
         (Curator, "_debit", debited(1, 2), WITH_A_RESERVE, "agreed_graph: 0 (and -0.01 of the reserve) is left where"),
         (Curator, "_reclaim", parts_that_cost_nothing, IN_PARTS, "parts: 1 is left where 0 should be"),
-        (Curator, "_answer_now", answered_for_twice, NO_WHOLE_SHARE, "tables: noise of scale"),
+        (Curator, "_planned", planned_for_twice, NO_WHOLE_SHARE, "tables: noise of scale"),
         (Ledger, "charge", charged_a_quarter, NO_WHOLE_SHARE, "the ledger was charged 0.025-zCDP for a curator of 0.1"),
     ],
 )

@@ -11,8 +11,8 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
 from pgmpy_dp.models.model_score import score_model
-from pgmpy_dp.private.curator import table_curator
 from pgmpy_dp.private.data import table_distances
+from pgmpy_dp.private.operators import distances
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_tables import STATES, score_cases, score_pairs, sure_model
 
@@ -58,9 +58,10 @@ class TestMutants:
             made = true(exact, sizes, parts, means)
             return replace(made, value=made.value - int(exact.value.sum()) % 10)
 
-        monkeypatch.setattr(table_curator, "mean_distances", coarse)
+        monkeypatch.setattr(distances, "mean_distances", coarse)
         assert "distances: exact statistics moved by" in found()
 
     def test_a_mean_of_every_table_costs_as_much_as_one(self, monkeypatch):
-        monkeypatch.setattr(table_distances, "distance_sensitivity", lambda k: (1.0, 1.0, 1.0))
+        for module in (table_distances, distances):
+            monkeypatch.setattr(module, "distance_sensitivity", lambda k: (1.0, 1.0, 1.0))
         assert "distances: noise of scale" in found(each=True, worst=False)

@@ -13,14 +13,13 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.replay import replay
+from pgmpy_dp.fields.operators import interactions, parities
 from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.private.curator import (
     curator_base,
     field_curator,
-    field_moment_curator,
     gradient_curator,
     schedule,
-    table_curator,
     voting_curator,
 )
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -28,6 +27,9 @@ from pgmpy_dp.private.data import gradients as data_gradients
 from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.data import units
 from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.data.table_facts import TableFacts
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_units import N_UNITS, PERSON, as_persons, of_persons, unit_cases
 
@@ -202,7 +204,7 @@ class TestMutants:
         assert "count: exact statistics moved by 3" in found("persons, 3: sgd")
 
     def test_counts_by_shares_with_the_sensitivity_of_one_part(self, monkeypatch):
-        monkeypatch.setattr(table_curator, "share_grid", lambda table, scale=1.0: 1)
+        monkeypatch.setattr(TableFacts, "parts", lambda facts, scale=1.0: 1)
         assert not found("persons, shares: NaiveMLE")  # whoever has two records counts nowhere then
         monkeypatch.setattr(units.UnitRecords, "weights", lambda self, grid: self.rows().weights)
         assert "moved by" in found("persons, shares: NaiveMLE")
@@ -217,7 +219,7 @@ class TestMutants:
             codes, weights = true(table, grid)
             return codes, None if weights is None else np.full_like(weights, grid)
 
-        for module in (field_moment_curator, field_curator, data_gradients):
+        for module in (parities, interactions, field_curator, data_gradients):
             monkeypatch.setattr(module, "shared_codes", whole)
         assert "moved by" in found(f"persons, shares: {name}")
 
@@ -237,7 +239,7 @@ class TestMutants:
             with as_persons("shares"):
                 table = PrivateTable(frame, {"a": ["no", "yes"]}, ledger=Budget(rho=1.0))
             with TableCurator(table, Budget(rho=1.0), what="parts").split(2) as parts:
-                return [part.tables([("a",)], 1)[0].tolist() for part in parts]
+                return [part.ask(Tables([("a",)]), 1)[0].tolist() for part in parts]
 
         assert "moved by" in "; ".join(replay(fit, rows.iloc[:0], rows).problems)
         monkeypatch.undo()
@@ -278,7 +280,7 @@ def test_noise_beyond_what_whole_parts_take_is_the_formula_s(budget):
         zero = np.zeros(layout.n_regressions, dtype=int)
         rows = np.array([columns[columns >= 0][0] for columns in layout.columns])
         curator.regression_path(layout, 1).vertices(rows, zero, 1.0, Fraction(1, 4))
-        curator.worst_fit([("a",), ("a", "b")], np.zeros(6), Fraction(1, 4))
+        curator.ask(WorstFit([("a",), ("a", "b")], np.zeros(6)), Fraction(1, 4))
 
     data = pd.DataFrame({"a": [0, 1, 1], "b": [1, 1, 0], "who": [0, 0, 1]})
     report = replay(fit, data, data[data["who"] == 0])

@@ -14,6 +14,10 @@ from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.linked.operators.wide_table import wide_table
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.operators.distances import Distances
+from pgmpy_dp.private.operators.record_matches import MatchedCounts
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from tests.auditing.replay_units import ODD_UNITS
 from tests.linked.families import CHILD, PARENT, SCHEMA, frames
 
@@ -29,14 +33,17 @@ def asked(data, schema=SCHEMA, budget=None):
     curator = TableCurator(PrivateLinkedTables(*data, schema, ledger=budget), budget, what="families")
     scopes = [("n", "a.age"), ("a.sex", "b.age"), ("region", "a.sex"), ("n",)]
     share = Fraction(1, 8)
-    curator.tables(scopes, share)
-    curator.worst_fit(scopes, [np.zeros([len(curator.schema[v]) for v in s]) for s in scopes], share)
-    curator.matched_counts(share)
-    uniform = [np.full(shape, 1 / np.prod(shape)) for s in scopes for shape in [[len(curator.schema[v]) for v in s]]]
-    curator.distances(scopes, uniform, share)
+    curator.ask(Tables(scopes), share)
+    shapes = [[len(curator.facts.schema[v]) for v in s] for s in scopes]
+    curator.ask(WorstFit(scopes, [np.zeros(shape) for shape in shapes]), share)
+    curator.ask(MatchedCounts(), share)
+    uniform = [
+        np.full(shape, 1 / np.prod(shape)) for s in scopes for shape in [[len(curator.facts.schema[v]) for v in s]]
+    ]
+    curator.ask(Distances(scopes, uniform), share)
     with curator.split(2) as parts:
         for part in parts:
-            part.tables(scopes[:2], Fraction(1, 8))
+            part.ask(Tables(scopes[:2]), Fraction(1, 8))
     return [array.tolist() for array in curator.arrays]
 
 
@@ -88,10 +95,10 @@ def test_one_child_costs_what_is_said_and_no_less(cost, tables, choice):
 
     def fit(some):
         curator = TableCurator(PrivateLinkedTables(*some, SCHEMA, ledger=budget), budget, what="families")
-        curator.tables([("n",)], Fraction(1, 2))
+        curator.ask(Tables([("n",)]), Fraction(1, 2))
         expected = np.zeros(len(SCHEMA_PATTERNS))
         expected[SCHEMA_PATTERNS.index("4")] = 1.0  # as one of the two has it
-        curator.worst_fit([("n",), ("a.sex",)], [expected, np.zeros(4)], Fraction(1, 2))
+        curator.ask(WorstFit([("n",), ("a.sex",)], [expected, np.zeros(4)]), Fraction(1, 2))
         return [array.tolist() for array in curator.arrays]
 
     report = replay(fit, *data)

@@ -14,6 +14,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.noise.samplers import exercised
+from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.schema import Number, Schema
 
 RHO = Budget(rho=1.0)
@@ -37,11 +38,15 @@ class TestABusyConnection:
     """Of DuckDB: with a result that nobody fetched to its end, it runs no other query."""
 
     KINDS = {
-        "table": (lambda r: PrivateTable(r, {"a": ["x", "y"]}, ledger=RHO), TableCurator, lambda c: c.record_count(1)),
+        "table": (
+            lambda r: PrivateTable(r, {"a": ["x", "y"]}, ledger=RHO),
+            TableCurator,
+            lambda c: c.ask(RecordCount(), 1),
+        ),
         "units": (
             lambda r: PrivateTable(r, {"a": ["x", "y"]}, unit="user", ledger=RHO),
             TableCurator,
-            lambda c: c.record_count(1),
+            lambda c: c.ask(RecordCount(), 1),
         ),
         "vectors": (
             lambda r: PrivateVectors(r, columns=["v"], ledger=RHO),

@@ -19,13 +19,17 @@ from hypothesis import strategies as st
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.private.accounting import approx_to_zcdp
-from pgmpy_dp.private.curator import curator_base, table_curator
+from pgmpy_dp.private.curator import curator_base
 from pgmpy_dp.private.curator.curator_base import Observer, Request, cost_of, observed
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.table import contingency_tables
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release, Sensitive
 from tests.private.processes import everything, forked
 
@@ -53,7 +57,7 @@ class TestOpening:
         ids=str,
     )
     def test_charges_the_whole_budget_before_anything_is_counted(self, budget, reserve, cost, monkeypatch):
-        monkeypatch.setattr(table_curator, "contingency_tables", None)
+        monkeypatch.setattr(table_operator, "contingency_tables", None)
         data = table(budget)
         curator = opened(budget, data, reserve=reserve)
         (entry,) = data.ledger.entries
@@ -98,7 +102,7 @@ class TestOpening:
         with pytest.raises(BudgetExceeded):
             curator.__init__(data, Budget(rho=100.0), what="test", columns=[])
         with pytest.raises(BudgetExceeded, match="0 is left"):
-            curator.tables([("a",)], Fraction(1, 100))
+            curator.ask(Tables([("a",)]), Fraction(1, 100))
         assert data.ledger.entries == ()
 
     def test_takes_its_own_kind_of_data(self):
@@ -110,19 +114,19 @@ class TestShares:
     def test_a_share_is_debited_before_counting(self, monkeypatch):
         curator = opened()
         seen = []
-        count = table_curator.contingency_tables
-        monkeypatch.setattr(table_curator, "contingency_tables", lambda *a: seen.append(curator.left) or count(*a))
-        curator.tables([("a",)], Fraction(1, 4))
-        curator.worst_fit([("a",), ("b",)], [np.zeros(2), np.zeros(3)], Fraction(1, 4))
+        count = table_operator.contingency_tables
+        monkeypatch.setattr(table_operator, "contingency_tables", lambda *a: seen.append(curator.left) or count(*a))
+        curator.ask(Tables([("a",)]), Fraction(1, 4))
+        curator.ask(WorstFit([("a",), ("b",)], [np.zeros(2), np.zeros(3)]), Fraction(1, 4))
         assert seen == [Fraction(3, 4), Fraction(1, 2)]
 
     def test_too_little_left_is_an_error_before_counting(self, monkeypatch):
         curator = opened()
-        curator.tables([("a",)], Fraction(2, 3))
-        monkeypatch.setattr(table_curator, "contingency_tables", None)
+        curator.ask(Tables([("a",)]), Fraction(2, 3))
+        monkeypatch.setattr(table_operator, "contingency_tables", None)
         for ask in (
-            lambda: curator.tables([("a",)], Fraction(1, 2)),
-            lambda: curator.worst_fit([("a",)], [np.zeros(2)], 0.5),
+            lambda: curator.ask(Tables([("a",)]), Fraction(1, 2)),
+            lambda: curator.ask(WorstFit([("a",)], [np.zeros(2)]), 0.5),
         ):
             with pytest.raises(BudgetExceeded, match=r"a share of 0\.5 of 1-zCDP was asked, 0\.333333 is left"):
                 ask()
@@ -132,9 +136,27 @@ class TestShares:
     def test_shares_are_positive(self, share):
         curator = opened()
         with pytest.raises(ValueError, match="not positive"):
-            curator.tables([("a",)], share)
+            curator.ask(Tables([("a",)]), share)
         with pytest.raises(ValueError, match="not positive"):
-            curator.worst_fit([("a",)], [np.zeros(2)], share)
+            curator.ask(WorstFit([("a",)], [np.zeros(2)]), share)
+        assert curator.left == 1
+
+    @pytest.mark.parametrize(
+        "share", [np.float32(0.1), np.float64(0.1), np.longdouble(0.1), np.float16(0.1), np.int8(1)]
+    )
+    def test_shares_are_numbers_of_any_kind(self, share):
+        curator = opened()
+        curator.ask(Tables([("a",)]), share)
+        assert curator.left == 1 - Fraction(float(share))
+
+    @pytest.mark.parametrize(
+        "share",
+        ["0.1", None, True, np.True_, [0.1], 1j, float("nan"), float("inf"), np.float32("inf"), np.float32("nan")],
+    )
+    def test_a_share_that_is_none_is_named(self, share):
+        curator = opened()
+        with pytest.raises((TypeError, ValueError), match=r"^share=.*pass a finite number"):
+            curator.ask(Tables([("a",)]), share)
         assert curator.left == 1
 
     @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int32, np.int64])
@@ -142,19 +164,19 @@ class TestShares:
         """A Fraction of them keeps them, and their products go round: these had noise of scale .001, none at all."""
         curator = opened(Budget(epsilon=1e-3))
         for n in (3, 5, 7, 11, 13, 17):
-            curator.tables([("a",)], Fraction(1, kind(n)))
+            curator.ask(Tables([("a",)]), Fraction(1, kind(n)))
             assert curator.answers[-1].noise[0].scale == pytest.approx(1e3 * n)
         assert curator.left == 1 - sum(Fraction(1, n) for n in (3, 5, 7, 11, 13, 17))
         curator = opened(Budget(epsilon=1e-3))
         weights = np.array([120, 7], dtype=kind)
-        curator.tables([("a",), ("b",)], kind(1), weights)
+        curator.ask(Tables([("a",), ("b",)], weights), kind(1))
         weights[:] = 1
         assert [noise.scale for noise in curator.answers[0].noise] == pytest.approx([127e3 / 120, 127e3 / 7])
         assert curator.left == 0 and curator.answers[0].arguments["weights"] == (120, 7)
 
     def test_what_can_be_read_once_is_read_once(self):
         curator = opened()
-        curator.tables([("a",), ("b",)], 1, iter([1.0, 3.0]))
+        curator.ask(Tables([("a",), ("b",)], iter([1.0, 3.0])), 1)
         assert len(curator.answers) == 1
 
     @given(st.lists(st.floats(1e-6, 0.7), max_size=12))
@@ -163,7 +185,7 @@ class TestShares:
         for share in shares:
             left = curator.left
             try:
-                curator.tables([("a",), ("b",)], share, [1.0, 3.0])
+                curator.ask(Tables([("a",), ("b",)], [1.0, 3.0]), share)
             except BudgetExceeded:
                 assert Fraction(share) > left == curator.left
         spent = sum(Fraction(1) / (2 * Fraction(noise.scale) ** 2) for a in curator.answers for noise in a.noise)
@@ -171,7 +193,7 @@ class TestShares:
 
     def test_an_interrupted_answer_is_paid_for_and_what_came_before_is_kept(self, monkeypatch):
         curator = opened()
-        first = curator.tables([("a",)], Fraction(1, 4))
+        first = curator.ask(Tables([("a",)]), Fraction(1, 4))
 
         def interrupt(self, rng):
             raise KeyboardInterrupt
@@ -179,14 +201,14 @@ class TestShares:
         with monkeypatch.context() as patch:
             patch.setattr(AdditiveNoise, "draw", interrupt)
             with pytest.raises(KeyboardInterrupt):
-                curator.tables([("b",)], Fraction(1, 4))
+                curator.ask(Tables([("b",)]), Fraction(1, 4))
         assert curator.left == Fraction(1, 2)
         release = curator.release("marginals", {"settings": {}})
         assert release.scopes == (("a",),)
         np.testing.assert_array_equal(release.values[0], first[0])
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-    @pytest.mark.parametrize("where", [(samplers, "discrete_gaussian"), (table_curator, "contingency_tables")])
+    @pytest.mark.parametrize("where", [(samplers, "discrete_gaussian"), (table_operator, "contingency_tables")])
     def test_an_error_in_an_answer_leads_to_no_record(self, error, where, monkeypatch):
         """Notebooks in verbose mode and trackers of errors print the variables of every frame."""
 
@@ -200,12 +222,13 @@ class TestShares:
         curator = opened()
         monkeypatch.setattr(*where, fail)
         with pytest.raises(error) as caught:
-            curator.tables([("a",)], Fraction(1, 4))
+            curator.ask(Tables([("a",)]), Fraction(1, 4))
         below = False
         for frame, _ in traceback.walk_tb(caught.value.__traceback__):
-            if below := below or frame.f_code.co_name == "_answer":
+            if below := below or frame.f_code.co_name == "ask":
                 held = [value for name, value in frame.f_locals.items() if name != "self"]
-                assert not any(isinstance(value, np.ndarray | Sensitive | Mechanism | Request) for value in held)
+                hidden = [value for value in held if not isinstance(value, Mechanism) or value.exact]
+                assert not any(isinstance(value, np.ndarray | Sensitive | Mechanism | Request) for value in hidden)
         assert below and curator.left == Fraction(3, 4)
         # What was raised on the way is emptied too.
         assert all(not frame.f_locals for frame, _ in traceback.walk_tb(caught.value.__context__.__traceback__))
@@ -225,18 +248,19 @@ class TestShares:
         changed = (AdditiveNoise, "draw", full) if when == "draw" else (curator_base.Curator, "_turn", interrupted)
         monkeypatch.setattr(*changed)
         with pytest.raises((MemoryError, KeyboardInterrupt)) as caught:
-            curator.tables([("a",)], Fraction(1, 4))
+            curator.ask(Tables([("a",)]), Fraction(1, 4))
         assert caught.type is (MemoryError if when == "draw" else KeyboardInterrupt)
         frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
-        assert "_additive" in {frame.f_code.co_name for frame in frames}
-        assert not any(isinstance(value, Mechanism | Request) for frame in frames for value in frame.f_locals.values())
+        assert "ask" in {frame.f_code.co_name for frame in frames}
+        held = [value for frame in frames for value in frame.f_locals.values()]
+        assert not any(isinstance(value, Request) or (isinstance(value, Mechanism) and value.exact) for value in held)
         assert curator.left == Fraction(3, 4)
 
     def test_running_out_of_memory_tells_no_number_of_records(self, monkeypatch):
         curator = opened()
-        monkeypatch.setattr(table_curator, "contingency_tables", lambda *_arguments: np.empty(1 << 50))
+        monkeypatch.setattr(table_operator, "contingency_tables", lambda *_arguments: np.empty(1 << 50))
         with pytest.raises(MemoryError, match=r"^memory ran out .* the share is spent$") as caught:
-            curator.tables([("a",)], Fraction(1, 4))
+            curator.ask(Tables([("a",)]), Fraction(1, 4))
         assert caught.value.__context__ is None and curator.left == Fraction(3, 4)
 
     def test_two_threads_cannot_spend_a_share_twice(self):
@@ -245,7 +269,7 @@ class TestShares:
         def ask():
             for _ in range(20):
                 try:
-                    curator.tables([("a",)], Fraction(1, 25))
+                    curator.ask(Tables([("a",)]), Fraction(1, 25))
                 except BudgetExceeded:
                     refused.append(1)
 
@@ -259,11 +283,11 @@ class TestShares:
     def test_another_thread_waits_until_an_answer_is_given(self, monkeypatch):
         """The second asks while the first counts; it is answered after it, and not refused."""
         curator, done, second, log = opened(), threading.Event(), [], []
-        true = table_curator.contingency_tables
+        true = table_operator.contingency_tables
 
         def ask():
             try:
-                log.append(("second", len(curator.tables([("a",)], Fraction(1, 4)))))
+                log.append(("second", len(curator.ask(Tables([("a",)]), Fraction(1, 4)))))
             except RuntimeError as error:
                 log.append(("refused", str(error)))
             done.set()
@@ -276,8 +300,8 @@ class TestShares:
                 log.append(("first", 1))
             return true(table, scopes, grid)
 
-        monkeypatch.setattr(table_curator, "contingency_tables", counted)
-        curator.tables([("a",)], Fraction(1, 4))
+        monkeypatch.setattr(table_operator, "contingency_tables", counted)
+        curator.ask(Tables([("a",)]), Fraction(1, 4))
         second[0].join()
         assert log == [("first", 1), ("second", 1)] and curator.left == Fraction(1, 2)
 
@@ -289,7 +313,7 @@ class TestShares:
                 "tables",
                 {"scopes": (("a",),), "weights": None},
                 Fraction(1, 10),
-                lambda cost, share: AdditiveNoise.of(curator._exact([("a",)], 1), cost, share),
+                lambda cost, share: AdditiveNoise.of(contingency_tables(curator._data, [("a",)]), cost, share),
                 eta,
             )
 
@@ -305,16 +329,16 @@ class TestShares:
 class TestAnswers:
     def test_a_plan_cannot_change_what_the_release_says(self):
         curator = opened()
-        (noisy,) = curator.tables([["a"]], 1)
+        (noisy,) = curator.ask(Tables([["a"]]), 1)
         with pytest.raises(ValueError, match="read-only"):
             noisy += 1
         assert np.array_equal(noisy, curator.release("test", {}).values[0])
 
     def test_releases_say_what_was_answered(self, tmp_path):
         curator = opened()
-        noisy = curator.tables([("a",), ("b", "a")], Fraction(1, 2), [1.0, 3.0])
-        assert curator.worst_fit([("a",), ("b",)], [np.zeros(2), np.full(3, 1e6)], Fraction(1, 4)) == 1
-        more = curator.tables([("b",)], Fraction(1, 4))
+        noisy = curator.ask(Tables([("a",), ("b", "a")], [1.0, 3.0]), Fraction(1, 2))
+        assert curator.ask(WorstFit([("a",), ("b",)], [np.zeros(2), np.full(3, 1e6)]), Fraction(1, 4)) == 1
+        more = curator.ask(Tables([("b",)]), Fraction(1, 4))
         release = curator.release("marginals", {"settings": {"mine": 1}})
         assert release.scopes == (("a",), ("b", "a"), ("b",))
         for value, released in zip([*noisy, *more], release.values, strict=True):
@@ -328,7 +352,7 @@ class TestAnswers:
     @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, 1e300, -1e300])
     def test_an_odd_expectation_does_no_harm(self, odd):
         curator = opened()
-        assert curator.worst_fit([("a",), ("b",)], [np.full(2, odd), np.zeros(3)], Fraction(1, 2)) in (0, 1)
+        assert curator.ask(WorstFit([("a",), ("b",)], [np.full(2, odd), np.zeros(3)]), Fraction(1, 2)) in (0, 1)
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -344,13 +368,13 @@ class TestAnswers:
     def test_bad_public_arguments_cost_nothing(self, arguments, message):
         curator = opened()
         with pytest.raises(ValueError, match=message):
-            curator.worst_fit(*arguments)
+            curator.ask(WorstFit(*arguments[:2], *arguments[3:]), arguments[2])
         assert curator.left == 1
 
     def test_seeded_noise_is_marked(self):
         with pytest.warns(samplers.ReproducibleNoiseWarning):
             curator = opened(random_state=1)
-        curator.tables([("a",)], 1)
+        curator.ask(Tables([("a",)]), 1)
         assert curator.release("marginals", {}).reproducible
 
 
@@ -372,26 +396,26 @@ class TestParts:
 
     def test_parts_have_all_that_is_left_and_cost_what_the_most_expensive_one_used(self):
         curator = opened()
-        curator.tables([("a",)], Fraction(1, 4))
+        curator.ask(Tables([("a",)]), Fraction(1, 4))
         with curator.split(3) as parts:
             assert [part.left for part in parts] == [Fraction(3, 4)] * 3
-            parts[0].tables([("a",)], Fraction(1, 8))
-            parts[2].tables([("a",)], Fraction(1, 2))
-            assert {part.n_records for part in parts} == {None}
+            parts[0].ask(Tables([("a",)]), Fraction(1, 8))
+            parts[2].ask(Tables([("a",)]), Fraction(1, 2))
+            assert {part.facts.n_records for part in parts} == {None}
             with pytest.raises(RuntimeError, match="with its parts"):
-                curator.tables([("a",)], Fraction(1, 100))
+                curator.ask(Tables([("a",)]), Fraction(1, 100))
             with pytest.raises(BudgetExceeded):
-                parts[2].tables([("a",)], Fraction(1, 3))
+                parts[2].ask(Tables([("a",)]), Fraction(1, 3))
         assert curator.left == Fraction(1, 4)
         assert len(curator.answers) == 3
         with pytest.raises(RuntimeError, match="block has ended"):
-            parts[1].tables([("a",)], Fraction(1, 100))
-        curator.tables([("a",)], Fraction(1, 4))
+            parts[1].ask(Tables([("a",)]), Fraction(1, 100))
+        curator.ask(Tables([("a",)]), Fraction(1, 4))
 
     def test_the_size_of_a_part_is_private_where_that_of_the_table_is_public(self):
         curator = opened(data=table(adjacency="replace_one", n_records=4))
         with curator.split(2) as parts:
-            assert (curator.n_records, {part.n_records for part in parts}) == (4, {None})
+            assert (curator.facts.n_records, {part.facts.n_records for part in parts}) == (4, {None})
 
     def test_every_record_is_in_one_part(self):
         class Exact(Observer):
@@ -401,7 +425,7 @@ class TestParts:
         with observed(Exact()):
             curator = opened()
             with curator.split(2) as parts:
-                counts = [part.tables([("a", "b")], 1)[0] for part in parts]
+                counts = [part.ask(Tables([("a", "b")]), 1)[0] for part in parts]
         expected = np.zeros((2, 3), dtype=int)
         np.add.at(expected, (FRAME["a"], FRAME["b"]), 1)
         np.testing.assert_array_equal(sum(counts), expected)
@@ -409,10 +433,10 @@ class TestParts:
     def test_an_error_in_the_block_ends_the_parts_too(self):
         curator = opened()
         with contextlib.suppress(ZeroDivisionError), curator.split(2) as parts:
-            parts[0].tables([("a",)], Fraction(1, 2))
+            parts[0].ask(Tables([("a",)]), Fraction(1, 2))
             raise ZeroDivisionError
         assert curator.left == Fraction(1, 2)
-        curator.tables([("a",)], Fraction(1, 2))
+        curator.ask(Tables([("a",)]), Fraction(1, 2))
 
     def test_blocks_that_end_out_of_order_spend_nothing_twice(self):
         """A generator that keeps the inner block open: the outer one closes what is in it, and counts it."""
@@ -425,17 +449,17 @@ class TestParts:
         with curator.split(2) as parts:
             inner = halves(parts[0])
             first = next(inner)
-            first.tables([("a",)], 1)
+            first.ask(Tables([("a",)]), 1)
         assert curator.left == 0
         second = next(inner)
         for closed in (first, second, parts[0], parts[1]):
             with pytest.raises(RuntimeError, match="block has ended"):
-                closed.tables([("a",)], Fraction(1, 100))
+                closed.ask(Tables([("a",)]), Fraction(1, 100))
         inner.close()
         with pytest.raises(RuntimeError, match="block has ended"):
-            parts[0].tables([("a",)], Fraction(1, 100))
+            parts[0].ask(Tables([("a",)]), Fraction(1, 100))
         with pytest.raises(BudgetExceeded):
-            curator.tables([("a",)], Fraction(1, 100))
+            curator.ask(Tables([("a",)]), Fraction(1, 100))
         assert len(curator.answers) == 1
 
     def test_the_outer_block_before_the_inner_one(self):
@@ -443,18 +467,18 @@ class TestParts:
         outer = curator.split(2)
         parts = outer.__enter__()
         inner = parts[0].split(2)
-        inner.__enter__()[1].tables([("a",)], Fraction(1, 2))
+        inner.__enter__()[1].ask(Tables([("a",)]), Fraction(1, 2))
         outer.__exit__(None, None, None)
         assert curator.left == Fraction(1, 2)
         inner.__exit__(None, None, None)
         with pytest.raises(RuntimeError, match="block has ended"):
-            parts[0].tables([("a",)], Fraction(1, 4))
+            parts[0].ask(Tables([("a",)]), Fraction(1, 4))
         assert curator.left == Fraction(1, 2)
 
     def test_parts_of_parts(self):
         curator = opened()
         with curator.split(2) as parts, parts[0].split(2) as quarters:
-            quarters[1].tables([("a",)], Fraction(1, 4))
+            quarters[1].ask(Tables([("a",)]), Fraction(1, 4))
         assert curator.left == Fraction(3, 4)
 
 
@@ -465,23 +489,23 @@ class TestOneAtATime:
         with second.split(2) as parts, data._handed_out():
             for curator in (first, parts[0]):
                 with pytest.raises(RuntimeError, match="sees these records now"):
-                    curator.tables([("a",)], Fraction(1, 2))
+                    curator.ask(Tables([("a",)]), Fraction(1, 2))
             with pytest.raises(RuntimeError, match="sees these records now"):
                 opened(data=data)
         assert len(data.ledger.entries) == 2
-        first.tables([("a",)], 1)
+        first.ask(Tables([("a",)]), 1)
 
     def test_nothing_is_asked_in_the_middle_of_an_answer(self, monkeypatch):
         """A signal's handler that asks the same curator between its check and its debit, say."""
-        curator, true = opened(), table_curator.contingency_tables
+        curator, true = opened(), table_operator.contingency_tables
 
         def interrupted(*arguments):
             with pytest.raises(RuntimeError, match="is answering"):
-                curator.tables([("b",)], Fraction(1, 2))
+                curator.ask(Tables([("b",)]), Fraction(1, 2))
             return true(*arguments)
 
-        monkeypatch.setattr(table_curator, "contingency_tables", interrupted)
-        curator.tables([("a",)], Fraction(1, 2))
+        monkeypatch.setattr(table_operator, "contingency_tables", interrupted)
+        curator.ask(Tables([("a",)]), Fraction(1, 2))
         assert curator.left == Fraction(1, 2) and len(curator.answers) == 1
 
     def test_refuses_to_be_copied_or_pickled(self):
@@ -489,7 +513,7 @@ class TestOneAtATime:
         for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match="could be spent twice"):
                 attempt(curator)
-        mechanism = AdditiveNoise.of(curator._exact([("a",)], 1), curator.cost, Fraction(1))
+        mechanism = AdditiveNoise.of(contingency_tables(curator._data, [("a",)]), curator.cost, Fraction(1))
         for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match="exact statistics"):
                 attempt(mechanism)
@@ -501,13 +525,13 @@ class TestOneAtATime:
 
         def ask(write):
             try:
-                curator.tables([("a",)], 1)
+                curator.ask(Tables([("a",)]), 1)
             except RuntimeError as error:
                 write(str(error).encode())
 
         with forked(ask) as (_, reading):
             assert b"in another process (a fork)" in everything(reading)
-        curator.tables([("a",)], 1)
+        curator.ask(Tables([("a",)]), 1)
 
 
 def test_all_operators_answer_through_the_one_door():
@@ -517,14 +541,14 @@ def test_all_operators_answer_through_the_one_door():
             path.name,
             *(scope.name for scope in ast.walk(tree) if isinstance(scope, ast.FunctionDef) and call in ast.walk(scope)),
         )
-        for path in Path(curator_base.__file__).parent.glob("*.py")
+        for path in Path(curator_base.__file__).parents[1].rglob("*.py")
         for tree in [ast.parse(path.read_text(encoding="utf-8"))]
         for call in ast.walk(tree)
         if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "draw"
     }
     assert calls == {
         ("curator_base.py", "_answer_now"),
-        ("table_curator.py", "rehearsed_tables"),
+        ("tables.py", "rehearsed_tables"),
         ("mechanism.py", "draw"),
     }
 

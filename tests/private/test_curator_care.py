@@ -15,15 +15,17 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateSequences, PrivateTable
-from pgmpy_dp.private.curator import table_curator
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.curator.sequence_curator import SequenceCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.table import contingency_tables
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, ReservedZCDP
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.reading import records as reading_records
 from pgmpy_dp.private.reading.sources import open_source
 from tests.private.processes import everything, forked
@@ -49,7 +51,7 @@ def failing(curator, eta, share=Fraction(1, 10)):
         "tables",
         {"scopes": (("a",),), "weights": None},
         share,
-        lambda cost, s: AdditiveNoise.of(curator._exact([("a",)], 1), cost, s),
+        lambda cost, s: AdditiveNoise.of(contingency_tables(curator._data, [("a",)]), cost, s),
         eta,
     )
 
@@ -101,13 +103,13 @@ class TestSeveralAtOnce:
         data = PrivateTable(FRAME, STATES, ledger=Budget(rho=2.0))
         first, second = opened(data), opened(data)
         with first.split(2) as parts:
-            second.tables([("a",)], Fraction(1, 2))
+            second.ask(Tables([("a",)]), Fraction(1, 2))
             with second.split(2) as others:
-                parts[0].tables([("a",)], Fraction(1, 4))
-                others[1].tables([("a",)], Fraction(1, 8))
+                parts[0].ask(Tables([("a",)]), Fraction(1, 4))
+                others[1].ask(Tables([("a",)]), Fraction(1, 8))
                 with pytest.raises(RuntimeError, match="with its parts"):
-                    second.tables([("a",)], Fraction(1, 8))
-            second.tables([("a",)], Fraction(1, 8))
+                    second.ask(Tables([("a",)]), Fraction(1, 8))
+            second.ask(Tables([("a",)]), Fraction(1, 8))
         assert (first.left, second.left) == (Fraction(3, 4), Fraction(1, 4))
         assert [entry.cost for entry in data.ledger.entries] == [ZCDP(1.0)] * 2
         assert len(first.answers) == 1 and len(second.answers) == 3
@@ -116,7 +118,7 @@ class TestSeveralAtOnce:
         curator = opened()
         with curator.split(4) as parts:
             work = [
-                threading.Thread(target=lambda p=p, k=k: [p.tables([("a",)], Fraction(1, 40)) for _ in range(k)])
+                threading.Thread(target=lambda p=p, k=k: [p.ask(Tables([("a",)]), Fraction(1, 40)) for _ in range(k)])
                 for k, p in enumerate(parts, start=5)
             ]
             for thread in work:
@@ -128,16 +130,16 @@ class TestSeveralAtOnce:
     def test_a_block_that_ends_waits_for_the_answer_that_a_thread_is_getting(self, monkeypatch):
         """Its share counts, and nothing is asked of the part afterwards."""
         curator, counting, go = opened(), threading.Event(), threading.Event()
-        true = table_curator.contingency_tables
+        true = table_operator.contingency_tables
 
         def slow(*arguments):
             counting.set()
             assert go.wait(60)
             return true(*arguments)
 
-        monkeypatch.setattr(table_curator, "contingency_tables", slow)
+        monkeypatch.setattr(table_operator, "contingency_tables", slow)
         with curator.split(2) as parts:
-            asking = threading.Thread(target=parts[0].tables, args=([("a",)], Fraction(1, 2)))
+            asking = threading.Thread(target=parts[0].ask, args=(Tables([("a",)]), Fraction(1, 2)))
             asking.start()
             assert counting.wait(60)
             threading.Timer(0.05, go.set).start()
@@ -154,7 +156,7 @@ class TestSeveralAtOnce:
             patch.setattr("pgmpy_dp.private.curator.curator_base._observer.lent", fail, raising=False)
             with pytest.raises(KeyboardInterrupt), curator.split(2):
                 pass
-        curator.tables([("a",)], 1)
+        curator.ask(Tables([("a",)]), 1)
 
 
 class TestPersons:
@@ -175,7 +177,7 @@ class TestProcesses:
     @pytest.mark.parametrize(
         ("curator", "ask"),
         [
-            (opened, lambda c: c.tables([("a",)], 1)),
+            (opened, lambda c: c.ask(Tables([("a",)]), 1)),
             (opened, lambda c: c.generator()),
             (opened, lambda c: c.split(2).__enter__()),
             (sampled, lambda c: c.step([0.5, 0.5])),
@@ -209,11 +211,11 @@ class TestProcesses:
 
     def test_a_fork_that_an_operator_makes_itself(self, monkeypatch):
         curator, told = opened(), []
-        true = table_curator.contingency_tables
+        true = table_operator.contingency_tables
 
         def forking(*arguments):
             def work(write):
-                for ask in (lambda: curator.tables([("a",)], 0.5), lambda: opened(curator._data)):
+                for ask in (lambda: curator.ask(Tables([("a",)]), 0.5), lambda: opened(curator._data)):
                     try:
                         ask()
                     except (RuntimeError, ValueError) as error:
@@ -223,8 +225,8 @@ class TestProcesses:
                 told.append(everything(reading))
             return true(*arguments)
 
-        monkeypatch.setattr(table_curator, "contingency_tables", forking)
-        curator.tables([("a",)], Fraction(1, 2))
+        monkeypatch.setattr(table_operator, "contingency_tables", forking)
+        curator.ask(Tables([("a",)]), Fraction(1, 2))
         assert told == [b"RuntimeError;RuntimeError;"]
         assert curator.left == Fraction(1, 2) and len(curator.answers) == 1
 
@@ -235,9 +237,9 @@ class TestLedgersOnDisk:
         curator = opened(ledger=ledger)
         before = (tmp_path / "ledger.json").read_bytes()
         for _ in range(3):
-            curator.tables([("a",)], Fraction(1, 4))
+            curator.ask(Tables([("a",)]), Fraction(1, 4))
         with curator.split(2) as parts:
-            parts[0].tables([("a",)], Fraction(1, 4))
+            parts[0].ask(Tables([("a",)]), Fraction(1, 4))
         assert (tmp_path / "ledger.json").read_bytes() == before
         (entry,) = Ledger.open(tmp_path / "ledger.json").entries
         assert entry.cost == ZCDP(1.0)
@@ -260,18 +262,18 @@ class TestLedgersOnDisk:
                 threading.Event().wait()
 
             if when == "while it counts":
-                monkeypatch.setattr(table_curator, "contingency_tables", stop)
+                monkeypatch.setattr(table_operator, "contingency_tables", stop)
             curator = opened(ledger=Ledger.open(path))
             if when == "after the charge":
                 stop()
-            curator.tables([("a",)], 1)
+            curator.ask(Tables([("a",)]), 1)
 
         with forked(work) as (_, reading):  # killed where the block ends
             assert os.read(reading, 4) == b"here"
         ledger = Ledger.open(path, timeout=5)
         assert [entry.cost for entry in ledger.entries] == [ZCDP(1.0)]
         second = opened(ledger=ledger)  # the lock is free, and the rest is there
-        second.tables([("a",)], 1)
+        second.ask(Tables([("a",)]), 1)
         with pytest.raises(BudgetExceeded):
             opened(ledger=Ledger.open(path))
 
@@ -299,9 +301,9 @@ class TestInterruptions:
         with monkeypatch.context() as patch:
             patch.setattr(Curator, "_debit", interrupt)
             with pytest.raises(KeyboardInterrupt):
-                curator.tables([("a",)], Fraction(1, 2))
+                curator.ask(Tables([("a",)]), Fraction(1, 2))
         assert curator.left == 1
-        curator.tables([("a",)], 1)
+        curator.ask(Tables([("a",)]), 1)
 
     def test_steps_that_are_interrupted_end_their_blocks_before_the_release(self):
         """A part is asked in a plan's steps: its answers are in the release, and its share is counted."""
@@ -309,7 +311,7 @@ class TestInterruptions:
 
         def steps():
             with curator.split(2) as parts:
-                parts[0].tables([("a",)], Fraction(1, 4))
+                parts[0].ask(Tables([("a",)]), Fraction(1, 4))
                 yield "half"
                 raise KeyboardInterrupt
 
@@ -346,9 +348,9 @@ class TestEngines:
             with pytest.warns(ReproducibleNoiseWarning):
                 curator = opened(table, random_state=3)
             with curator.split(3) as parts:
-                answers.append([part.tables([("a", "b")], 1)[0] for part in parts])
+                answers.append([part.ask(Tables([("a", "b")]), 1)[0] for part in parts])
                 sizes.append([len(part._data._codes) for part in parts])
-                assert {part.n_records for part in parts} == {None}
+                assert {part.facts.n_records for part in parts} == {None}
         np.testing.assert_array_equal(*answers)
         assert sizes[0] == sizes[1] and sum(sizes[0]) == 100
 
@@ -395,7 +397,7 @@ def test_no_curator_outlives_its_plan():
     before = sum(issubclass(type(item), Curator) for item in gc.get_objects())
     curator = opened(budget=DELTA)
     with curator.split(2) as parts:
-        parts[0].tables([("a",)], 1)
+        parts[0].ask(Tables([("a",)]), 1)
     assert curator.release("marginals", {}).guarantee.implies(ApproxDP(1.0, 1e-6))
     del curator, parts
     gc.collect()

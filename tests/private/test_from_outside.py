@@ -23,7 +23,7 @@ import pytest
 from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
 from pgmpy_dp.private import accounting, ledger_file, turns
 from pgmpy_dp.private import ledger as ledger_module
-from pgmpy_dp.private.curator import curator_base, schedule, table_curator
+from pgmpy_dp.private.curator import curator_base, schedule
 from pgmpy_dp.private.curator.curator_base import Answer, Curator, Observer, observed
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.outside_functions import outside_function
@@ -33,6 +33,10 @@ from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.data.table import PrivateTable as OwnTable
 from pgmpy_dp.private.filter import BudgetExceeded, Filter
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
+from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators.distances import Distances
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.own_types import is_own
 
 STATES = {"a": [0, 1], "b": [0, 1, 2]}
@@ -60,7 +64,7 @@ def charge(ledger, cost=PureDP(0.1), **changes):  # noqa: B008  # frozen
 
 
 def scale(curator, share=Fraction(1, 8)):
-    curator.tables([("a",)], share)
+    curator.ask(Tables([("a",)]), share)
     return curator.answers[-1].noise[0].scale
 
 
@@ -88,7 +92,7 @@ class Loud(PureDP):
 
 
 class TestWhatDecidesNoise:
-    @pytest.mark.parametrize("name", ["cost", "unit_cost", "left", "answers", "adjacency", "unit", "arrays", "schema"])
+    @pytest.mark.parametrize("name", ["cost", "unit_cost", "left", "answers", "adjacency", "unit", "arrays", "facts"])
     def test_of_a_curator_cannot_be_assigned(self, name):
         curator = opened()
         before = scale(curator)
@@ -310,7 +314,7 @@ class TestWhatDecidesNoise:
 class TestAnswers:
     def test_arguments_do_not_change(self):
         curator = opened()
-        curator.tables([("a",)], Fraction(1, 4), [2.0])
+        curator.ask(Tables([("a",)], [2.0]), Fraction(1, 4))
         (answer,) = curator.answers
         with pytest.raises(TypeError, match="does not support item assignment"):
             answer.arguments["scopes"] = (("b",),)
@@ -328,7 +332,7 @@ class TestAnswers:
 
     def test_a_plan_that_changes_the_list_it_was_given(self):
         curator = opened()
-        tables = curator.tables([("a",), ("b",)], Fraction(1, 4))
+        tables = curator.ask(Tables([("a",), ("b",)]), Fraction(1, 4))
         released = curator.release("marginals", {})
         tables[0] = tables[0] + 1
         tables.pop()
@@ -523,7 +527,7 @@ class TestQuestionsInTheMiddleOfAnAnswer:
     @staticmethod
     def ask(one, share):
         with contextlib.suppress(*REFUSED):
-            one.tables([("a",)], share)
+            one.ask(Tables([("a",)]), share)
 
     @staticmethod
     def whole():
@@ -589,7 +593,7 @@ class TestQuestionsInTheMiddleOfAnAnswer:
         known, told = [], []
 
         def ask(one, share):
-            told.extend(one.tables([("a",)], share))
+            told.extend(one.ask(Tables([("a",)]), share))
 
         def work():
             told.clear()
@@ -621,11 +625,11 @@ class TestQuestionsInTheMiddleOfAnAnswer:
 
     def test_states_that_are_merged_between_the_checks_and_the_count(self, monkeypatch):
         """The sizes by which tables are told apart would be those of others."""
-        schema, true = PrivateTable(FRAME, {"a": [0, 1], "b": [0, 1]}, ledger=RHO).schema, table_curator.checked_share
+        schema, true = PrivateTable(FRAME, {"a": [0, 1], "b": [0, 1]}, ledger=RHO).schema, curator_base.checked_share
         asks = {
-            "tables": lambda c: c.tables([("b",)], Fraction(1, 4)),
-            "worst_fit": lambda c: c.worst_fit([("b",), ("a",)], [np.zeros(3), np.zeros(2)], Fraction(1, 4)),
-            "distances": lambda c: c.distances([("b",)], [np.full(3, 1 / 3)], Fraction(1, 4)),
+            "tables": lambda c: c.ask(Tables([("b",)]), Fraction(1, 4)),
+            "worst_fit": lambda c: c.ask(WorstFit([("b",), ("a",)], [np.zeros(3), np.zeros(2)]), Fraction(1, 4)),
+            "distances": lambda c: c.ask(Distances([("b",)], [np.full(3, 1 / 3)]), Fraction(1, 4)),
         }
         for ask in asks.values():
             curator = opened()
@@ -636,18 +640,21 @@ class TestQuestionsInTheMiddleOfAnAnswer:
                 return true(share)
 
             with monkeypatch.context() as patch:
-                patch.setattr(table_curator, "checked_share", read)
                 patch.setattr(curator_base, "checked_share", read)
                 with pytest.raises(RuntimeError, match="states were merged while"):
                     ask(curator)
             assert curator.answers == ()
-            curator.tables([("b",)], Fraction(1, 4))
+            curator.ask(Tables([("b",)]), Fraction(1, 4))
 
     def test_by_a_signal_is_refused_and_the_answer_is_given(self, monkeypatch):
-        curator, true, told = opened(), table_curator.contingency_tables, []
+        curator, true, told = opened(), table_operator.contingency_tables, []
 
         def handler(*_):
-            for ask in (lambda: curator.tables([("a",)], 0.5), lambda: curator.split(2).__enter__(), curator.generator):
+            for ask in (
+                lambda: curator.ask(Tables([("a",)]), 0.5),
+                lambda: curator.split(2).__enter__(),
+                curator.generator,
+            ):
                 with pytest.raises(RuntimeError, match="is answering a question"):
                     ask()
                 told.append(1)
@@ -658,8 +665,8 @@ class TestQuestionsInTheMiddleOfAnAnswer:
 
         before = signal.signal(signal.SIGINT, handler)
         try:
-            monkeypatch.setattr(table_curator, "contingency_tables", counted)
-            curator.tables([("a",)], Fraction(1, 2))
+            monkeypatch.setattr(table_operator, "contingency_tables", counted)
+            curator.ask(Tables([("a",)]), Fraction(1, 2))
         finally:
             signal.signal(signal.SIGINT, before)
         assert len(told) == 3 and curator.left == Fraction(1, 2) and len(curator.answers) == 1

@@ -19,6 +19,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted, coding, key_coder
 from pgmpy_dp.private.data.table import matched_records
 from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.reading import records as reading_records
 from pgmpy_dp.schema import interval_cuts, match_key
 from pgmpy_dp.tables import matched_counts
@@ -192,7 +193,7 @@ class TestLines:
     def test_scales(self, table):
         for (adjacency, n), m in {("add_remove", None): 4, ("add_remove", 9): 3, ("replace_one", 9): 4}.items():
             lines = table(self.LINES, adjacency=adjacency, n_records=n)
-            release = matched_counts.run(lines, matched_counts.CheckSettings(), Budget(epsilon=1.0))
+            release = matched_counts.run(lines, Budget(epsilon=1.0))
             assert release.noise[0].scale == m and release.values[0].shape == (5 if n is None else 4,)
 
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -204,7 +205,7 @@ class TestLines:
 
             def fit(lines, n=n):
                 asked = table(lines, f"{next(number)}.csv", adjacency=adjacency, n_records=n)
-                return matched_counts.run(asked, matched_counts.CheckSettings(), Budget(epsilon=1.0))
+                return matched_counts.run(asked, Budget(epsilon=1.0))
 
             assert replay(fit, first, (*rows, other)).holds
 
@@ -218,33 +219,33 @@ class TestOperator:
     def test_scales(self):
         for options, m in (({}, 4), ({"n_records": 100}, 3), ({"n_records": 100, "adjacency": "replace_one"}, 3)):
             pure, gauss = self.curator(Budget(epsilon=1.0), **options), self.curator(Budget(rho=0.5), **options)
-            assert pure.matched_counts(Fraction(1, 2)).shape == (m,)
-            assert gauss.matched_counts(1).shape == (m,)
+            assert pure.ask(MatchedCounts(), Fraction(1, 2)).shape == (m,)
+            assert gauss.ask(MatchedCounts(), 1).shape == (m,)
             assert pure.answers[0].noise[0].scale == 2.0 * m and pure.left == Fraction(1, 2)
             assert gauss.answers[0].noise[0].scale == pytest.approx(m**0.5, rel=1e-12)
 
     def test_little_noise_is_the_counts(self):
         # P(any noise is not 0) < 4 exp(-1000/4).
-        assert self.curator(Budget(epsilon=1000.0)).matched_counts(1).tolist() == [100, 50, 50, 100]
+        assert self.curator(Budget(epsilon=1000.0)).ask(MatchedCounts(), 1).tolist() == [100, 50, 50, 100]
 
     @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0)])
     def test_a_part_is_refused_before_it_is_debited(self, budget):
         curator = self.curator(budget)
         with curator.split(2) as parts:
             with pytest.raises(ValueError, match="ask before the table is split"):
-                parts[0].matched_counts(Fraction(1, 2))
+                parts[0].ask(MatchedCounts(), Fraction(1, 2))
             assert parts[0].left == 1
         assert curator.left == 1
 
     def test_noise_that_buries_all_is_refused_before_the_charge(self):
         table = PrivateTable(pd.DataFrame({"x": ["a"]}), {"x": ["a", "b"]}, ledger=Ledger(Budget(epsilon=1.0)))
         with pytest.raises(ValueError, match="1e-300"):
-            matched_counts.run(table, matched_counts.CheckSettings(), Budget(epsilon=1e-300))
+            matched_counts.run(table, Budget(epsilon=1e-300))
         assert table.ledger.entries == ()
 
     def test_the_ledger_says_what_was_asked(self):
         table = PrivateTable(pd.DataFrame({"x": ["a"]}), {"x": ["a", "b"]}, ledger=Budget(epsilon=1.0))
-        release = matched_counts.run(table, matched_counts.CheckSettings(), Budget(epsilon=0.25))
+        release = matched_counts.run(table, Budget(epsilon=0.25))
         (entry,) = table.ledger.entries
         assert entry.cost == PureDP(0.25) == release.guarantee and entry.columns == ("x",)
         assert release.kind == "schema_check" and release.values[0].shape == (3,)
@@ -255,5 +256,5 @@ class TestOperator:
         names = [f"x{k}" for k in range(40 if delta > 1e-3 else 1)]
         frame = pd.DataFrame({name: ["a"] for name in names})
         table = PrivateTable(frame, {name: ["a", "b"] for name in names}, ledger=Budget(epsilon=1.0, delta=delta))
-        release = matched_counts.run(table, matched_counts.CheckSettings(), Budget(epsilon=1.0, delta=delta))
+        release = matched_counts.run(table, Budget(epsilon=1.0, delta=delta))
         assert release.noise[0].distribution == noise == release.mechanism

@@ -1,6 +1,7 @@
 """Curators count in fewer states: the same in memory and in engines, for states that were merged in public."""
 
 from fractions import Fraction
+from functools import partial
 
 import duckdb
 import networkx as nx
@@ -20,13 +21,17 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
     PrivateSGD,
 )
+from pgmpy_dp.fields.operators.parities import WorstParity
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.learning import fine_grids, merging
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
+from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.tables.networks import adaptive_search
-from pgmpy_dp.tables.networks.budget_shares import NetworkSettings
+from tests.settings import settings
+
+network_settings = partial(settings, PrivateNetwork)
 
 SCHEMA = Schema({"x": Number(0, 60), "y": ["a", "b", "c"], "z": Number(0, 9, resolution=1, missing="drop")})
 N = 400
@@ -52,10 +57,10 @@ def test_merged_tables_are_sums_of_fine_ones(in_engine):
     frame = records()
     curator = curated(duckdb.from_df(frame) if in_engine else frame)
     scopes = [("x", "z"), ("y", "x"), ("z",)]
-    fine = curator.tables(scopes, Fraction(1, 2))
+    fine = curator.ask(Tables(scopes), Fraction(1, 2))
     assert [table.shape for table in fine] == [(65, 10), (3, 65), (10,)]
     curator.merge(MERGED, PLACES)
-    merged = curator.tables(scopes, Fraction(1, 4))
+    merged = curator.ask(Tables(scopes), Fraction(1, 4))
     for scope, table, before in zip(scopes, merged, fine, strict=True):
         # At rho = 1e6 the noise of a cell is below 1e-2: none.
         assert table.tolist() == merged_cells(before, [PLACES.get(name) for name in scope]).tolist()
@@ -90,16 +95,16 @@ def test_parities_are_of_merged_records_whatever_was_asked_before():
     table = PrivateTable(data, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1e6))
     curator = TableCurator(table, Budget(rho=1e6), what="parities")
     single = [(0,), (1,)]
-    before = curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)
+    before = curator.ask(WorstParity(single, [0, 0], signed=True), Fraction(1, 4))
     curator.merge(Schema({"a": [0, 1], "b": [0, 1]}), {"a": [1, 0]})
-    assert {before, curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)} == {0, 2}
+    assert {before, curator.ask(WorstParity(single, [0, 0], signed=True), Fraction(1, 4))} == {0, 2}
 
 
 def test_parts_of_merged_records_are_merged():
     curator = curated(records())
     curator.merge(MERGED, PLACES)
     with curator.split(2) as parts:
-        tables = [part.tables([("x",)], Fraction(1, 2))[0] for part in parts]
+        tables = [part.ask(Tables([("x",)]), Fraction(1, 2))[0] for part in parts]
     assert sum(table.sum() for table in tables) == N and tables[0].shape == (3,)
 
 
@@ -264,7 +269,7 @@ def test_rules_about_numbers_that_merge_are_known_to_be_too_large_before_anythin
     forbidden = [("x", "y"), ("x", "z"), ("y", "z")]
     with pytest.raises(ValueError, match=r"rules.*max_clique_cells=100"):
         adaptive_search.run(
-            table, NetworkSettings(n_rounds=1, max_clique_cells=100, forbidden=forbidden), Budget(rho=1.0)
+            table, network_settings(n_rounds=1, max_clique_cells=100, forbidden_edges=forbidden), Budget(rho=1.0)
         )
     graph = nx.Graph([("x", "y"), ("w", "z")])
     with pytest.raises(InferenceTooLarge):
@@ -290,5 +295,5 @@ def test_engines_hold_no_fine_table_of_many_numbers():
             schema.replaced(dict.fromkeys(names, Number(0, 127, cuts=[64], resolution=1, missing="drop"))),
             dict.fromkeys(names, np.arange(128) // 64),
         )
-        found.append([table.tolist() for table in curator.tables([names, names[:2]], 1)])
+        found.append([table.tolist() for table in curator.ask(Tables([names, names[:2]]), 1)])
     assert found[0] == found[1] == found[2] and np.sum(found[0][0]) == 60

@@ -21,6 +21,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.curator.voting_curator import agreement_test, edge_vote_noise, vote_sensitivity
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.tables import Tables
 
 STATES = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
 FRAME = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (200, 3)), columns=list(STATES))
@@ -390,7 +391,7 @@ class TestCalls:
 
         def function(codes, rng):
             with pytest.raises(RuntimeError, match="sees these records now"):
-                curator.tables([("a",)], 0.1)
+                curator.ask(Tables([("a",)]), 0.1)
             refused.append(1)
             return ()
 

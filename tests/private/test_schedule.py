@@ -27,6 +27,8 @@ from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
+from pgmpy_dp.private.operators.record_count import RecordCount
+from pgmpy_dp.private.operators.tables import Tables
 from tests.private.processes import everything, forked
 
 STATES = {"a": [0, 1], "b": [0, 1]}
@@ -205,7 +207,7 @@ class TestScheduledCurators:
         steps = opened(Budget(epsilon=1.0, delta=1e-3), data)
         others = TableCurator(data, Budget(epsilon=0.5), what="tables", columns=["a"])
         steps.step(FLAT)
-        others.tables([("a",)], Fraction(1, 2))
+        others.ask(Tables([("a",)]), Fraction(1, 2))
         steps.step(FLAT)
         assert len(data.ledger.entries) == 2 and steps.left == others.left == Fraction(1, 2)
 
@@ -428,10 +430,10 @@ class TestRecordCount:
     def test_where_the_number_of_all_records_is_public(self):
         """How many of them are inside the schema is not."""
         curator = fields_of(Budget(epsilon=1e4), adjacency="replace_one", n_records=40)
-        assert curator.record_count(1) == 4 and curator.left == 0
+        assert curator.ask(RecordCount(), 1) == 4 and curator.left == 0
 
     def test_of_a_part(self):
         curator = fields_of(Budget(epsilon=1e4))
         with curator.split(2) as halves:
-            assert sum(half.record_count(1) for half in halves) == 4
+            assert sum(half.ask(RecordCount(), 1) for half in halves) == 4
         assert curator.left == 0

@@ -16,6 +16,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.named_values import Question, told
+from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.schema import Schema, encode_label
 
@@ -203,8 +204,8 @@ class TestNames:
 
     def test_a_table_that_was_asked_twice_has_two(self):
         curator = self.curator()
-        curator.tables([("a",), ("b",)], 0.25)
-        curator.tables([("b",)], 0.5, weights=None)
+        curator.ask(Tables([("a",), ("b",)]), 0.25)
+        curator.ask(Tables([("b",)], weights=None), 0.5)
         made = curator.release("marginals", {})
         assert made.names == ("a", "b", "b (2)")
         assert made["b"].arguments["scopes"] == [["a"], ["b"]] and made["b (2)"].arguments["scopes"] == [["b"]]
@@ -212,7 +213,7 @@ class TestNames:
 
     def test_a_plan_s_facts_replace_none_of_the_boundary_s(self):
         curator = self.curator()
-        curator.tables([("a",)], 1)
+        curator.ask(Tables([("a",)]), 1)
         facts = {"unit": "who", "schema": {}, "n_records": 7, "scopes": [], "interrupted": True, "mine": 1}
         made = curator.release("marginals", facts)
         assert made.unit is None and made.n_records is None and made.scopes == (("a",),)

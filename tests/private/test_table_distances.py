@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import table_curator as curators
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.data.table_distances import (
@@ -25,6 +24,8 @@ from pgmpy_dp.private.data.table_distances import (
     whole_parts,
 )
 from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.sensitive import Sensitive
 
 STATES = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
@@ -152,20 +153,20 @@ class TestOperator:
 
     def test_answers(self):
         curator = self.curator(Budget(epsilon=1e5))
-        assert curator.distances(self.SCOPES, self.MODEL, 0.5).tolist() == [20, 20]
-        assert curator.distances(self.SCOPES, self.MODEL, 0.25, [[1.0, 3.0]]).tolist() == [20]
+        assert curator.ask(Distances(self.SCOPES, self.MODEL), 0.5).tolist() == [20, 20]
+        assert curator.ask(Distances(self.SCOPES, self.MODEL, [[1.0, 3.0]]), 0.25).tolist() == [20]
         assert [n.distribution for answer in curator.answers for n in answer.noise] == ["discrete_laplace"] * 2
 
     def test_a_part_of_the_records_is_asked_too(self):
         curator = self.curator(Budget(epsilon=1e5))
         with curator.split(2) as parts:
-            assert sum(int(part.distances([("b",)], [np.array([0.0, 1.0])], 1)[0]) for part in parts) == 40
+            assert sum(int(part.ask(Distances([("b",)], [np.array([0.0, 1.0])]), 1)[0]) for part in parts) == 40
 
     def test_debits_before_it_counts(self, monkeypatch):
         curator, seen = self.curator(), []
-        true = curators.contingency_tables
-        monkeypatch.setattr(curators, "contingency_tables", lambda *a: (seen.append(curator.left), true(*a))[1])
-        curator.distances(self.SCOPES, self.MODEL, Fraction(1, 4))
+        true = table_operator.contingency_tables
+        monkeypatch.setattr(table_operator, "contingency_tables", lambda *a: (seen.append(curator.left), true(*a))[1])
+        curator.ask(Distances(self.SCOPES, self.MODEL), Fraction(1, 4))
         assert seen == [Fraction(3, 4)]
 
     @pytest.mark.parametrize(
@@ -184,8 +185,8 @@ class TestOperator:
         ],
     )
     def test_refuses_before_anything_is_spent_or_counted(self, arguments, error, monkeypatch):
-        monkeypatch.setattr(curators, "contingency_tables", lambda *a: pytest.fail("counted"))
+        monkeypatch.setattr(table_operator, "contingency_tables", lambda *a: pytest.fail("counted"))
         curator = self.curator()
         with pytest.raises(error):
-            curator.distances(*arguments)
+            curator.ask(Distances(*arguments[:2], *arguments[3:]), arguments[2])
         assert curator.left == 1 and curator.answers == ()

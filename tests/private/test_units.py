@@ -27,19 +27,25 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
     StableStructure,
 )
+from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits
+from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
 from pgmpy_dp.fields.regression_layout import regression_layout
-from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.private.budget import UnitBudget
-from pgmpy_dp.private.curator.field_moment_curator import interaction_multipliers
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import units
 from pgmpy_dp.private.data.contributions import GRID
-from pgmpy_dp.private.data.table import contingency_tables, matched_records, share_grid, shared_codes, table_units
+from pgmpy_dp.private.data.table import contingency_tables, matched_records, shared_codes, table_units
 from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, part_for_each
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
+from pgmpy_dp.private.operators.record_count import RecordCount
+from pgmpy_dp.private.operators.record_matches import MatchedCounts
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from tests.auditing.replay_units import ODD_UNITS
+from tests.settings import vote_settings
 
 STATES = {"a": [0, 1, 2], "b": ["no", "yes"]}
 KEY = bytes(range(16))
@@ -276,7 +282,7 @@ class TestPromises:
         private = table(frame(PEOPLE), 2, ledger=Budget(rho=1.0))
         curator = TableCurator(private, Budget(rho=0.5), what="tables")
         assert (curator.unit_cost, curator.cost) == (ZCDP(0.5), ZCDP(0.125))
-        curator.tables([("a",)], 1)
+        curator.ask(Tables([("a",)]), 1)
         (entry,) = private.ledger.entries
         assert entry.cost == ZCDP(0.5) and entry.unit == "who"
         release = curator.release("marginals", {})
@@ -305,7 +311,7 @@ class TestPromises:
             assert [set(np.bincount(owner).tolist()) for owner in owners] == [{3}, {3}]
             assert sum(table_units(part._data)[1] for part in parts) == 60
             with pytest.raises(ValueError, match="random part"):
-                parts[0].matched_counts(1)
+                parts[0].ask(MatchedCounts(), 1)
 
     def test_samples_are_of_whole_persons(self):
         data = frame({f"p{k}": [(k % 3, "no")] * 4 for k in range(200)})
@@ -327,7 +333,7 @@ class TestPromises:
         found = []
         for _ in range(400):
             curator = TableCurator(private, Budget(epsilon=epsilon), what="", random_state=len(found))
-            found += (curator.tables([("a",)], 1)[0] - 100).tolist()
+            found += (curator.ask(Tables([("a",)]), 1)[0] - 100).tolist()
         sd = math.sqrt(2.0) / epsilon
         # Kurtosis 6: the standard error of a variance is sqrt(5/800) of it; five of them. Halves are rounded.
         assert abs(np.var(found) / (sd**2 + 1 / 12) - 1) < 5 * math.sqrt(5 / 800) + 0.05
@@ -383,14 +389,14 @@ class TestArguments:
         """Scales of 2**28 and more: no refusal after the ledger was charged."""
         data = frame(PEOPLE)
         curator = TableCurator(table(data, "shares", ledger=Budget(epsilon=1.0)), Budget(epsilon=1.0), what="")
-        wide, narrow = [curator._exact([("a",)], share_grid(curator._data, 2.0**k))[0] for k in (30, 0)]
+        wide, narrow = [contingency_tables(curator._data, [("a",)], curator.facts.parts(2.0**k))[0] for k in (30, 0)]
         assert wide.value.tolist() == [2**18 // 3, 2**18 // 3 + 2**18, 2**18 // 3 + 5 * (2**18 // 5)]
         assert (wide.l1, narrow.l1) == (2**18, 2**20)
         asked = (
-            lambda: curator.tables([("a",)], 1e-9),
-            lambda: curator.matched_counts(1e-9),
-            lambda: curator.worst_fit([("a",)], [np.zeros(3)], 1e-9),
-            lambda: curator.record_count(1e-9),
+            lambda: curator.ask(Tables([("a",)]), 1e-9),
+            lambda: curator.ask(MatchedCounts(), 1e-9),
+            lambda: curator.ask(WorstFit([("a",)], [np.zeros(3)]), 1e-9),
+            lambda: curator.ask(RecordCount(), 1e-9),
         )
         for ask in asked:
             ask()
@@ -436,16 +442,16 @@ class TestShares:
             return np.array([*z, z[0] * z[1], z[0] * z[2], z[1] * z[2], 1])
 
         expected = self.by_person(parities)
-        sums, number = self.curator().parity_sums(2, 1, with_count=True)
+        sums, number = self.curator().ask(ParitySums(2, with_count=True), 1)
         assert np.abs(np.append(sums, number) - expected).max() < 0.6
         family = [(0,), (0, 2)]
-        found = self.curator().parity_sums(family, 1)[0]
+        found = self.curator().ask(ParitySums(family), 1)[0]
         assert np.abs(found - expected[[0, 4]]).max() < 0.6
-        assert abs(self.curator().record_count(1) - expected[-1]) < 0.6
+        assert abs(self.curator().ask(RecordCount(), 1) - expected[-1]) < 0.6
         far = expected[:-1].copy()
         far[3] += 30
-        assert self.curator().worst_parity(2, far, 1) == 3
-        assert self.curator().worst_parity(2, far, 1, signed=True) == 3 + 6
+        assert self.curator().ask(WorstParity(2, far), 1) == 3
+        assert self.curator().ask(WorstParity(2, far, signed=True), 1) == 3 + 6
 
     def test_interactions(self):
         def products(code):
@@ -454,19 +460,19 @@ class TestShares:
                 [u.ravel(), *(np.outer(u[i], u[j]).ravel() for i, j in [(0, 1), (0, 2), (1, 2)]), [1]]
             )
 
-        found = np.concatenate(self.curator().interaction_sums(1, with_count=True))
+        found = np.concatenate(self.curator().ask(InteractionSums(with_count=True), 1))
         assert np.abs(found - self.by_person(products)).max() < 0.6
 
     def test_interactions_of_many_states_fit_64_bits(self):
         schema = {"b": ["no", "yes"], "c": list(range(7)), "d": list(range(13)), "e": list(range(23))}
         data = self.DATA.assign(e=0)
         private = table(data, "shares", schema, ledger=Budget(rho=1e12))
-        fields, pairs = TableCurator(private, Budget(rho=1e12), what="").interaction_sums(1)
+        fields, pairs = TableCurator(private, Budget(rho=1e12), what="").ask(InteractionSums(), 1)
         (counts,) = contingency_tables(private, [("b", "c")])
         k = np.array([2, 7])
         shares = counts.value / GRID
         wanted = k.prod() * shares - 7 * shares.sum(0) - 2 * shares.sum(1)[:, None] + shares.sum()
-        unit = math.prod(interaction_multipliers([2, 7, 13, 23])[:2])
+        unit = math.prod(InteractionUnits((2, 7, 13, 23)).multipliers[:2])
         assert unit == 2048 * 585  # L is 4096
         # Of the person of 3000 rows 4096 parts leave three quarters of a record.
         assert np.abs(pairs[:14].reshape(2, 7) / unit - wanted).max() < 4.0 and np.abs(fields).max() < 2**40
@@ -535,11 +541,11 @@ class TestShares:
     def test_parts_are_of_whole_persons_and_keep_their_shares(self):
         curator = self.curator(rho=1e14)
         with curator.split(3) as parts:
-            sums = sum(part.tables([("b", "c")], Fraction(1, 4))[0] for part in parts)
-            halves = sum(part.parity_sums(1, Fraction(1, 4))[0] for part in parts)
+            sums = sum(part.ask(Tables([("b", "c")]), Fraction(1, 4))[0] for part in parts)
+            halves = sum(part.ask(ParitySums(1), Fraction(1, 4))[0] for part in parts)
             assert sum(table_units(part._data)[1] for part in parts) == 40
-        assert np.abs(sums - curator.tables([("b", "c")], Fraction(1, 4))[0]).max() <= 2
-        assert np.abs(halves - curator.parity_sums(1, Fraction(1, 4))[0]).max() <= 2
+        assert np.abs(sums - curator.ask(Tables([("b", "c")]), Fraction(1, 4))[0]).max() <= 2
+        assert np.abs(halves - curator.ask(ParitySums(1), Fraction(1, 4))[0]).max() <= 2
 
     def test_blocks_get_the_weights_of_their_records(self):
         seen = []
@@ -561,7 +567,7 @@ class TestShares:
         rng = np.random.default_rng(3)
         codes = rng.integers(0, 2, (60, 3))
         times = rng.integers(1, 5, 60)
-        found = plan_blocks(Schema(BINARY), BlockSettings(1.5, 0.1, learner))
+        found = plan_blocks(Schema(BINARY), vote_settings(1.5, 0.1, learner))
         repeated, weighted = found.scores(np.repeat(codes, times, axis=0)), found.scores(codes, times.astype(float))
         assert np.abs(repeated - weighted).max() < 1e-6 and repeated.max() > 0.01
 
@@ -668,15 +674,15 @@ class TestNumbersThatAreNotDivided:
             table(records, rows, FINE, ledger=Budget(rho=1e7)), Budget(rho=1e7), what="ages", fine=True
         )
         exact = {scope: self.exact(data, rows, scope) for scope in [("x", "z"), ("b", "x")]}
-        fine = curator.tables(list(exact), Fraction(1, 4))
-        matched = curator.matched_counts(Fraction(1, 8))
+        fine = curator.ask(Tables(list(exact)), Fraction(1, 4))
+        matched = curator.ask(MatchedCounts(), Fraction(1, 8))
         curator.merge(MERGED, PLACES)
-        merged = curator.tables(list(exact), Fraction(1, 4))
+        merged = curator.ask(Tables(list(exact)), Fraction(1, 4))
         # There is next to no noise; a half of a record, by shares, is rounded either way.
         for (scope, true), one, other in zip(exact.items(), fine, merged, strict=True):
             assert true.sum() > 40 and np.abs(one - true).max() < 0.51
             assert np.abs(other - merged_cells(true, [PLACES.get(name) for name in scope])).max() < 0.51
-        assert np.abs(curator.matched_counts(Fraction(1, 8)) - matched).max() <= 1
+        assert np.abs(curator.ask(MatchedCounts(), Fraction(1, 8)) - matched).max() <= 1
         release = curator.release("marginals", {})
         assert release.public["unit"] == "who" and release.public["rows_per_unit"] == rows
 
@@ -685,10 +691,10 @@ class TestNumbersThatAreNotDivided:
         curator.merge(MERGED, PLACES)
         with curator.split(3) as parts:
             owners = [table_units(part._data) for part in parts]
-            sums = sum(part.tables([("x", "z")], Fraction(1, 2))[0] for part in parts)
+            sums = sum(part.ask(Tables([("x", "z")]), Fraction(1, 2))[0] for part in parts)
             assert all(part._data._rows_of_unit == 2 and part.cost == curator.cost for part in parts)
         assert sum(count for _, count, _ in owners) == 60
-        assert sums.tolist() == curator.tables([("x", "z")], Fraction(1, 2))[0].tolist()
+        assert sums.tolist() == curator.ask(Tables([("x", "z")]), Fraction(1, 2))[0].tolist()
 
     @pytest.mark.parametrize("rows", [2, "shares"])
     def test_fits_have_merged_cells_and_obey_the_rules(self, rows):
@@ -718,14 +724,14 @@ class TestNumbersThatAreNotDivided:
 
     @pytest.mark.parametrize("rows", [2])  # who forgets that they are shares counts persons of several rows nowhere
     def test_replay_sees_merged_tables_that_forget_their_persons(self, rows, monkeypatch):
-        true = PrivateTable._like_this
+        true = PrivateTable._merged
 
-        def like(self, schema):
-            made = true(self, schema)
+        def forgetting(self, schema, places):
+            made = true(self, schema, places)
             made._rows_per_unit = 1
             return made
 
-        monkeypatch.setattr(PrivateTable, "_like_this", like)
+        monkeypatch.setattr(PrivateTable, "_merged", forgetting)
         assert not any(report.holds for report in self.replayed(rows, "add_remove"))
 
     @staticmethod

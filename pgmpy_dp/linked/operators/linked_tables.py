@@ -104,7 +104,7 @@ class PrivateLinkedTables(PrivateTable):
         wide = wide_table(self._linked)
         PrivateData.__init__(self, adjacency, ledger)
         self._declared, self._schema = wide.schema, wide.schema.fine()
-        self._unit, self._rows_per_unit = self._linked.key, SHARES
+        self._unit, self._rows_per_unit, self._places = self._linked.key, SHARES, None
         for part in (self._linked.parent, self._linked.child):
             if part is not None:
                 require_same_promise(part, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
@@ -145,14 +145,6 @@ class PrivateLinkedTables(PrivateTable):
                 "would not be 7: make both columns one type, or pass key_kind='text' (7 is '7' alone) or "
                 "key_kind='integer' ('007' is 7) to LinkedSchema"
             )
-
-    def _like_this(self, schema: Schema) -> PrivateLinkedTables:
-        other = object.__new__(PrivateLinkedTables)
-        plain = super()._like_this(schema)
-        for name in (*PrivateTable.__slots__, *PrivateData.__slots__):
-            setattr(other, name, getattr(plain, name))
-        other._linked = self._linked
-        return other
 
     @property
     def linked(self) -> LinkedSchema:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import wraps
+from secrets import token_hex
 from types import MappingProxyType
 from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
@@ -29,15 +30,18 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, Reserv
 from pgmpy_dp.private.named_values import Question, distinct_names, told
 from pgmpy_dp.private.noise.samplers import exercised, seeded_generator
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
+from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.private.turns import Turns
+from pgmpy_dp.schema import Schema
 
 __all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_eta", "checked_share", "cost_of", "observed"]
 
 
 Step = TypeVar("Step")
 Made = TypeVar("Made")
+Answered = TypeVar("Answered")
 Asked = ParamSpec("Asked")
 Cost = PureDP | ZCDP | ApproxDP  # the last for curators whose operators are accounted jointly
 Units = tuple[Callable[[], np.ndarray], int, Callable[[np.ndarray], PrivateData]]
@@ -64,6 +68,10 @@ class Answer:
         One per array.
     question : Question
         The same for a release, as it was when it was asked.
+    names : tuple of str
+        Of the arrays, in a release.
+    public : mapping of str to list
+        What a release says because of it, after what it says because of others.
     """
 
     operator: str
@@ -73,6 +81,8 @@ class Answer:
     values: Any
     noise: tuple[Noise | None, ...]
     question: Question
+    names: tuple[str, ...] = ()
+    public: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,6 +121,10 @@ class Observer:
 
     def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
         """A curator was opened and its ledger charged."""
+
+    def paid(self, names: Mapping[str, str]) -> Mapping[str, str]:
+        """What names the charge: the ledger's name, and one that is drawn."""
+        return names
 
     def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
         """What the operator releases."""
@@ -209,7 +223,7 @@ def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> Pure
 
 def checked_share(share: Fraction | float) -> Fraction:
     """A share as an exact fraction; ValueError if it is not positive."""
-    exact = exact_fraction(share)
+    exact = exact_fraction(share, "share")
     if exact <= 0:
         raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
     return exact
@@ -217,7 +231,7 @@ def checked_share(share: Fraction | float) -> Fraction:
 
 def checked_eta(eta: Fraction | float) -> Fraction:
     """A part of the reserve as an exact fraction; ValueError if it is not in (0, 1)."""
-    exact = exact_fraction(eta)
+    exact = exact_fraction(eta, "eta")
     if not 0 < exact < 1:
         raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
     return exact
@@ -323,6 +337,7 @@ class Curator:
 
     _cost: Any  # PureDP or ZCDP; ApproxDP where operators are accounted jointly
     _unit_cost: Any
+    _paid: Mapping[str, str]  # the names of the ledger and of its charge
 
     def __init__(
         self,
@@ -365,6 +380,8 @@ class Curator:
         data.ledger.charge(charged, unit=self.unit, **facts)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left, self._reserve = Fraction(1), Fraction(reserve)
+        if self._rng is None:  # what is repeatable has no name of its own
+            self._paid = _observer.paid({"ledger": data.ledger.id, "charge": token_hex(16)})
         _observer.opened(self, budget, facts)
 
     @staticmethod
@@ -376,12 +393,15 @@ class Curator:
         return part_for_each(cost, self._data._rows_of_unit)
 
     def _start(self, data: PrivateData, cost: Cost, rng: np.random.Generator | None) -> None:
-        self._data, self._unit_cost, self._rng = data, cost, rng
+        self._data, self._unit_cost, self._rng = data._like_this(), cost, rng
+        self._facts: Any = self._data.facts()
+        self._fine: dict[str, Any] | None = None  # what was asked before states merged
         self._cost = self._of_a_record(cost)
         self._left, self._reserve = Fraction(0), Fraction(0)
         self._answers: list[Answer] = []
         self._answered, self._interrupted = False, False
         self._vouched: list[str] = []
+        self._paid = {}
         self._picked: list[tuple[np.ndarray, Noise | None, Answer]] = []
         self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
         self._closed, self._turns = False, Turns(_BUSY)
@@ -415,12 +435,17 @@ class Curator:
     def named(self) -> dict[str, np.ndarray]:
         """The same by the names that a release gives them, where the plan gives none."""
         answers = list({id(answer): answer for *_, answer in self._drawn()}.values())
-        return dict(zip(distinct_names(n for a in answers for n in self._names_of(a)), self.arrays, strict=True))
+        return dict(zip(distinct_names(name for answer in answers for name in answer.names), self.arrays, strict=True))
 
     @property
     def adjacency(self) -> Adjacency:
         """The adjacency under which the guarantee holds."""
         return self._data.adjacency
+
+    @property
+    def facts(self) -> Any:
+        """What is public about the data, as they are counted now."""
+        return replace(self._facts)
 
     @property
     def unit(self) -> Hashable:
@@ -480,10 +505,6 @@ class Curator:
             names=tuple(kept),
         )
 
-    def _names_of(self, answer: Answer) -> Sequence[str]:
-        """A name for each array of an answer."""
-        return [answer.operator] * len(answer.noise)
-
     def picked(self, array: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Some entries of an array that an operator returned, which keep its noise in a release."""
         (known,) = (known for value, *known in self._drawn() if value is array)
@@ -529,12 +550,92 @@ class Curator:
 
     def _public(self) -> dict[str, Any]:
         """Public facts of the data, and of what was asked."""
-        return self._data._public()
+        facts = self._data._public()
+        for answer in self._all("_answers"):
+            for name, said in answer.public.items():
+                facts = {**facts, **self._facts.public, name: [*facts.get(name, []), *said]}
+        return facts if self._fine is None else {**facts, "fine": self._fine}
 
     def _marks(self) -> dict[str, Any]:
         """What a release has to say of its answers, whatever the plan says."""
         vouched = sorted(set(self._all("_vouched")))
-        return ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
+        marks = ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
+        return marks | ({"paid": dict(self._paid)} if self._paid else {})
+
+    def ask(self, operator: Operator[Answered], share: Fraction | float, eta: Fraction | float = 0) -> Answered:
+        """What an operator says about the data, with the noise that a share of the cost pays.
+
+        Parameters
+        ----------
+        operator : Operator
+            Of a class of :mod:`pgmpy_dp.private.operators`. Its docstring has the sensitivity and the guarantee.
+        share : Fraction or float
+            Of the curator's cost.
+        eta : Fraction or float, default 0
+            Of its reserve, for operators that can fail.
+
+        Returns
+        -------
+        object
+            What the operator's docstring says.
+
+        Raises
+        ------
+        BudgetExceeded
+            If less than the share is left; nothing is spent.
+        RuntimeError
+            Where states were merged, by another thread say, while it was asked; nothing is spent.
+        TypeError, ValueError
+            For an operator that is none, that these data cannot be asked, or with bad arguments, and noise that would
+            bury any count; nothing is spent.
+
+        Notes
+        -----
+        Privacy
+            The question is copied, and its noise planned from public facts, before this curator's turn; in it these
+            facts are still the same, the share is debited, and the copy counts. So nothing that who asks can change has
+            a part in the noise or in what is counted.
+        """
+        request, facts, mechanism, share, eta = self._planned(operator, share, eta)
+        with self._turn():
+            if facts is not self._facts:
+                raise RuntimeError(
+                    "states were merged while this question was asked, which is of those before; ask again"
+                )
+            drawn = self._answer_now(
+                request.name,
+                request.arguments(facts),
+                share,
+                lambda _cost, _share: mechanism.over(request._exact(self._data, facts, mechanism)),
+                eta,
+                keep=request.kept,
+                of_units=request.of_units,
+                noted=request.noted(facts),
+                names=request.names,
+                public=request.public(),
+            )
+        return request.answered(drawn)
+
+    def noise(self, operator: Operator[Any], share: Fraction | float = 1) -> tuple[Noise | None, ...]:
+        """The noise that asking would add, of each array: public; refuses what :meth:`ask` does, and spends nothing."""
+        return self._planned(operator, share, 0)[2].noise
+
+    def _planned(
+        self, operator: Operator[Answered], share: Fraction | float, eta: Fraction | float
+    ) -> tuple[Operator[Answered], Any, Mechanism, Fraction, Fraction]:
+        """A question as this curator's own copy, the facts that it is about, its noise, share and eta."""
+        kind, facts = type(operator), self._facts
+        if not issubclass(kind, Operator):
+            raise TypeError(f"operator={operator!r} is a {kind.__name__}; pass an operator, e.g. Tables([('a',)])")
+        require_own("operator", operator, "ask one of those that are there")
+        if type(facts) is not kind.asks:
+            raise TypeError(f"{kind.__name__} is no question about a {type(self._data).__name__}")
+        request, share, eta = kind.checked(operator, facts), checked_share(share), exact_fraction(eta, "eta")
+        if eta and not request.of_units and self._data._rows_of_unit > 1:
+            # A group's eta is more than m times a record's.
+            raise ValueError(f"{kind.name} can fail, and its proof is for single records; pass rows_per_unit=1")
+        cost = self._unit_cost if request.of_units else self._cost
+        return request, facts, request.mechanism(facts, cost, share), share, eta
 
     def _answer(
         self,
@@ -555,7 +656,7 @@ class Curator:
         if eta and not of_units and self._data._rows_of_unit > 1:
             # A group's eta is more than m times a record's.
             raise ValueError(f"{operator} can fail, and its proof is for single records; pass rows_per_unit=1")
-        share, eta = checked_share(share), exact_fraction(eta)
+        share, eta = checked_share(share), exact_fraction(eta, "eta")
         with self._turn():
             return self._answer_now(operator, arguments, share, mechanism, eta, of_units=of_units, **options)
 
@@ -571,6 +672,8 @@ class Curator:
         keep: bool = True,
         of_units: bool = False,
         noted: Mapping[str, Any] | None = None,
+        names: Callable[[int], Sequence[str]] | None = None,
+        public: Mapping[str, Any] | None = None,
     ) -> Any:
         """The same in this thread's turn, of a share and an eta that are checked.
 
@@ -594,7 +697,11 @@ class Curator:
                 said = _kept_as_it_is(arguments if noted is None else noted)
                 kept = tuple(values) if isinstance(values, list) else values
                 question = Question(operator, told(said), str(share), exact.name)
-                self._answers.append(Answer(operator, said, share, exact.name, kept, exact.noise, question))
+                called = tuple([operator] * len(exact.noise) if names is None else names(len(exact.noise)))
+                shown = public or {}
+                self._answers.append(
+                    Answer(operator, said, share, exact.name, kept, exact.noise, question, called, shown)
+                )
             return values
 
     def _additive(
@@ -688,11 +795,80 @@ class Curator:
         """A random 64-bit number for each of some parts of users."""
         return _observer.keys(units, draw)
 
+    def merge(self, schema: Any, places: Mapping[Hashable, Sequence[int]]) -> None:
+        """Count a table in fewer states from now on; nothing is asked of the records.
+
+        Parameters
+        ----------
+        schema : Schema
+            The variables with their merged states.
+        places : mapping of name to sequence of int
+            For each variable that changes, which merged state each of its states became: public, or a function of what
+            was released.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Where these do not agree with the schema before, for a second time, and for data without states.
+
+        Notes
+        -----
+        Privacy
+            A record's merged state is a function of its state, hence of that record alone. So a record adds 1 to one
+            cell of a merged table as of any other, and the sensitivities of all operators are what they were.
+        """
+        after = Schema.coerce(schema, argument="schema")
+        found = {name: tuple([int(place) for place in given]) for name, given in places.items()}
+        with self._turn():
+            merged = self._data._merged(after, found)
+            facts = merged.facts()
+            asked = {"schema": self._facts.schema.to_dict(), "tables": len(self.arrays), **facts.asked}
+            self._data, self._facts, self._fine = merged, facts, asked
+
+    def split(self, n_parts: int) -> AbstractContextManager[list[Self]]:
+        """Curators of disjoint random parts of the data's units, each with all that this one has left.
+
+        This one answers nothing until the `with` block ends, and then loses the largest share that one of them used.
+
+        Parameters
+        ----------
+        n_parts : int
+
+        Yields
+        ------
+        list of Curator
+            Their numbers of records are private, also where that of the data is public.
+
+        Notes
+        -----
+        Memory: parts are codes in memory, a byte a cell for up to 256 states. Data behind a path or an engine are
+        fetched for that, once for all splits (``docs/engines.md``): with their parts 2 GB for 10^8 records of 10
+        variables.
+
+        Privacy
+            Every record (of a graph every pair of vertices, of data with a unit every unit) goes to a part by a draw of
+            its own, and the guarantees of the parts do not add up.
+
+            *One part differs.* Give neighbouring data the same draws: the one record that differs is in the same part
+            in both, whatever it holds, and the other parts are the same, under every adjacency. The draws are
+            independent of the records, hence have one distribution under both data, and a guarantee that holds given
+            the draws holds on average over them: for (epsilon, delta) by linearity in the probabilities, for zCDP by
+            joint quasi-convexity of Renyi divergences. Draws are made for kept records; a record that is outside the
+            schema in one of the tables has a draw in the other only, which changes nothing for the others. (Parts by a
+            hash of the content, or by position among the kept records, would change two parts, or many.)
+
+            *Parallel composition.* If mechanism A satisfies rho-zCDP, or epsilon-DP, under the data's adjacency, and B
+            too, then running A on one part and B on another satisfies it together; A and B may be chosen one after the
+            other, B by A's output.
+        """
+        return self._parted(n_parts, self._data._split)
+
     def _child(self, data: PrivateData) -> Self:
         """A curator of a part of the data, which has nothing to spend until it is lent something."""
         child = object.__new__(type(self))
         child._start(data, self._unit_cost, self._rng)
-        child._mechanism, child._guarantee = self._mechanism, self._guarantee
+        child._mechanism, child._guarantee, child._paid = self._mechanism, self._guarantee, self._paid
+        child._fine = self._fine
         return child
 
     @contextmanager

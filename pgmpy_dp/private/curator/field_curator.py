@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
-from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, Regressions, residual_table, selection_weight
 from pgmpy_dp.private.data.table import PrivateTable, share_grid, shared_codes
@@ -22,7 +20,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
 from pgmpy_dp.private.noise.selection import selection_scale
-from pgmpy_dp.private.sensitive import Noise, Sensitive
+from pgmpy_dp.private.sensitive import Noise
 
 __all__ = [
     "LARGEST_REACH",
@@ -91,42 +89,11 @@ class FieldCurator(Curator):
 
     kind = PrivateTable
     _data: PrivateTable
-    _rows: tuple[np.ndarray, np.ndarray, np.ndarray | None] | None = None
 
     def _distinct_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        if self._rows is None:
-            self._rows = distinct(*shared_codes(self._data))
-        return self._rows
-
-    def record_count(self, share: Fraction | float) -> int:
-        """A noisy number of records inside the schema, which is private also where that of all records is public.
-
-        Parameters
-        ----------
-        share : Fraction or float
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        BudgetExceeded
-            If less than the share is left; nothing is spent.
-
-        Notes
-        -----
-        Privacy: the number moves by at most 1 under ``add_remove``, and by at most 1 under ``replace_one``, where a
-        record that is replaced can enter or leave the schema, or a random part. Laplace noise of scale ``1/(s
-        epsilon)`` or Gaussian noise of scale ``sqrt(1/(2 s rho))`` costs the share s.
-        """
-
-        def exact(grid: int) -> list[Sensitive]:
-            return [record_count(self._data, grid=grid)]
-
-        grid = partial(share_grid, self._data)
-        (noisy,) = self._additive("record_count", {}, share, [(1.0, 1.0)], exact, grid=grid)
-        return int(noisy[0])
+        if "distinct" not in self._data._memory:
+            self._data._memory["distinct"] = distinct(*shared_codes(self._data))
+        return self._data._memory["distinct"]
 
     def regression_path(self, layout: Any, reach: int) -> RegressionPath:
         """A walk over the weights of all regressions of a random field, from weights of 0; see :class:`RegressionPath`.

@@ -13,12 +13,12 @@ from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.schedule import SampledCurator
-from pgmpy_dp.private.curator.table_curator import checked_scopes, require_scopes
 from pgmpy_dp.private.data.chain_gradients import ChainGrid, UserShares, sampled_user_gradient_sum, user_count
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.gradients import ClippingGrid, record_count, sampled_gradient_sum
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, share_grid, table_units
+from pgmpy_dp.private.data.table_facts import checked_scopes, require_scopes
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, encode_label
 

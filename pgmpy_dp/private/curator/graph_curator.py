@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.curator_base import Units, checked_share
+from pgmpy_dp.private.curator.curator_base import checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales, pure_epsilon
 from pgmpy_dp.private.curator.solutions import SolutionCurator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
@@ -348,31 +347,3 @@ class GraphCurator(SolutionCurator):
             lambda cost, s: CommunityChoice(self._data._matrix, community_law(self.n, d, cost, s)),
             keep=False,
         )
-
-    def split(self, n_parts: int) -> AbstractContextManager[list[GraphCurator]]:
-        """Curators of disjoint random parts of the edges, each with all that this one has left.
-
-        This one answers nothing until the `with` block ends, and then loses the largest share that one of them used.
-
-        Parameters
-        ----------
-        n_parts : int
-
-        Yields
-        ------
-        list of GraphCurator
-            Of graphs on all vertices.
-
-        Notes
-        -----
-        Privacy: think of a draw for each pair of vertices, made whether or not the pair is an edge. Given all draws, a
-        change of one edge changes one of the graphs by one edge and leaves the others as they are, so that the
-        guarantees of the parts do not add up (``proof.md``, section 4).
-        """
-
-        def edges() -> Units:
-            upper = sp.triu(self._data._matrix, 1, format="coo")
-            ends = np.column_stack([upper.row, upper.col])
-            return lambda: ends, len(ends), lambda chosen: self._data._of_edges(ends[chosen])
-
-        return self._parted(n_parts, edges)

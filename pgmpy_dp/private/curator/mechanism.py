@@ -1,16 +1,18 @@
-"""Mechanisms: exact statistics, with noise by their sensitivities and a share of the budget.
+"""Mechanisms: noise by sensitivities and a share of the budget, and the exact statistics that it is for.
 
-A curator makes one for each request. It is the last object that holds exact numbers: `draw` is the only way out of it,
-and what `draw` returns is released.
+An operator plans one from public numbers alone; it has `noise` then, and nothing to hide. A curator puts the exact
+statistics into a copy (:meth:`Mechanism.over`), the last object that holds them: `draw` is the only way out of it, and
+what `draw` returns is released.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -29,7 +31,10 @@ __all__ = [
 
 
 def additive_scales(
-    exact: Iterable[tuple[float, float]], cost: PureDP | ZCDP, share: Fraction, weights: Sequence[float] | None = None
+    exact: Iterable[tuple[float, float]],
+    cost: PureDP | ZCDP,
+    share: Fraction,
+    weights: Sequence[float | Fraction] | None = None,
 ) -> list[Noise]:
     """Noise of statistics that are released together for a share of a cost, from their sensitivities in l1 and l2.
 
@@ -89,6 +94,10 @@ class Mechanism(ABC):
     def draw(self, rng: np.random.Generator | None) -> Any:
         """What is released; noise from the operating system, or **not privately** from a seed."""
 
+    def over(self, exact: Any) -> Self:
+        """The same with the exact statistics."""
+        return replace(self, exact=exact)  # type: ignore[type-var]
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(hidden)"
 
@@ -112,6 +121,35 @@ class AdditiveNoise(Mechanism):
     noise: tuple[Noise, ...]
     grid: int = 1
     """G: in how many parts of a count the statistics are."""
+    norms: tuple[tuple[float, float], ...] = ()
+    """Of each, in l1 and l2: what the noise was made for."""
+
+    @classmethod
+    def planned(
+        cls,
+        norms: Iterable[tuple[float, ...]],
+        cost: PureDP | ZCDP,
+        share: Fraction,
+        weights: Sequence[float | Fraction] | None = None,
+        parts: Callable[[float], int] = lambda scale: 1,
+    ) -> Self:
+        """The noise of statistics that move by these norms, l1 and l2 first; no statistics are there yet.
+
+        `parts` says, for the largest scale of the noise, in how many parts of a count they will be.
+        """
+        pairs = tuple((l1, l2) for l1, l2, *_ in norms)
+        noise = tuple(additive_scales(pairs, cost, share, weights))
+        return cls((), noise, parts(max(one.scale for one in noise)), pairs)
+
+    def over(self, exact: Iterable[Sensitive]) -> Self:
+        """The same with exact statistics, none of which moves further than the noise was made for."""
+        found = tuple(exact)
+        if any(
+            item.l1 > self.grid * l1 or item.l2 > self.grid * l2
+            for item, (l1, l2) in zip(found, self.norms, strict=True)
+        ):
+            raise RuntimeError("an exact statistic moves further than its noise was planned for; nothing is released")
+        return replace(self, exact=found)
 
     @classmethod
     def of(
@@ -157,14 +195,26 @@ class JointNoise(Mechanism):
     noise: tuple[Noise, ...]
     grid: int = 1
     """G: in how many parts of a count the statistics are."""
+    norms: tuple[tuple[float, float], ...] = ()
+    """In l1 and l2: what the noise was made for."""
 
     @classmethod
-    def of(
-        cls, exact: Sensitive, sizes: Sequence[int], cost: PureDP | ZCDP, share: Fraction, grid: int = 1
-    ) -> JointNoise:
-        """The mechanism that releases the vector for a share of a cost, in pieces of these sizes."""
-        (noise,) = additive_scales([(exact.l1 / grid, exact.l2 / grid)], cost, share)
-        return cls(exact, tuple(sizes), (noise,) * len(sizes), grid)
+    def planned(
+        cls,
+        norms: tuple[float, ...],
+        sizes: Sequence[int],
+        cost: PureDP | ZCDP,
+        share: Fraction,
+        parts: Callable[[float], int] = lambda scale: 1,
+    ) -> Self:
+        """The noise of a vector that moves by these norms, for pieces of these sizes; `parts` as of `AdditiveNoise`."""
+        whole = AdditiveNoise.planned([norms], cost, share, parts=parts)
+        return cls(None, tuple(sizes), whole.noise * len(sizes), whole.grid, whole.norms)  # type: ignore[arg-type]
+
+    def over(self, exact: Sensitive) -> Self:
+        """The same with the exact vector, which moves no further than the noise was made for."""
+        AdditiveNoise((), self.noise[:1], self.grid, self.norms).over([exact])
+        return replace(self, exact=exact)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -218,6 +268,25 @@ class NoisyMax(Mechanism):
     scale: float
     cost: PureDP | ZCDP
     noise: tuple[Noise, ...] = ()
+    grid: int = 1
+    """In how many parts of a count the scores are, and the scale."""
+    linf: float = math.inf
+    """What the noise was made for, in these parts."""
+
+    @classmethod
+    def planned(
+        cls, linf: float, cost: PureDP | ZCDP, share: Fraction, parts: Callable[[float], int] = lambda scale: 1
+    ) -> Self:
+        """The noise of scores that move by so much; no scores are there yet. `parts` as in :class:`AdditiveNoise`."""
+        scale = selection_scale(linf, cost, share)
+        grid = parts(scale)
+        return cls(None, grid * scale, cost, (), grid, grid * linf)  # type: ignore[arg-type]
+
+    def over(self, exact: Sensitive) -> Self:
+        """The same with exact scores, none of which moves further than the noise was made for."""
+        if exact.linf > self.linf:
+            raise RuntimeError("an exact score moves further than its noise was planned for; nothing is released")
+        return replace(self, exact=exact)
 
     @classmethod
     def of(cls, scores: Sensitive, cost: PureDP | ZCDP, share: Fraction) -> NoisyMax:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -14,9 +15,33 @@ from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.own_types import require_own
 
-__all__ = ["PrivateData", "checked_public_count", "require_data_and_budget"]
+__all__ = ["Facts", "PrivateData", "checked_public_count", "require_data_and_budget"]
 
 _MOST = 10**15  # records: exact sums of so many fit 64 bits
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What is public about some data at one time: shapes and noise are made from it, and from nothing else of them.
+
+    Previews make facts of data that are not there.
+
+    Parameters
+    ----------
+    adjacency : Adjacency
+    """
+
+    adjacency: Adjacency
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What every question about the data depends on besides its own arguments."""
+        return {}
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """What a release says where answers have names of their own for parts of the data."""
+        return {}
 
 
 class PrivateData:
@@ -38,7 +63,7 @@ class PrivateData:
         For a ledger that is none, or that is of another adjacency.
     """
 
-    __slots__ = ("_adjacency", "_hands", "_ledger")
+    __slots__ = ("_adjacency", "_hands", "_ledger", "_memory")
 
     _rows_of_unit = 1
     """Records that a unit has at most, of data whose operators know how far one record moves them."""
@@ -52,6 +77,7 @@ class PrivateData:
         self._adjacency = Adjacency.parse(adjacency, allowed=allowed)
         self._ledger = _checked_ledger(ledger, self._adjacency)
         self._hands: list[None] = []  # one entry for each piece of outside code that sees records; parts share it
+        self._memory: dict[Any, Any] = {}  # exact statistics that are asked about again
 
     @property
     def adjacency(self) -> Adjacency:
@@ -71,6 +97,31 @@ class PrivateData:
     def _public(self) -> dict[str, Any]:
         """What a release says of the data."""
         return {}
+
+    def facts(self) -> Facts:
+        """What is public about these data.
+
+        Returns
+        -------
+        Facts
+        """
+        return Facts(self._adjacency)
+
+    def _like_this(self) -> Self:
+        """The same data with a memory of its own. No two curators share one: each writes to it in its own turn."""
+        other = object.__new__(type(self))
+        for kind in type(self).__mro__:
+            for name in vars(kind).get("__slots__", ()):
+                setattr(other, name, getattr(self, name))
+        other._memory = {}
+        return other
+
+    def _merged(self, schema: Any, places: Any) -> Self:
+        raise TypeError(f"a {type(self).__name__} has no states that could merge")
+
+    def _split(self) -> tuple[Callable[[], np.ndarray], int, Callable[[np.ndarray], Self]]:
+        """The units that draw coins: what each is, as rows of integers, how many there are, and the data of some."""
+        raise TypeError(f"a {type(self).__name__} is not divided into random parts")
 
     @property
     def _in_other_hands(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -92,10 +92,15 @@ class PrivateGraph(PrivateData):
         -------
         PrivateGraph
         """
-        part = object.__new__(PrivateGraph)
-        part._adjacency, part._ledger, part._hands = self._adjacency, self._ledger, self._hands
-        part._nodes, part._matrix = self._nodes, _symmetric((ends[:, 0], ends[:, 1]), self.n)
+        part = self._like_this()
+        part._matrix = _symmetric((ends[:, 0], ends[:, 1]), self.n)
         return part
+
+    def _split(self) -> tuple[Callable[[], np.ndarray], int, Callable[[np.ndarray], PrivateGraph]]:
+        """Think of a draw for each pair of vertices, made whether or not it is an edge: parts differ in one edge."""
+        upper = sp.triu(self._matrix, 1, format="coo")
+        ends = np.column_stack([upper.row, upper.col])
+        return lambda: ends, len(ends), lambda chosen: self._of_edges(ends[chosen])
 
     @property
     def nodes(self) -> Sequence[Hashable]:

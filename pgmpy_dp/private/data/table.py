@@ -13,10 +13,10 @@ from pgmpy_dp.private.budget import Budget, UnitBudget
 from pgmpy_dp.private.data.contingency import match_sensitivity, table_sensitivity
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count, require_data_and_budget
+from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.reading.owners import warn_of_guessed_types
 from pgmpy_dp.private.reading.records import CodedRecords, read_records
 from pgmpy_dp.private.reading.sources import open_source
@@ -24,7 +24,7 @@ from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
 __all__ = [
-    *("PrivateTable", "contingency_tables", "matched_records", "most_matched", "require_table_and_budget"),
+    *("PrivateTable", "contingency_tables", "matched_records", "require_table_and_budget"),
     *("share_grid", "shared_codes", "table_units"),
 ]
 
@@ -84,7 +84,7 @@ class PrivateTable(PrivateData):
     PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_declared", "_n_records", "_n_units", "_records", "_rows_per_unit", "_schema", "_unit")
+    __slots__ = ("_declared", "_n_records", "_n_units", "_places", "_records", "_rows_per_unit", "_schema", "_unit")
 
     def __init__(
         self,
@@ -100,6 +100,7 @@ class PrivateTable(PrivateData):
     ) -> None:
         self._declared = Schema.coerce(schema, argument="schema")
         self._schema = self._declared.fine()
+        self._places: tuple[tuple[Any, tuple[int, ...]], ...] | None = None  # of states that were merged
         super().__init__(adjacency, ledger)
         self._unit = None if unit is None else decode_label(encode_label(unit))
         self._rows_per_unit = _checked_rows(rows_per_unit, unit, self._schema)
@@ -130,27 +131,56 @@ class PrivateTable(PrivateData):
         -------
         PrivateTable
         """
-        part = self._like_this(self._schema)
+        part = self._like_this()
         part._n_records, part._n_units = None, None
         part._records = self._records.part(chosen)
         return part
 
-    def _merged(self, schema: Schema, places: Mapping[Hashable, Sequence[int]]) -> PrivateTable:
+    def _merged(self, schema: Schema, places: Mapping[Hashable, tuple[int, ...]]) -> PrivateTable:
         """The same records in fewer states: of each variable in `places` state k became ``places[name][k]``.
 
-        Which state a record has is a function of that record, so tables of counts move no further than before.
+        Refuses places that are not those of the two schemas, and to merge for a second time. Which state a record has
+        is a function of that record, so tables of counts move no further than before.
         """
-        merged = self._like_this(schema)
+        before, after = self._schema.cardinalities, schema.cardinalities
+        if self._places is not None or list(before) != list(after) or not set(places) <= set(before):
+            raise ValueError("states merge once, and into a schema with the same variables")
+        for name, k in before.items():
+            own = places.get(name, range(k))
+            if len(own) != k or set(own) != set(range(after[name])):
+                raise ValueError(
+                    f"places[{name!r}] must say for each of {k} states which of the {after[name]} merged ones it "
+                    "became, and reach them all"
+                )
+        merged = self._like_this()
+        merged._declared = merged._schema = schema
+        merged._places = tuple((encode_label(name), own) for name, own in places.items())
         maps = [np.array(places[name]) if name in places else None for name in self._schema.variables]
         merged._records = self._records.merged(schema, maps)
         return merged
 
-    def _like_this(self, schema: Schema) -> PrivateTable:
-        other = object.__new__(PrivateTable)
-        other._declared, other._schema, other._adjacency, other._ledger = schema, schema, self._adjacency, self._ledger
-        other._hands, other._n_records, other._records = self._hands, self._n_records, self._records
-        other._unit, other._rows_per_unit, other._n_units = self._unit, self._rows_per_unit, self._n_units
-        return other
+    def facts(self) -> TableFacts:
+        """What is public about the table.
+
+        Returns
+        -------
+        TableFacts
+        """
+        return TableFacts(
+            self._adjacency,
+            self._schema,
+            declared=self._declared,
+            n_records=self._n_records,
+            by_shares=self._rows_per_unit == SHARES,
+            is_part=self._is_part,
+            has_lines=self._has_lines,
+            places=self._places,
+        )
+
+    def _split(self) -> tuple[Callable[[], np.ndarray], int, Callable[[np.ndarray], PrivateTable]]:
+        """The units that draw coins: what each is, how many there are, and the table of some."""
+        identities, count, _ = table_units(self)
+        return identities, count, self._part
 
     @property
     def _is_part(self) -> bool:
@@ -276,31 +306,8 @@ def contingency_tables(
 
 
 def share_grid(table: PrivateTable, scale: float = 1.0, most: int = GRID) -> int:
-    """In how many parts the records of a unit count in exact statistics; 1 where each of them counts in full.
-
-    Parameters
-    ----------
-    table : PrivateTable
-    scale : float
-        Of the noise that follows, public, in whole records. Where it is beyond 2**28 parts are larger, so that noise in
-        parts is one that can be drawn: what their rounding takes from a record is nothing beside it.
-    most : int
-        A power of two of at most 2**20: no more parts are wanted.
-
-    Notes
-    -----
-    Privacy: a unit's k records have weights of floor(g/k), g the grid, whole numbers of sum at most g. Let f(x) be what
-    a record adds to a sum, an integer vector of any kind, 0 for what is outside the schema. A unit adds ``sum_x w_x
-    f(x)``, g times a mean of some f(x) and of 0. So what two units' sums differ by is g times a mean of differences
-    f(x) - f(y), x and y each a record or none: take x and y at random, by their weights. Hence in every norm, and in
-    every convex function of the difference, sums in parts of 1/g move by at most g times what one record added, removed
-    or in the place of another, one of the two perhaps outside the schema, moves them by.
-    """
-    if table._rows_per_unit != SHARES:
-        return 1
-    while most > 1 and most * scale > LARGEST_SCALE:
-        most //= 2
-    return most
+    """In how many parts the records of a unit count: :meth:`~pgmpy_dp.private.data.table_facts.TableFacts.parts`."""
+    return table.facts().parts(scale, most)
 
 
 def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
@@ -312,7 +319,8 @@ def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
     there is one entry more, the last: how many lines are no record.
 
     Each entry counts the records that meet a condition on their own cells, so
-    :func:`~pgmpy_dp.private.data.contingency.match_sensitivity` of :func:`most_matched` is how far they move together.
+    :func:`~pgmpy_dp.private.data.contingency.match_sensitivity` of
+    :attr:`~pgmpy_dp.private.data.table_facts.TableFacts.most_matched` is how far they move together.
 
     Of records of a part, which were dropped before it was drawn, this cannot be asked.
     """
@@ -322,19 +330,8 @@ def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
     value = value if table._n_records is None else value[1:]
     if isinstance(table._records, CodedRecords) and (lines := table._records.lines_without_record) is not None:
         value = np.append(value, lines)
-    norms = [grid * norm for norm in match_sensitivity(most_matched(table))]
+    norms = [grid * norm for norm in match_sensitivity(table.facts().most_matched)]
     return Sensitive(value, table._adjacency, *norms)
-
-
-def most_matched(table: PrivateTable) -> int:
-    """How many entries of :func:`matched_records` one record moves at most; from public facts.
-
-    A line is a record and in the counts of records, 1 + n_variables or one more, or it is no record and in the last
-    entry alone. So one that is added or removed moves either the former or the latter. One that is replaced by one of
-    the other kind moves both.
-    """
-    counts = 1 + len(table.schema) + (table._n_records is None)
-    return counts + (table._has_lines and table._adjacency is Adjacency.REPLACE_ONE)
 
 
 def shared_codes(table: PrivateTable, grid: int = GRID) -> tuple[np.ndarray, np.ndarray | None]:

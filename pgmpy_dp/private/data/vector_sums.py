@@ -56,7 +56,7 @@ def vector_blocks(
     Notes
     -----
     Privacy: with draws that know nothing of the records (a replaced record keeps its own, an added one brings its own)
-    one block differs between neighbours, see :meth:`pgmpy_dp.private.curator.table_curator.TableCurator.split`. Every
+    one block differs between neighbours, see :meth:`pgmpy_dp.private.curator.curator_base.Curator.split`. Every
     other block is the same to the bit, in whatever order the table is: its records stand in the order of their draws,
     those of equal draws in that of their content. Shapes are public, so that sums over a block's rows are made in the
     same order whatever the sizes of other blocks.

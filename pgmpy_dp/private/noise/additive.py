@@ -25,7 +25,7 @@ _SMALLEST_SCALE = (
 
 
 def laplace_scales(
-    l1: Sequence[float], epsilon: float | Fraction, weights: Sequence[float] | None = None
+    l1: Sequence[float], epsilon: float | Fraction, weights: Sequence[float | Fraction] | None = None
 ) -> tuple[float, ...]:
     """Laplace scales b with ``sum(l1_c / b_c) <= epsilon``, exactly.
 
@@ -63,7 +63,7 @@ def laplace_scales(
 
 
 def gaussian_scales(
-    l2: Sequence[float], rho: float | Fraction, weights: Sequence[float] | None = None
+    l2: Sequence[float], rho: float | Fraction, weights: Sequence[float | Fraction] | None = None
 ) -> tuple[float, ...]:
     """Gaussian scales sigma with ``sum(l2_c**2 / (2 sigma_c**2)) <= rho``, exactly; arguments as `laplace_scales`.
 
@@ -84,7 +84,7 @@ def gaussian_scales(
     return _checked(scales, f"rho={float(rho)!r}")
 
 
-def _shares(count: int, weights: Sequence[float] | None) -> list[Fraction]:
+def _shares(count: int, weights: Sequence[float | Fraction] | None) -> list[Fraction]:
     if weights is None:
         return [Fraction(1, count)] * count
     exact = [exact_fraction(weight) for weight in weights]

@@ -20,15 +20,18 @@ from pgmpy_dp.inference.scope_marginals import Scope
 from pgmpy_dp.learning.fine_grids import merge, undivided
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.table_curator import TableCurator, misfit_scale
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.budget_shares import (
-    NetworkSettings,
     NetworkShares,
+    asked_of,
     network_shares,
     one_way_weights,
     select_and_measure,
@@ -36,7 +39,7 @@ from pgmpy_dp.tables.networks.budget_shares import (
 from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.tables.networks.probes import draw_probes
 
-__all__ = ["NetworkSettings", "Search", "run"]
+__all__ = ["Search", "run"]
 
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
 _LEAST_WEIGHT = 1 / 1024  # of the largest: what a selection counts smaller ones as
@@ -46,7 +49,7 @@ Refit = Callable[..., NetworkEstimate]
 
 def run(
     table: PrivateTable,
-    settings: NetworkSettings,
+    settings: Settings,
     budget: Budget,
     progress: Callable[[float], None] | None = None,
     refit: Refit = estimate_network,
@@ -61,6 +64,9 @@ def run(
 
     Parameters
     ----------
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.PrivateNetwork`. Defaults that depend on the noise are those of
+        :meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.start`, `again` and `selecting`.
     progress : callable, optional
         Called after each fit with the share of the budget that is spent.
     refit : callable
@@ -120,7 +126,9 @@ def run(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(rho=1.0))
-    >>> release = run(table, NetworkSettings(n_rounds=3), Budget(rho=1.0))
+    >>> from pgmpy_dp.estimators import PrivateNetwork
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> release = run(table, settings_of(PrivateNetwork(n_rounds=3)), Budget(rho=1.0))
     >>> release.scopes[:3], str(release.guarantee), str(table.ledger.left)
     ((('a',), ('b',), ('c',)), '1-zCDP', '0-zCDP')
     """
@@ -134,7 +142,7 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    asked = settings.public(budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
+    asked = asked_of(settings, budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
     search = (kind or Search)(curator, shares, asked, refit, around, settings.random_state)
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
@@ -178,8 +186,8 @@ class Search:
     ) -> None:
         self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
         self.seed, self.probes = seed, list[Scope]()
-        self.singles = len(curator.schema)  # tables of single variables
-        self.names, self.pairs = curator.schema.variables, list(shares.candidates)
+        self.singles = len(curator.facts.schema)  # tables of single variables
+        self.names, self.pairs = curator.facts.schema.variables, list(shares.candidates)
         self.named_pairs = self._named(self.pairs)
         self.places = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         # Of each pair, the last round that could select it.
@@ -194,21 +202,23 @@ class Search:
 
     def measure_variables(self, merge_rare: bool) -> None:
         """One table of each variable; of what is fine in them, larger tables have merged cells."""
-        self.curator.tables(
-            [(name,) for name in self.asked_about], self.shares.one_way, self._weights(self.asked_about)
+        self.curator.ask(
+            Tables([(name,) for name in self.asked_about], self._weights(self.asked_about)), self.shares.one_way
         )
         self._merge(merge_rare)
         released = self._released()
         if again := self.shares.again(released.n_records, released.cliques.cardinalities, _spread(released)):
-            kept = self.curator.declared.fine().cardinalities
-            names = [name for name in self.asked_about if self.curator.schema.cardinality(name) == kept[name]]
+            kept = self.curator.facts.declared.fine().cardinalities
+            names = [name for name in self.asked_about if self.curator.facts.schema.cardinality(name) == kept[name]]
             if names:  # what was merged from a fine grid is not asked for again
-                self.curator.tables([(name,) for name in names], again, self._weights(names))
+                self.curator.ask(Tables([(name,) for name in names], self._weights(names)), again)
         self.singles = len(self.curator.arrays)
         if self.around is not None:
             self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
         noisy = self._released()
-        self.tree = GrowingTree(with_zeros(noisy.cliques, self.curator.schema.zeros), self.asked["max_clique_cells"])
+        self.tree = GrowingTree(
+            with_zeros(noisy.cliques, self.curator.facts.schema.zeros), self.asked["max_clique_cells"]
+        )
         self.fit = self.refit(noisy, None, self.tree)
         self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)
         self._narrow()
@@ -222,13 +232,13 @@ class Search:
 
     def _weights(self, names: Sequence[Hashable]) -> list[float]:
         """Shares of the first tables of some variables, up to a factor."""
-        kept = self.curator.declared.fine().cardinalities
+        kept = self.curator.facts.declared.fine().cardinalities
         return one_way_weights((kept[name] for name in names), self.shares.cost)
 
     def _merge(self, merge_rare: bool) -> None:
         """Count in merged states from now on, where the first tables say so."""
-        fine = undivided(self.curator.declared)
-        rare = [name for name in self.names if name not in self.curator.schema.numbers] if merge_rare else []
+        fine = undivided(self.curator.facts.declared)
+        rare = [name for name in self.names if name not in self.curator.facts.schema.numbers] if merge_rare else []
         if fine or rare:
             merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
 
@@ -252,7 +262,10 @@ class Search:
         share = spent / shares.in_a_round
         n_parts = shares.in_a_round if len(allowed) * shares.in_a_round > _MOST_SCORES else 1
         selecting = share * shares.selecting(share, self.n_records, len(allowed) // n_parts)
-        noise, scale = shares.expected_noise(share - selecting), misfit_scale(shares.adjacency, shares.cost, selecting)
+        noise, scale = (
+            shares.expected_noise(share - selecting),
+            WorstFit.scale(shares.adjacency, shares.cost, selecting),
+        )
         expected, sizes = self.fit.expected_cells(allowed)
         ends, weights = np.cumsum(sizes), np.ones(len(allowed))
         if self.sets.workload:
@@ -272,7 +285,7 @@ class Search:
             # The score subtracts what measuring would add in noise, so that large tables are measured only for much.
             # Weights do not count there: what is below its noise would be chosen for mattering less.
             floors = sizes[places] * noise / np.maximum(own / own.max(), _LEAST_WEIGHT)
-            at = self.curator.worst_fit(some, cells, selecting, floors, own)
+            at = self.curator.ask(WorstFit(some, cells, floors, own), selecting)
             weight = {"weight": float(own[at]), "heaviest": float(own.max())}
             known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}
             facts.append(known | ({"parts": n_parts} if n_parts > 1 else {}))
@@ -318,7 +331,7 @@ class Search:
     def measure_probes(self) -> None:
         """Tables drawn at random: no round has looked at them."""
         if self.probes:
-            self.curator.tables(self._named(self.probes), self.curator.left)
+            self.curator.ask(Tables(self._named(self.probes)), self.curator.left)
 
     def _candidates(self, number: int, share: Fraction) -> tuple[list[Scope], list[tuple]]:
         """What a round can choose from: what keeps the junction tree small. Positions, and names."""
@@ -343,7 +356,7 @@ class Search:
             {**known, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * offset}
             for known, table in zip(facts, expected, strict=True)
         ]
-        values, records = self.curator.tables(self._named(scopes), spent), self.rounds[-len(scopes) :]
+        values, records = self.curator.ask(Tables(self._named(scopes)), spent), self.rounds[-len(scopes) :]
         for value, table, record in zip(values, expected, records, strict=True):
             record["misfit"] = float(np.abs(value - table).sum())
         self.fit = self.refit(self._released(), before, self.tree)

@@ -1,10 +1,10 @@
-"""What learning a network spends on what: settings, and everything that follows from public numbers alone."""
+"""What learning a network spends on what: everything that follows from public numbers alone."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,14 +14,15 @@ from pgmpy_dp.checks import checked_weight
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.scope_marginals import Scope, admissible, largest_clique
 from pgmpy_dp.learning.fine_grids import largest_sizes
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import checked_graph, encoded_graph, set_positions
-from pgmpy_dp.learning.settings_base import SeededSettings, by, number, share, whole
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.table_curator import misfit_scale, table_noise
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.tables.networks.candidates import Candidates
@@ -30,7 +31,7 @@ from pgmpy_dp.tables.networks.probes import N_PROBES
 __all__ = [
     "NetworkShares",
     "MOST_IN_A_SET",
-    "NetworkSettings",
+    "asked_of",
     "checked_sets",
     "checked_workload",
     "network_shares",
@@ -61,49 +62,14 @@ there may be; and what of the error may be left, at most, if rounds are to give 
 that. The first is .59 to .75 on Adult, page visits and Parkinson's, the second 2.5 to 3.7."""
 
 
-@dataclass(frozen=True)
-class NetworkSettings(SeededSettings):
-    """How to look for a structure, fixed before the records are looked at.
+_ASKED = ("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "probe_share", "merge_rare", "max_order")
 
-    Parameters
-    ----------
-    required, forbidden : sequence of sets of variable names
-        As `required_edges` and `forbidden_edges` of :class:`~pgmpy_dp.estimators.PrivateNetwork`.
-    max_clique_cells, n_rounds, one_way_share, selection_share, probe_share, merge_rare, max_order, workload
-        As there. Defaults that depend on the noise are those of :meth:`NetworkShares.start`, `again` and `selecting`.
-    """
 
-    required: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
-    forbidden: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
-    max_clique_cells: int = field(default=50_000, metadata=whole(4))
-    n_rounds: int | None = field(default=None, metadata=whole(1))
-    one_way_share: float | None = field(default=None, metadata=share())
-    selection_share: float | None = field(default=None, metadata=share())
-    probe_share: float = field(default=0.08, metadata=number(positive=False, below_one=True))
-    merge_rare: bool = False
-    max_order: int = field(default=3, metadata=whole(2, MOST_IN_A_SET))
-    workload: Workload = field(default=(), metadata=by(lambda name, sets: checked_workload(name, sets)))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        both = [wanted for wanted in self.required if any(set(banned) <= set(wanted) for banned in self.forbidden)]
-        if both:
-            raise ValueError(f"required_edges and forbidden_edges both have {sorted(both, key=repr)}")
-
-    def public(self, budget: Budget, *names: str) -> dict[str, Any]:
-        """What a release says of the budget and of all that was asked."""
-        own = (
-            "max_clique_cells",
-            "n_rounds",
-            "one_way_share",
-            "selection_share",
-            "probe_share",
-            "merge_rare",
-            "max_order",
-        )
-        sets = {"required": encoded_graph(self.required), "forbidden": encoded_graph(self.forbidden)}
-        workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in self.workload]
-        return super().public(budget, *(names or own)) | sets | {"workload": workload}
+def asked_of(settings: Settings, budget: Budget) -> dict[str, Any]:
+    """What a release says of the budget and of all that was asked."""
+    sets = {name: encoded_graph(getattr(settings, f"{name}_edges") or ()) for name in ("required", "forbidden")}
+    workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in settings.workload or ()]
+    return settings.public(budget, *_ASKED) | sets | {"workload": workload}
 
 
 @dataclass(frozen=True)
@@ -259,7 +225,7 @@ class NetworkShares:
         # What was asked for; else as much as keeps the expected distance of the choice from the best, `s log K` with
         # the noise's scale s, at a fixed part of the records: it grows with the logarithm of the candidates, falls with
         # the budget times the squared records, and stays between 10 and 35 %.
-        if_all = math.log(n_candidates + 1) * misfit_scale(self.adjacency, self.cost, share) / n_records
+        if_all = math.log(n_candidates + 1) * WorstFit.scale(self.adjacency, self.cost, share) / n_records
         wanted = (if_all / _CLOSE) ** (2 if isinstance(self.cost, ZCDP) else 1)
         return min(max(Fraction(round(1000 * min(wanted, 1.0)), 1000), _LEAST_SELECTION), self.selection)
 
@@ -273,7 +239,7 @@ class NetworkShares:
     @property
     def one_way_noise(self) -> list[Noise]:
         """Of the tables of single variables."""
-        return table_noise(len(self.sizes), self.adjacency, self.cost, self.one_way, self.one_way_weights)
+        return list(Tables.noise_of(len(self.sizes), self.adjacency, self.cost, self.one_way, self.one_way_weights))
 
     @property
     def one_way_weights(self) -> list[float]:
@@ -282,7 +248,7 @@ class NetworkShares:
 
     def noise(self, share: Fraction, n_tables: int = 1) -> Noise:
         """Of each of some tables that get this share of the budget together."""
-        return table_noise(n_tables, self.adjacency, self.cost, share)[0]
+        return Tables.noise_of(n_tables, self.adjacency, self.cost, share)[0]
 
     def expected_noise(self, share: Fraction, n_tables: int = 1) -> float:
         """Expected absolute value of that noise in one cell (of its continuous counterpart)."""
@@ -292,7 +258,7 @@ class NetworkShares:
 def network_shares(
     schema: Schema,
     adjacency: Adjacency,
-    settings: NetworkSettings,
+    settings: Settings,
     budget: Budget,
     among: Callable[[Collection[int]], bool] | None = None,
 ) -> NetworkShares:
@@ -339,17 +305,18 @@ def network_shares(
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
     _ = made.noise(probes, N_PROBES) if probes else None
     if first:
-        misfit_scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
+        WorstFit.scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
     return made
 
 
 def _tables_to_choose(
-    schema: Schema, settings: NetworkSettings, among: Callable[[Collection[int]], bool] | None
+    schema: Schema, settings: Settings, among: Callable[[Collection[int]], bool] | None
 ) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
     """Tables that are required, sets that may be chosen, and the pairs among these."""
-    required = _positions(schema, "required_edges", settings.required)
-    forbidden = _positions(schema, "forbidden_edges", settings.forbidden)
-    wanted = _positions(schema, "workload", [names for names, _ in settings.workload])
+    required = _positions(schema, "required_edges", settings.required_edges or ())
+    forbidden = _positions(schema, "forbidden_edges", settings.forbidden_edges or ())
+    workload = settings.workload or ()
+    wanted = _positions(schema, "workload", [names for names, _ in workload])
     most, zeros = largest_sizes(schema), schema.fine().zeros
     sizes = tuple(most[name] for name in schema.variables)
     cliques = with_zeros(Cliques(schema.variables, sizes, tuple((name,) for name in schema.variables)), zeros)
@@ -366,7 +333,7 @@ def _tables_to_choose(
         settings.max_order,
         settings.max_clique_cells,
         tuple(map(frozenset, forbidden)),
-        {frozenset(scope): weight for scope, (_, weight) in zip(wanted, settings.workload, strict=True)},
+        {frozenset(scope): weight for scope, (_, weight) in zip(wanted, workload, strict=True)},
         among,
     )
     candidates = sets.pairs

@@ -4,56 +4,39 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 
 from pgmpy_dp.learning.noisy_tables import agreed_total
-from pgmpy_dp.learning.settings_base import SeededSettings, share, whole
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.table_curator import TableCurator, misfit_scale, table_noise
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, encode_label
 from pgmpy_dp.tables.networks.budget_shares import one_way_weights, select_and_measure
 
-__all__ = ["TreeSettings", "run"]
+__all__ = ["run"]
 
 _MOST_CELLS = 10**8
 
 
-@dataclass(frozen=True)
-class TreeSettings(SeededSettings):
-    """How to look for a tree, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    n_edges, one_way_share, selection_share
-        See :class:`~pgmpy_dp.estimators.PrivateChowLiu`. Each edge is selected by an equal part.
-    """
-
-    n_edges: int | None = field(default=None, metadata=whole(0))
-    one_way_share: float = field(default=0.1, metadata=share())
-    selection_share: float = field(default=0.1, metadata=share())
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if Fraction(self.one_way_share) + Fraction(self.selection_share) >= 1:
-            raise ValueError(
-                f"one_way_share={self.one_way_share!r} and selection_share={self.selection_share!r} leave nothing of "
-                "the budget for the tables of edges; pass shares that sum to less than 1"
-            )
-
-
-def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
+def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Release noisy tables of all variables and of the edges of a forest.
 
     Refuses more edges than a tree has, tables that are too large, or a budget too small for any selection.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.PrivateChowLiu`. Each edge is selected by an equal part of `selection_share`.
 
     Returns
     -------
@@ -84,7 +67,9 @@ def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(rho=1.0))
-    >>> run(table, TreeSettings(n_edges=1), Budget(rho=1.0)).scopes
+    >>> from pgmpy_dp.estimators import PrivateChowLiu
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> run(table, settings_of(PrivateChowLiu(n_edges=1)), Budget(rho=1.0)).scopes
     (('a',), ('b',), ('c',), ('a', 'b'))
     """
     budget = require_table_and_budget(table, budget)
@@ -107,21 +92,21 @@ def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
         return curator.release("marginals", {"settings": shares, **selected})
 
     with curator.keeping(release):
-        curator.tables([(name,) for name in names], one_way, one_way_weights(sizes, cost))
+        curator.ask(Tables([(name,) for name in names], one_way_weights(sizes, cost)), one_way)
         expected = _independent(curator, itertools.combinations(names, 2) if n_edges else ())
         forest = nx.utils.UnionFind(names)
         for _ in range(n_edges):
             pairs = [(u, v) for u, v in expected if forest[u] != forest[v]]
-            edge = pairs[curator.worst_fit(pairs, [expected[pair] for pair in pairs], selection / n_edges)]
+            edge = pairs[curator.ask(WorstFit(pairs, [expected[pair] for pair in pairs]), selection / n_edges)]
             edges.append(edge)
             forest.union(*edge)
         if edges:
-            curator.tables(edges, measuring)
+            curator.ask(Tables(edges), measuring)
     return release()
 
 
 def _plan(
-    schema: Schema, adjacency: Adjacency, settings: TreeSettings, budget: Budget
+    schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budget
 ) -> tuple[int, tuple[Fraction, Fraction, Fraction], PureDP | ZCDP]:
     """Number of edges, shares (single variables, all selections, tables of edges) and cost, from public numbers."""
     sizes = [schema.cardinality(name) for name in schema.variables]
@@ -140,10 +125,10 @@ def _plan(
     selection = Fraction(settings.selection_share) if n_edges else Fraction(0)
     measuring = 1 - one_way - selection
     # Refuses scales that would bury any count, before the charge.
-    table_noise(len(sizes), adjacency, cost, one_way, one_way_weights(sizes, cost))
+    Tables.noise_of(len(sizes), adjacency, cost, one_way, one_way_weights(sizes, cost))
     if n_edges:
-        table_noise(n_edges, adjacency, cost, measuring)
-        misfit_scale(adjacency, cost, selection / n_edges)
+        Tables.noise_of(n_edges, adjacency, cost, measuring)
+        WorstFit.scale(adjacency, cost, selection / n_edges)
     return n_edges, (one_way, selection, measuring), cost
 
 
@@ -151,14 +136,14 @@ def _independent(curator: TableCurator, pairs: Iterable[tuple[Hashable, Hashable
     """Expected counts of each pair, were its variables independent, from the noisy tables of single variables."""
     answer = curator.answers[0]
     shares = {}
-    for name, value in zip(curator.schema.variables, answer.values, strict=True):
+    for name, value in zip(curator.facts.schema.variables, answer.values, strict=True):
         positive = np.maximum(value.astype(np.float64), 0.0)
         total = positive.sum()
         shares[name] = positive / total if total > 0 else np.full(len(value), 1.0 / len(value))
     noise = [item for item in answer.noise if item is not None]
     precision = np.array([1.0 / (item.variance * len(value)) for item, value in zip(noise, answer.values, strict=True)])
     total = float(precision @ [float(value.sum()) for value in answer.values] / precision.sum())
-    if curator.n_records is not None:
-        total = agreed_total(curator.n_records, max(total, 1.0), float(precision.sum() ** -0.5)) or total
+    if curator.facts.n_records is not None:
+        total = agreed_total(curator.facts.n_records, max(total, 1.0), float(precision.sum() ** -0.5)) or total
     n = max(total, 1.0)
     return {(u, v): n * np.outer(shares[u], shares[v]) for u, v in pairs}

@@ -1,0 +1,158 @@
+"""What is public about a table of discrete records: its states, how records count, and sets of variables."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.data_base import Facts
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE
+from pgmpy_dp.schema import Schema
+
+__all__ = ["Scope", "TableFacts", "checked_scopes", "require_scopes"]
+
+Scope = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TableFacts(Facts):
+    """What is public about a table.
+
+    Parameters
+    ----------
+    adjacency : Adjacency
+    schema : Schema
+        The variables as they are counted: with fine grids of numbers that are not divided, until states merge.
+    declared : Schema, optional
+        The same as they were declared.
+    n_records : int, optional
+        The number of records, where it is public.
+    by_shares : bool
+        Whether each of a unit's k records counts 1/k.
+    is_part : bool
+        Whether it is a random part of a table.
+    has_lines : bool
+        Whether lines of the data may be no record.
+    places : tuple, optional
+        Of each variable whose states merged, as a label in JSON, which state each of those before became.
+    """
+
+    schema: Schema
+    declared: Schema | None = None
+    n_records: int | None = None
+    by_shares: bool = False
+    is_part: bool = False
+    has_lines: bool = False
+    places: tuple[tuple[Any, tuple[int, ...]], ...] | None = None
+    _known: dict[Scope, tuple[Scope, tuple[int, ...]]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """How states were merged before a question."""
+        return {} if self.places is None else {"places": self.places}
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """The states that tables have."""
+        return {"schema": self.schema.to_dict()}
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of states, in the order of the schema."""
+        return tuple(self.schema.cardinalities.values())
+
+    @property
+    def most_matched(self) -> int:
+        """How many counts of :func:`~pgmpy_dp.private.data.table.matched_records` one record moves at most.
+
+        A line is a record and in the counts of records, 1 + n_variables or one more, or it is no record and in the last
+        count alone. So one that is added or removed moves either the former or the latter. One that is replaced by one
+        of the other kind moves both.
+        """
+        counts = 1 + len(self.schema) + (self.n_records is None)
+        return counts + (self.has_lines and self.adjacency is Adjacency.REPLACE_ONE)
+
+    def parts(self, scale: float = 1.0, most: int = GRID) -> int:
+        """In how many parts the records of a unit count in exact statistics; 1 where each of them counts in full.
+
+        Parameters
+        ----------
+        scale : float
+            Of the noise that follows, public, in whole records. Where it is beyond 2**28 parts are larger, so that
+            noise in parts is one that can be drawn: what their rounding takes from a record is nothing beside it.
+        most : int
+            A power of two of at most 2**20: no more parts are wanted.
+
+        Notes
+        -----
+        Privacy: a unit's k records have weights of floor(g/k), g the grid, whole numbers of sum at most g. Let f(x) be
+        what a record adds to a sum, an integer vector of any kind, 0 for what is outside the schema. A unit adds
+        ``sum_x w_x f(x)``, g times a mean of some f(x) and of 0. So what two units' sums differ by is g times a mean of
+        differences f(x) - f(y), x and y each a record or none: take x and y at random, by their weights. Hence in every
+        norm, and in every convex function of the difference, sums in parts of 1/g move by at most g times what one
+        record added, removed or in the place of another, one of the two perhaps outside the schema, moves them by.
+        """
+        if not self.by_shares:
+            return 1
+        while most > 1 and most * scale > LARGEST_SCALE:
+            most //= 2
+        return most
+
+    def scopes(self, given: Any) -> tuple[Scope, ...]:
+        """Scopes that are asked about, of the schema's own names; TypeError or ValueError for others.
+
+        Rounds ask about the same hundreds of thousands again and again, so those that were checked are known.
+        """
+        listed = tuple(given) if isinstance(given, list | tuple) else checked_scopes(given)
+        try:
+            return tuple([self._known[scope][0] for scope in listed]) or checked_scopes(listed)
+        except (KeyError, TypeError):  # new ones, lists, or no sequences at all
+            pass
+        checked = checked_scopes(listed)
+        require_scopes(self.schema, checked)
+        own, sizes = {name: name for name in self.schema.variables}, self.schema.cardinalities
+        # Checked again by the schema's own names: others could be equal to one at first, and to another one later.
+        found = checked_scopes([[own[name] for name in scope] for scope in checked])
+        self._known.update((scope, (scope, tuple([sizes[name] for name in scope]))) for scope in found)
+        return found
+
+    def shape(self, scope: Sequence[Hashable]) -> tuple[int, ...]:
+        """Of the table of a scope that :meth:`scopes` gave."""
+        return self._known[scope][1]  # type: ignore[index]
+
+
+def checked_scopes(scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
+    """Scopes as tuples of names; TypeError or ValueError for anything else, names that repeat in a scope included."""
+    if isinstance(scopes, str | bytes) or not isinstance(scopes, Sequence | set | frozenset | np.ndarray):
+        raise TypeError(f"scopes={scopes!r} is a {type(scopes).__name__}; pass a list of tuples of variable names")
+    if len(scopes) == 0:
+        raise ValueError("scopes is empty; pass at least one tuple of variable names")
+    checked = []
+    for scope in scopes:
+        if isinstance(scope, str | bytes) or not isinstance(scope, Sequence | np.ndarray):
+            raise TypeError(
+                f"scopes holds {scope!r}, a {type(scope).__name__}; pass tuples of variable names, "
+                "for a single variable ('name',)"
+            )
+        names = tuple(scope)
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"scopes holds {names!r}; a scope names at least one variable, and none of them twice")
+        checked.append(names)
+    return tuple(checked)
+
+
+def require_scopes(schema: Schema, scopes: Sequence[Sequence[Hashable]]) -> None:
+    """ValueError for scopes with variables that `schema` does not declare, or declares as numeric."""
+    unknown = sorted({repr(name) for scope in scopes for name in scope if name not in schema.variables})
+    if unknown:
+        raise ValueError(
+            f"scopes use the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
+            "add them to the schema (with their states), or remove them from the scopes"
+        )
+    for scope in scopes:
+        schema.require_discrete(scope, argument="schema")

@@ -1,0 +1,146 @@
+"""What an operator is: a question about private data, as a value that knows its own noise."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+
+from pgmpy_dp.checks import exact_fraction
+from pgmpy_dp.private.curator.mechanism import Mechanism
+from pgmpy_dp.private.data.data_base import Facts
+from pgmpy_dp.private.sensitive import Noise
+
+__all__ = ["Operator", "own_array", "own_numbers", "planned_noise"]
+
+Answered_co = TypeVar("Answered_co", covariant=True)
+
+
+class Operator(ABC, Generic[Answered_co]):
+    """A question about private data; abstract. Its class has the proof of what an answer costs.
+
+    Anybody makes values of the classes that there are, and ``Curator.ask`` takes them. A value may lie, so nothing in
+    it is believed: :meth:`checked` makes the curator's own copy of it, of exact built-in types and arrays that are
+    nobody else's, and everything else is asked of that copy. A class that ``own_types.py`` does not list is not taken.
+
+    Attributes
+    ----------
+    name : str
+        Of the operator, in answers and releases.
+    asks : type
+        Of the facts of the data that it can be asked about.
+    kept : bool
+        Whether a curator remembers its answers. Of some a plan makes what it releases, and they take memory.
+    of_units : bool
+        Whether the proof is for units, with all their records, instead of for single records.
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    asks: ClassVar[type[Facts]]
+    kept: ClassVar[bool] = True
+    of_units: ClassVar[bool] = False
+
+    @abstractmethod
+    def checked(self, facts: Any) -> Self:
+        """The same question in a copy that is nobody else's; TypeError or ValueError where it cannot be asked.
+
+        Parameters
+        ----------
+        facts : Facts
+            Of the data.
+        """
+
+    @abstractmethod
+    def mechanism(self, facts: Any, cost: Any, share: Fraction) -> Mechanism:
+        """The noise that a share of a cost pays, from public numbers alone; ValueError where it would bury anything.
+
+        Parameters
+        ----------
+        facts : Facts
+        cost : PureDP or ZCDP
+        share : Fraction
+        """
+
+    @abstractmethod
+    def _exact(self, data: Any, facts: Any, mechanism: Any) -> Any:
+        """The exact statistic for `mechanism`, with its sensitivities: **to be noised**; curators alone call it."""
+
+    def arguments(self, facts: Facts) -> dict[str, Any]:
+        """What is asked, as answers and releases say it."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | facts.asked  # type: ignore[arg-type]
+
+    def noted(self, facts: Any) -> Mapping[str, Any]:
+        """What of it an answer remembers."""
+        return self.arguments(facts)
+
+    def names(self, count: int) -> Sequence[str]:
+        """Of the arrays of an answer, in a release."""
+        return [self.name] * count
+
+    def public(self) -> dict[str, list]:
+        """What a release says once this was answered: the lists of all answers, in a row."""
+        return {}
+
+    def answered(self, drawn: Any) -> Answered_co:
+        """What who asks gets, of what the mechanism drew."""
+        return drawn
+
+
+def planned_noise(operator: Operator[Any], facts: Facts, cost: Any, share: Fraction | float = 1) -> tuple[Noise, ...]:
+    """The noise that asking would add, of each array: from public numbers, without records.
+
+    Parameters
+    ----------
+    operator : Operator
+    facts : Facts
+        Of the data.
+    cost : PureDP or ZCDP
+        For one record.
+    share : Fraction or float
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what cannot be asked, and noise that would bury any count.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import Budget, PrivateTable
+    >>> from pgmpy_dp.private.guarantee import PureDP
+    >>> from pgmpy_dp.private.operators.tables import Tables
+    >>> import pandas as pd
+    >>> table = PrivateTable(pd.DataFrame({"a": [0, 1]}), {"a": [0, 1]}, ledger=Budget(epsilon=1.0))
+    >>> planned_noise(Tables([("a",)]), table.facts(), PureDP(0.5))
+    (Noise(distribution='discrete_laplace', scale=2.0),)
+    """
+    return operator.checked(facts).mechanism(facts, cost, exact_fraction(share)).noise  # type: ignore[return-value]
+
+
+def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers") -> np.ndarray:
+    """A read-only copy as an array of float64; ValueError for another shape, or what is not "positive" or "finite"."""
+    made = np.array(value, dtype=np.float64, order="C", copy=True, subok=False)
+    wrong = ("finite" in what and not np.isfinite(made).all()) or ("positive" in what and not (made > 0).all())
+    if made.shape != tuple(shape) or wrong:
+        raise ValueError(f"{name}={value!r} must be {math.prod(shape)} {what}, of shape {tuple(shape)}")
+    made.flags.writeable = False
+    return made
+
+
+def own_numbers(values: Any) -> tuple[int | float | Fraction, ...] | None:
+    """Numbers as Python's own, of the same values; None for None."""
+    return None if values is None else tuple(map(_own_number, values))
+
+
+def _own_number(value: Any) -> int | float | Fraction:
+    exact = exact_fraction(value)
+    if exact.denominator == 1:
+        return int(exact)
+    rounded = float(exact)
+    return rounded if Fraction(rounded) == exact else exact

@@ -1,0 +1,60 @@
+"""How many records a discrete table has inside its schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.data.gradients import record_count
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.data.table_facts import TableFacts
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.operator_base import Operator
+from pgmpy_dp.private.sensitive import Noise, Sensitive
+
+__all__ = ["RecordCount"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCount(Operator[int]):
+    """A noisy number of records inside the schema, which is private also where that of all records is public.
+
+    Returns
+    -------
+    int
+
+    Notes
+    -----
+    Privacy: the number moves by at most 1 under ``add_remove``, and by at most 1 under ``replace_one``, where a record
+    that is replaced can enter or leave the schema, or a random part. Laplace noise of scale ``1/(s epsilon)`` or
+    Gaussian noise of scale ``sqrt(1/(2 s rho))`` costs the share s.
+    """
+
+    name = "record_count"
+    asks = TableFacts
+
+    def checked(self, facts: TableFacts) -> RecordCount:
+        return RecordCount()
+
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> AdditiveNoise:
+        return AdditiveNoise.planned([(1.0, 1.0)], cost, share, parts=facts.parts)
+
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise) -> list[Sensitive]:
+        return [record_count(data, grid=mechanism.grid)]
+
+    @staticmethod
+    def noise_of(cost: PureDP | ZCDP, share: Fraction) -> Noise:
+        """The noise, from public numbers; ValueError where it would bury any count.
+
+        Examples
+        --------
+        >>> RecordCount.noise_of(PureDP(1.0), Fraction(1, 2))
+        Noise(distribution='discrete_laplace', scale=2.0)
+        """
+        return AdditiveNoise.planned([(1.0, 1.0)], cost, share).noise[0]
+
+    def answered(self, drawn: list[np.ndarray]) -> int:
+        return int(drawn[0][0])

@@ -1,0 +1,144 @@
+"""Contingency tables of a discrete table."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.data.contingency import table_sensitivity
+from pgmpy_dp.private.data.kept_tables import KeptTables
+from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
+from pgmpy_dp.private.data.table_facts import TableFacts
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.named_values import scope_name
+from pgmpy_dp.private.operators.operator_base import Operator, own_numbers
+from pgmpy_dp.private.sensitive import Noise, Sensitive
+from pgmpy_dp.schema import encode_label
+
+__all__ = ["Tables", "joined_tables", "rehearsed_tables"]
+
+_TABLES_AT_ONCE = 50_000  # of counting, before they are kept in one array
+
+
+@dataclass(frozen=True, slots=True)
+class Tables(Operator[list[np.ndarray]]):
+    """Noisy contingency tables.
+
+    Parameters
+    ----------
+    scopes : sequence of sequences of variable names
+        One table per scope, axes in its order; scopes may repeat.
+    weights : sequence of float, optional
+        Positive: how the share is divided among the tables. Default: equally.
+
+    Returns
+    -------
+    list of ndarray of int64
+        Counts; they may be negative.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For unknown variables, weights that are not positive, and noise that would bury any count.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* A record adds 1 to one cell of each of the m tables, or to none if it is outside the schema.
+        Under ``add_remove`` table c moves by at most 1 in l1 and l2 norm, under ``replace_one`` by 2 and sqrt(2).
+
+        *Guarantee.* The share s of the cost: with weights w that sum to 1, Laplace noise of scale ``(1 or 2)/(w_c s
+        epsilon)`` or Gaussian noise of scale ``sqrt((1 or 2)/(2 w_c s rho))`` in table c.
+
+        *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget
+    >>> from pgmpy_dp.private.curator.table_curator import TableCurator
+    >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500})
+    >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1.0))
+    >>> curator = TableCurator(table, Budget(rho=1.0), what="two tables")
+    >>> noisy = curator.ask(Tables([("a",), ("b",)]), share=Fraction(1, 4))
+    >>> noisy[0].shape, curator.left
+    ((2,), Fraction(3, 4))
+    """
+
+    scopes: Sequence[Sequence[Hashable]]
+    weights: Sequence[float | Fraction] | None = None
+
+    name = "tables"
+    asks = TableFacts
+
+    def checked(self, facts: TableFacts) -> Tables:
+        return Tables(facts.scopes(self.scopes), own_numbers(self.weights))
+
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> AdditiveNoise:
+        norms = [table_sensitivity(facts.adjacency)] * len(self.scopes)
+        return AdditiveNoise.planned(norms, cost, share, self.weights, facts.parts)
+
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise) -> list[Sensitive]:
+        kept = data._memory.setdefault(("tables", mechanism.grid), KeptTables())
+        missing = [scope for scope in self.scopes if scope not in kept]
+        counted = iter(contingency_tables(data, missing, mechanism.grid) if missing else ())
+        return [kept.table(scope, facts.shape(scope)) if scope in kept else next(counted) for scope in self.scopes]
+
+    @staticmethod
+    def noise_of(
+        count: int,
+        adjacency: Adjacency,
+        cost: PureDP | ZCDP,
+        share: Fraction,
+        weights: Sequence[float | Fraction] | None = None,
+    ) -> tuple[Noise, ...]:
+        """The noise of so many tables, whatever they are of; ValueError where it would bury any count.
+
+        Examples
+        --------
+        >>> Tables.noise_of(2, Adjacency.ADD_REMOVE, PureDP(1.0), Fraction(1))[0]
+        Noise(distribution='discrete_laplace', scale=2.0)
+        """
+        return AdditiveNoise.planned([table_sensitivity(adjacency)] * count, cost, share, weights).noise
+
+    def names(self, count: int) -> Sequence[str]:
+        return [*map(scope_name, self.scopes)]
+
+    def public(self) -> dict[str, list]:
+        return {"scopes": [[encode_label(name) for name in scope] for scope in self.scopes]}
+
+
+def joined_tables(data: PrivateTable, scopes: Sequence[Any], sizes: np.ndarray, grid: int) -> Sensitive:
+    """Exact tables in one vector, counted where they were not before, and kept: they are asked about again."""
+    kept = data._memory.setdefault(("tables", grid), KeptTables())
+    missing = [scope for scope in dict.fromkeys(scopes) if scope not in kept]
+    for start in range(0, len(missing), _TABLES_AT_ONCE):
+        some = missing[start : start + _TABLES_AT_ONCE]
+        kept.add(some, contingency_tables(data, some, grid))
+    return kept.joined(scopes, sizes)
+
+
+def rehearsed_tables(
+    counts: Sequence[np.ndarray], tables: Tables, facts: TableFacts, cost: PureDP | ZCDP, rng: np.random.Generator
+) -> tuple[list[np.ndarray], tuple[Noise, ...]]:
+    """Tables that are **made up**, with the noise that asking for them would add, here from `rng`.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import Schema
+    >>> from pgmpy_dp.private.adjacency import Adjacency
+    >>> facts = TableFacts(Adjacency.ADD_REMOVE, Schema({"a": [0, 1]}))
+    >>> made_up = [np.array([60, 40])]
+    >>> rehearsed_tables(made_up, Tables([("a",)]), facts, PureDP(0.5), np.random.default_rng(0))[1]
+    (Noise(distribution='discrete_laplace', scale=2.0),)
+    """
+    planned = tables.checked(facts).mechanism(facts, cost, Fraction(1))
+    norms = table_sensitivity(facts.adjacency)
+    exact = [Sensitive(np.asarray(table, dtype=np.int64), facts.adjacency, *norms) for table in counts]
+    return planned.over(exact).draw(rng), planned.noise

@@ -1,0 +1,251 @@
+"""Operators are values, and values may lie: what is asked is the curator's own copy, of the boundary's own classes."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pgmpy_dp
+from pgmpy_dp import Budget, PrivateTable, Schema
+from pgmpy_dp.auditing.operator_list import every_operator
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.table_facts import TableFacts
+from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators.operator_base import Operator, planned_noise
+from pgmpy_dp.private.operators.record_count import RecordCount
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.worst_fit import WorstFit
+from pgmpy_dp.private.sensitive import Sensitive
+
+STATES = {"a": [0, 1], "b": [0, 1, 2]}
+FRAME = pd.DataFrame({"a": [0, 1, 1, 0], "b": [0, 1, 2, 2]})
+MUCH = Budget(rho=1e12)
+
+
+def opened(budget=MUCH):
+    return TableCurator(PrivateTable(FRAME, STATES, ledger=budget), budget, what="test")
+
+
+def test_no_operator_has_a_dictionary():
+    """One whose `__dict__` had another norm returned noise for it."""
+    for kind in every_operator().values():
+        assert all("__dict__" not in vars(base) and "__slots__" in vars(base) for base in kind.__mro__[:-1]), kind
+        assert not hasattr(object.__new__(kind), "__dict__")
+
+
+def test_only_the_boundary_s_own_classes_are_asked():
+    class Free(RecordCount):
+        __slots__ = ()
+
+        def mechanism(self, facts, cost, share):
+            return super().mechanism(facts, cost, 10**6)
+
+    @dataclass(frozen=True, slots=True)
+    class Fresh(Operator):
+        name = "record_count"
+        asks = TableFacts
+
+        def checked(self, facts):
+            return self
+
+        def mechanism(self, facts, cost, share):
+            return RecordCount().mechanism(facts, cost, 10**6)
+
+        def _exact(self, data, facts, mechanism):
+            return RecordCount()._exact(data, facts, mechanism)
+
+    fake = type("RecordCount", (RecordCount,), {"__slots__": (), "__module__": RecordCount.__module__})
+    curator = opened()
+    for operator in (Free(), Fresh(), fake()):
+        with pytest.raises(TypeError, match="not a class of the boundary; ask one of those"):
+            curator.ask(operator, 1)
+    for operator in ("tables", Tables, None, curator):
+        with pytest.raises(TypeError, match=r"pass an operator, e\.g\. Tables"):
+            curator.ask(operator, 1)
+    assert curator.left == 1 and curator.answers == ()
+
+
+class Longer(tuple):
+    """It has one item, and says that it has a hundred; or none."""
+
+    says = 100
+    __slots__ = ()
+
+    def __len__(self):
+        return self.says
+
+
+class Fewer(Longer):
+    says = 0
+    __slots__ = ()
+
+
+class Forgetful(list):
+    """Other items each time that it is read."""
+
+    def __init__(self, *each):
+        super().__init__(each[0])
+        self.each = list(each)
+
+    def __iter__(self):
+        return iter(self.each.pop(0) if len(self.each) > 1 else self.each[0])
+
+
+class Changing(str):
+    """A name that is equal to "a" at first and to "b" later."""
+
+    asked = 0
+    __slots__ = ()
+
+    def __eq__(self, other):
+        Changing.asked += 1
+        return other == ("a" if Changing.asked < 4 else "b")
+
+    def __hash__(self):
+        return hash("a" if Changing.asked < 4 else "b")
+
+
+class TestWhatLies:
+    @pytest.mark.parametrize("kind", [Longer, Fewer])
+    def test_about_its_length(self, kind):
+        curator = opened(Budget(epsilon=1.0))
+        (noisy,) = curator.ask(Tables(kind([kind(["a"])])), 1)
+        (answer,) = curator.answers
+        assert noisy.shape == (2,) and answer.noise[0].scale == 1.0
+        assert type(answer.arguments["scopes"]) is tuple and type(answer.arguments["scopes"][0]) is tuple
+
+    def test_about_its_items(self):
+        """Noise for one table, and three of them."""
+        curator = opened(Budget(epsilon=1.0))
+        found = curator.ask(Tables(Forgetful([("a",)], [("a",), ("b",), ("a", "b")])), 1)
+        assert len(found) == 1 and curator.answers[0].noise[0].scale == 1.0
+
+    def test_about_its_weights(self):
+        curator = opened(Budget(epsilon=1.0))
+        curator.ask(Tables([("a",), ("b",)], Forgetful([1, 1], [10**6, 10**6])), 1)
+        assert [noise.scale for noise in curator.answers[0].noise] == [2.0, 2.0]
+
+    @pytest.mark.parametrize("scope", [("a", Changing("x")), (Changing("x"),)])
+    def test_about_its_name(self, scope):
+        """What is asked has the schema's own names, none of them twice; or is refused."""
+        Changing.asked, curator = 0, opened()
+        try:
+            curator.ask(Tables([scope]), 1)
+        except (KeyError, ValueError):
+            assert curator.left == 1
+        for answer in curator.answers:
+            (names,) = answer.arguments["scopes"]
+            assert {type(name) for name in names} == {str} and len(set(names)) == len(names)
+
+    def test_by_changing_while_it_is_answered(self, monkeypatch):
+        """Lists and arrays that who asks changes after the noise was planned, the operator's own fields too."""
+        scopes, expected, true = [["b"]], np.array([1e9, 0, 0]), table_operator.contingency_tables
+        tables, worst = Tables(scopes), WorstFit([("a",), ("b",)], np.concatenate([[0, 0], expected]))
+
+        def changed(*arguments):
+            scopes[:] = [["a"], ["b"]]
+            worst.expected[:] = [1e9, 1e9, 0, 0, 0]
+            object.__setattr__(tables, "weights", [10**6])
+            return true(*arguments)
+
+        monkeypatch.setattr(table_operator, "contingency_tables", changed)
+        curator = opened()
+        (noisy,) = curator.ask(tables, Fraction(1, 2))
+        assert noisy.tolist() == [1, 1, 2] and curator.answers[0].arguments["weights"] is None
+        worst.expected[:] = [0, 0, 1e9, 0, 0]
+        assert curator.ask(worst, Fraction(1, 4)) == 1
+
+    def test_nobody_else_has_the_copy(self):
+        facts = opened().facts
+        given = WorstFit([["a"]], np.zeros(2), [0.0], [1.0])
+        own = given.checked(facts)
+        for field in fields(own):
+            value = getattr(own, field.name)
+            assert type(value) in (tuple, np.ndarray)
+            if isinstance(value, np.ndarray):
+                assert not value.flags.writeable and value.base is None
+                assert not np.shares_memory(value, getattr(given, field.name))
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_a_statistic_that_moves_further_than_its_noise_was_planned_for_is_not_released(norm, monkeypatch):
+    """If all else fails: its own norms are compared with those that the noise is made for."""
+    true = table_operator.contingency_tables
+
+    def further(*arguments):
+        return [replace(table, **{norm: 2.0 * getattr(table, norm)}) for table in true(*arguments)]
+
+    curator = opened()
+    monkeypatch.setattr(table_operator, "contingency_tables", further)
+    if norm == "linf":  # that tables are released by l1 and l2; of scores that one counts
+        facts, scores = curator.facts, Sensitive(np.arange(2), Adjacency.ADD_REMOVE, 2.0, 2.0, 2.0)
+        planned = WorstFit([("a",), ("b",)], np.zeros(5)).checked(facts).mechanism(facts, curator.cost, Fraction(1))
+        with pytest.raises(RuntimeError, match="moves further"):
+            planned.over(scores)
+        return
+    with pytest.raises(RuntimeError, match="moves further than its noise was planned for"):
+        curator.ask(Tables([("a",)]), 1)
+    assert curator.answers == () and curator.left == 0
+
+
+class TestFacts:
+    def test_those_that_are_handed_out_are_copies(self):
+        curator = opened(Budget(epsilon=1.0))
+        facts = curator.facts
+        object.__setattr__(facts, "by_shares", True)
+        facts._known[("a",)] = ("a",), (10**6,)
+        assert curator.facts.by_shares is False
+        assert curator.ask(Tables([("a",)]), 1)[0].shape == (2,)
+
+    def test_a_schema_that_is_made_from_another_merges_nothing(self):
+        class Odd(Schema):
+            __slots__ = ()
+            cardinalities = {"a": 1, "b": 1}
+
+        curator = opened()
+        with pytest.raises(TypeError, match="is made from one of this package's"):
+            curator.merge(Odd(STATES), {})
+
+    def test_an_operator_of_other_data_is_refused(self):
+        curator = opened()
+        for kind in every_operator().values():
+            if kind.asks is not TableFacts:
+                with pytest.raises(TypeError, match="is no question about a PrivateTable"):
+                    curator.ask(object.__new__(kind), 1)
+        assert curator.left == 1
+
+
+class TestNoise:
+    def test_is_that_of_the_answer_and_costs_nothing(self):
+        curator, share = opened(Budget(rho=1.0)), Fraction(1, 3)
+        operator = Tables([("a",), ("b",)], [1, 2])
+        before = curator.noise(operator, share)
+        assert curator.left == 1 and curator.answers == ()
+        curator.ask(operator, share)
+        assert before == curator.answers[0].noise
+        assert before == planned_noise(operator, curator.facts, curator.cost, share)
+
+    def test_refuses_what_asking_does(self):
+        curator = opened()
+        for operator, share, error in ((Tables([("q",)]), 1, ValueError), (RecordCount(), 0, ValueError)):
+            with pytest.raises(error):
+                curator.noise(operator, share)
+
+
+def test_only_curators_call_what_counts():
+    """Nobody else has a way to an exact statistic: not a plan, and no other operator."""
+    root = Path(pgmpy_dp.__file__).parent
+    found = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if getattr(node, "attr", "") == "_exact" or (isinstance(node, ast.Constant) and node.value == "_exact")
+    }
+    assert found == {"private/curator/curator_base.py"}
