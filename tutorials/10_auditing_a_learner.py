@@ -37,6 +37,7 @@ from pgmpy import config
 from scipy.stats import binomtest
 
 config.set_show_progress(False)
+warnings.filterwarnings("ignore", message="about .* inside the schema")  # five records are few, on purpose
 
 from pgmpy_dp import ApproxDP, PureDP
 from pgmpy_dp.auditing import (
@@ -347,7 +348,9 @@ def one_cell(true_epsilon: float):
 
 
 for trials in (300, 1_000, 10_000, 100_000):
-    found = audit_scores(one_cell(1.3), lambda releases: releases[:, 0], neighbours, PureDP(1.0), trials=trials)
+    found = audit_scores(
+        one_cell(1.3), lambda releases: releases[:, 0], neighbours, PureDP(1.0), trials=trials, confidence=0.99
+    )
     print(f"{trials:7,} trials: epsilon >= {found.bound:.2f}, {'holds so far' if found.holds else 'caught'}")
 print("The nearer the lie is to the truth, the more trials it takes: about as many as 1/(difference)^2.")
 
@@ -365,7 +368,9 @@ def two_cells(dataset: int, count: int) -> np.ndarray:
     return exact + rng.laplace(size=(count, 2))
 
 
-found = audit_scores(two_cells, lambda releases: releases @ [1.0, -1.0], replaced, PureDP(1.0), trials=20_000)
+found = audit_scores(
+    two_cells, lambda releases: releases @ [1.0, -1.0], replaced, PureDP(1.0), trials=20_000, confidence=0.99
+)
 print(f"epsilon >= {found.bound:.2f}: {'holds so far' if found.holds else 'broken'}")
 print("A replacement moves two cells. Noise for one of them gives 2, so the claim of 1 falls.")
 assert not found.holds
@@ -381,7 +386,9 @@ def elsewhere(dataset: int, count: int) -> np.ndarray:
 
 
 for name, cell in (("the right cell", 0), ("the empty cell", 1)):
-    found = audit_scores(elsewhere, lambda releases, at=cell: releases[:, at], neighbours, PureDP(1.0), trials=20_000)
+    found = audit_scores(
+        elsewhere, lambda releases, at=cell: releases[:, at], neighbours, PureDP(1.0), trials=20_000, confidence=0.99
+    )
     print(f"{name}: epsilon >= {found.bound:.2f}, {'holds so far' if found.holds else 'broken'}")
 print("The same mechanism passes an attack that looks elsewhere. Say with each audit what the attacker looked at.")
 
