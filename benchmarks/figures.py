@@ -17,6 +17,7 @@ _SERIES = {
     "non_private": ("non-private MLE", "#000000", "", "--"),
     "naive": ("NaiveMLE", "#0072B2", "s", "-"),
     "em": ("CollectiveEM", "#E69F00", "^", "-"),
+    "em_exact": ("CollectiveEM as published, exact steps", "#F0E442", "<", "--"),
     "em_published": ("CollectiveEM as published", "#F0E442", "v", "-"),
     "mbi_1000": ("mbi, 1000 iterations", "#56B4E9", "D", "-"),
     "mbi_best": ("mbi, best of four (oracle)", "#009E73", "P", "-"),

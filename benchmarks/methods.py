@@ -21,6 +21,7 @@ from pgmpy_dp.learning.expectation_maximisation import collective_em
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood, naive_mle, noise_aware_penalty
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.published_em import published_em
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.noise.samplers import discrete_gaussian
@@ -145,15 +146,19 @@ def _em_best_stop(problem: Problem) -> Outcome:
     start = time.process_time()
     # Equal steps, small enough for the best of them to be near the best stop: 40 that reach 4 in log-potential.
     step = max(1.0, 0.1 * float(problem.noisy.scale.max()))
-    fit = collective_em(problem.noisy, stop=None, step=step, keep_path=True)
+    fit = published_em(problem.noisy, stop=None, step=step, keep_path=True)
     seconds = time.process_time() - start
     losses = [problem.loss(theta) for theta in fit.details["path"]]
     best = int(np.argmin(losses))
     return Outcome(fit.details["path"][best], seconds, f"iteration {best} of {fit.n_iter}")
 
 
+def _em_exact(problem: Problem) -> Outcome:
+    return _timed(lambda: published_em(problem.noisy))
+
+
 def _em_published(problem: Problem) -> Outcome:
-    return _timed(lambda: collective_em(problem.noisy, e_step="nlbp"))
+    return _timed(lambda: published_em(problem.noisy, e_step="nlbp"))
 
 
 def _collective_map(problem: Problem) -> Outcome:
@@ -210,10 +215,13 @@ METHODS: Mapping[str, Method] = {
     "uniform": _uniform,
     "random": _random,
     "non_private": _non_private,
+    "naive_1e-6": _naive(1e-6),
+    "naive_1_n": lambda problem: _naive(1.0 / problem.noisy.n_records)(problem),
     "naive_1e-3": _naive(1e-3),
     "naive": _naive(None),
     "naive_oracle": _naive_oracle,
     "em": _em,
+    "em_exact": _em_exact,
     "em_best_stop": _em_best_stop,
     "em_published": _em_published,
     "map": _collective_map,
@@ -235,11 +243,14 @@ LABELS: Mapping[str, str] = {
     "uniform": "uniform model",
     "random": "random marginals",
     "non_private": "non-private MLE",
+    "naive_1e-6": "NaiveMLE, lambda = 1e-6",
+    "naive_1_n": "NaiveMLE, lambda = 1/N",
     "naive_1e-3": "NaiveMLE, lambda = 1e-3",
     "naive": "NaiveMLE (lambda*)",
     "naive_oracle": "NaiveMLE, oracle lambda",
     "em": "CollectiveEM",
-    "em_best_stop": "CollectiveEM, best stop (oracle)",
+    "em_exact": "CollectiveEM as published (exact steps)",
+    "em_best_stop": "CollectiveEM as published, best stop (oracle)",
     "em_published": "CollectiveEM as published (NLBP)",
     "map": "CollectiveMAP",
     "naive_gaussian": "NaiveMLE, Gaussian tables (delta = 1/N)",
@@ -263,7 +274,7 @@ MBI_LBFGS = ("mbi_lbfgs_l1", "mbi_lbfgs_l2")
 MBI_ALL = (*MBI_MD, "mbi_l1_unit_100", "mbi_l1_unit_1000", *MBI_LBFGS)
 
 PAPER_METHODS = (
-    "uniform", "random", "non_private", "naive_1e-3", "naive", "em", "em_published", "map",
+    "uniform", "random", "non_private", "naive_1e-3", "naive", "em", "em_exact", "em_published", "map",
     "naive_gaussian", "map_gaussian", "sgd",
 )  # fmt: skip
 """What the paper compares, and ours."""

@@ -113,7 +113,8 @@ def report(rows: list[dict], known: dict[str, list[float]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", nargs="+", type=int, default=[5_000, 50_000])
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=20, help="how many")
+    parser.add_argument("--first", type=int, default=0, help="the first of them: those below 12 were looked at before")
     parser.add_argument("--lines", type=Path, default=Path("build/number_intervals.jsonl"), help="goes on")
     parser.add_argument("--out", type=Path, help="folder of number-intervals.md")
     given = parser.parse_args()
@@ -123,7 +124,7 @@ def main() -> None:
     given.lines.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in given.lines.read_text().splitlines()] if given.lines.exists() else []
     done = {(row["n"], row["seed"]) for row in rows}
-    for seed in range(given.seeds):
+    for seed in range(given.first, given.first + given.seeds):
         for n in given.records:
             if (n, seed) not in done:
                 rows += (found := measured(n, seed, known))

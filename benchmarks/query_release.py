@@ -35,13 +35,14 @@ import pandas as pd
 from tqdm import tqdm
 
 from benchmarks.report import markdown_table
-from pgmpy_dp.fields.noisy_parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.estimators import PrivateBinaryMRF
+from pgmpy_dp.fields.noisy_parities import ParityPlan, ask_parities, plan_parities
+from pgmpy_dp.fields.operators.parities import ParitySums, parity_sums
 from pgmpy_dp.fields.parity_maximum import linear_values, polynomial_values
+from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.field_moment_curator import parity_noise
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
@@ -66,7 +67,7 @@ class Setting:
         """s: standard deviation of the noise of a mean when all sums get it, root mean squared over them."""
         plan = self.plan("noise")
         if plan.features is None:
-            noise = parity_noise(plan.family, self.p, plan.adjacency, False, plan.cost, Fraction(1))
+            noise = ParitySums.noise_of(plan.family, self.p, plan.adjacency, False, plan.cost, Fraction(1))
             return math.sqrt(noise.variance) / self.n
         assert isinstance(plan.cost, PureDP)
         (noise,) = plan.features.noise(plan.adjacency, False, plan.cost, Fraction(1))
@@ -75,7 +76,7 @@ class Setting:
     def plan(self, method: str) -> ParityPlan:
         """What is asked, from public numbers."""
         schema = Schema({f"x{j}": [0, 1] for j in range(self.p)})
-        chosen = ParitySettings(order=self.order, method=method)
+        chosen = settings_of(PrivateBinaryMRF()).but(order=self.order, method=method)
         return plan_parities(schema, Adjacency.ADD_REMOVE, self.n, chosen, self.budget)
 
 

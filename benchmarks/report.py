@@ -32,14 +32,15 @@ _RIVALS = {
     "naive": "NaiveMLE (lambda*)",
     "naive_oracle": "NaiveMLE with oracle lambda",
     "em": "CollectiveEM",
-    "em_best_stop": "CollectiveEM at its unobservable best stop",
+    "em_exact": "CollectiveEM as published (exact steps)",
+    "em_best_stop": "the same at its unobservable best stop",
     "em_published": "CollectiveEM as published (NLBP)",
     "sgd": "PrivateSGD (delta = 1/N)",
     "uniform": "uniform model",
 }
 _KL_COLUMNS = (
-    "uniform", "random", "non_private", "naive_1e-3", "naive", "naive_oracle", "em_published", "em", "em_best_stop",
-    "map", "naive_gaussian", "map_gaussian", "sgd", "mbi_1000", "mbi_best", "mbi_every",
+    "uniform", "random", "non_private", "naive_1e-3", "naive", "naive_oracle", "em_published", "em_exact",
+    "em_best_stop", "em", "map", "naive_gaussian", "map_gaussian", "sgd", "mbi_1000", "mbi_best", "mbi_every",
 )  # fmt: skip
 
 
@@ -98,6 +99,7 @@ def write_report(rows_path: Path, path: Path) -> Path:
         f"## Against the targets\n\n{_scope(len(per_point))}" + _targets(wide, rows),
         "## Ratios\n\nCollectiveMAP's divergence over another method's: geometric mean over draws, then over "
         "settings. Below 1 CollectiveMAP is better.\n\n" + _ratios(wide),
+        *(["## CollectiveEM against NaiveMLE\n\n" + _em_over_naive(wide)] if {"em", "naive"} <= set(wide) else []),
         "## In which order\n\n" + _order(wide),
         *(["## Where CollectiveMAP is weakest against the best mbi\n\n" + _worst(wide)] if "mbi_best" in wide else []),
         "## Time in this run\n\n" + _times(rows),
@@ -120,11 +122,11 @@ def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def _setting_ratios(wide: pd.DataFrame, rival: str) -> pd.DataFrame:
-    """Per setting: geometric mean, smallest and largest of map / rival over its draws."""
-    if rival not in wide or "map" not in wide:
+def _setting_ratios(wide: pd.DataFrame, rival: str, method: str = "map") -> pd.DataFrame:
+    """Per setting: geometric mean, smallest and largest of method / rival over its draws."""
+    if rival not in wide or method not in wide:
         return pd.DataFrame(columns=["mean", "low", "high"])
-    ratio = (wide["map"] / wide[rival]).rename("ratio")
+    ratio = (wide[method] / wide[rival]).rename("ratio")
     # A draw on which a rival diverged to infinity has no finite ratio; it is left out, to the rival's favour.
     frame = pd.concat([wide[_POINT], ratio], axis=1).replace([np.inf, 0.0], np.nan).dropna()
     return frame.groupby(_POINT, sort=False)["ratio"].agg([("mean", geometric_mean), ("low", "min"), ("high", "max")])
@@ -155,9 +157,41 @@ def _ratios(wide: pd.DataFrame) -> str:
     return markdown_table(head, body)
 
 
+def _em_over_naive(wide: pd.DataFrame, n: int = 5) -> str:
+    """The worst settings of EM, then how it, the paper's and CollectiveMAP compare with NaiveMLE in all."""
+    worst = _setting_ratios(wide, "naive", "em").sort_values("mean", ascending=False).head(n)
+    body = [
+        [
+            KINDS[kind],
+            f"{n_records:.0e}",
+            f"{epsilon:g}",
+            f"{row['mean']:.3f}",
+            f"{row['low']:.3f} to {row['high']:.3f}",
+        ]
+        for (kind, n_records, epsilon), row in worst.iterrows()
+    ]
+    parts = ["Divergence over NaiveMLE's (lambda*). The settings where CollectiveEM is worst:"]
+    parts.append(markdown_table(["population", "N", "epsilon", "ratio", "over draws"], body))
+    body = []
+    for method in (m for m in ("em", "em_exact", "em_published", "map") if m in wide):
+        ratios = _setting_ratios(wide, "naive", method)["mean"]
+        draws = (wide[method] / wide["naive"]).dropna()
+        wins = [f"{(found < 1).sum()} of {len(found)}" for found in (ratios, draws)]
+        body.append(
+            [LABELS[method], f"{geometric_mean(ratios):.3f}", *wins, f"{ratios.max():.3f}", f"{draws.max():.3f}"]
+        )
+    head = ["over NaiveMLE", "geometric mean", "settings below 1", "draws below 1", "worst setting", "worst draw"]
+    parts.append(markdown_table(head, body))
+    naive = [m for m in ("naive_1e-6", "naive_1_n", "naive_1e-3", "naive") if m in wide]
+    papers = [geometric_mean(_setting_ratios(wide, penalty, "em_exact")["mean"]) for penalty in naive]
+    parts.append("What the paper's EM (exact steps) is worth beside NaiveMLE depends on the latter's penalty:")
+    parts.append(markdown_table(["over", *(LABELS[m] for m in naive)], [["", *(f"{ratio:.3f}" for ratio in papers)]]))
+    return "\n\n".join(parts)
+
+
 def _order(wide: pd.DataFrame) -> str:
     """On how many draws the methods stand as in the paper: CollectiveMAP, CollectiveEM, NaiveMLE, PrivateSGD."""
-    orders = (("map", "em", "naive", "naive_1e-3", "sgd"), ("map_gaussian", "naive_gaussian", "sgd"))
+    orders = (("map", "em", "naive", "em_exact", "naive_1e-3", "sgd"), ("map_gaussian", "naive_gaussian", "sgd"))
     pairs = [pair for order in orders for pair in itertools.combinations([m for m in order if m in wide], 2)]
     body, epsilons = [], sorted(wide["epsilon"].unique())
     for better, worse in dict.fromkeys(pairs):
@@ -190,7 +224,7 @@ def _targets(wide: pd.DataFrame, rows: pd.DataFrame) -> str:
     check("... the goal", 1.03, best["mean"].max())
     check("worst setting over the uniform model", 1.02, uniform["mean"].max())
     for kind in (k for k in KINDS if k in set(wide["kind"])):
-        for rival in ("naive", "em"):
+        for rival in ("naive", "em_exact"):
             of_kind = _setting_ratios(wide[wide["kind"] == kind], rival)["mean"]
             check(f"geometric mean over {LABELS[rival]}: {KINDS[kind]}", 1.0, geometric_mean(of_kind))
     seconds = _warm_seconds(rows)

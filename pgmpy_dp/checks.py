@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = [
     "checked_weight",
     "checked_within",
     "exact_fraction",
+    "exact_integer",
     "missing_package",
     "require_choice",
     "require_flag",
@@ -140,8 +142,8 @@ def require_flag(name: str, value: object) -> None:
         raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass True or False")
 
 
-def exact_fraction(value: Any) -> Fraction:
-    """`value` as a Fraction of two of Python's integers; the errors of Fraction for what is none.
+def exact_fraction(value: Any, name: str = "value") -> Fraction:
+    """`value` as a Fraction of two of Python's integers; TypeError or ValueError naming the argument for what is none.
 
     A Fraction made of NumPy's integers keeps them, and their arithmetic goes round at 8 to 64 bits without an error:
     noise can come out at nothing, and shares that sum to more than 1.
@@ -152,8 +154,25 @@ def exact_fraction(value: Any) -> Fraction:
     >>> type(share.denominator), type(exact_fraction(share).denominator)
     (<class 'numpy.int64'>, <class 'int'>)
     """
-    exact = Fraction(value)
+    if type(value) is not bool and isinstance(value, numbers.Rational):
+        exact = Fraction(value)
+    else:
+        number = _real(name, value, what := "a finite number, such as 0.1 or Fraction(1, 10)")  # NumPy's too
+        if not math.isfinite(number):
+            raise ValueError(f"{name}={value!r} is not finite; pass {what}")
+        exact = Fraction(number)
     return Fraction(int(exact.numerator), int(exact.denominator))
+
+
+def exact_integer(value: Any) -> int:
+    """`value` as one of Python's integers, whatever its class says of itself; TypeError for what is none.
+
+    Examples
+    --------
+    >>> type(exact_integer(True)), exact_integer(np.int8(3))
+    (<class 'int'>, 3)
+    """
+    return int.__add__(operator.index(value), 0)
 
 
 def missing_package(package: str, what: str, instead: str = "") -> ImportError:

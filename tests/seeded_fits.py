@@ -255,8 +255,8 @@ def _given_graphs() -> Iterator[Case]:
         ("CollectiveMAP", {"entropy_share": 0.0, "margin_share": 1.0, "n_rounds": 2, "max_iter": 30, "tol": 1e-4}),
         ("CollectiveMAP", {"prior_tail": math.inf, "variance_shape": 1.0}),
         ("CollectiveEM", {}),
-        ("CollectiveEM", {"e_step": "dual", "n_iter": 5, "step": 2.0, "stop": None}),
-        ("CollectiveEM", {"e_step": "nlbp", "n_iter": 4, "damping": 0.05, "n_propagations": 20}),
+        ("CollectiveEM", {"published": True, "n_iter": 5, "step": 2.0, "stop": None}),
+        ("CollectiveEM", {"published": True, "e_step": "nlbp", "n_iter": 4, "damping": 0.05, "n_propagations": 20}),
     ]
     for (name, how), options in itertools.product(ways, _crossed()):
         yield _case(name, data, CHAIN, state_names=STATES, **options, **how)

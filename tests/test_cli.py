@@ -476,7 +476,7 @@ def test_what_is_discovered_is_a_schema_that_says_what_it_cost(folder):
     assert found["job"] == ("field", "office", "other") and found["income"] == ("high", "low", "other")
     assert 12 <= len(found.numbers["age"].cells) <= 20
     (entry,) = Ledger.open("l.json").entries
-    written = json.loads(Path("found.json").read_text(encoding="utf-8"))["discovered"]
+    written = json.loads(Path("found.json").read_text(encoding="utf-8"))["discovered"][0]
     assert written["guarantee"] == entry.cost.to_dict() and NEEDLE not in told.output
     assert NEEDLE not in Path("found.json").read_text(encoding="utf-8")
     run("discover records.csv --categories job,income --epsilon 1 --delta 1e-6 --ledger l.json --out two.json")
@@ -485,6 +485,26 @@ def test_what_is_discovered_is_a_schema_that_says_what_it_cost(folder):
     document = json.loads(run(f"{DISCOVER} --overwrite --epsilon 1 --delta 1e-6 --json").stdout)
     assert [column["variable"] for column in document["columns"]] == ["job", "income", "age"]
     assert document["columns"][0]["labels"] == ["field", "office"] and document["adjacency"] == "add_remove"
+
+
+def test_what_is_refused_leaves_no_new_ledger(folder):
+    run("discover records.csv --categories job,income --epsilon 1 --delta 1e-6 --out found.json")
+    fit = "fit records.csv --epsilon 1 --delta 1e-9 --out model.npz --ledger new.json"
+    told = " ".join(run(f"{fit} --schema found.json --budget-epsilon 3 --budget-delta 1e-6", 2).stderr.split())
+    assert "which this ledger did not pay" in told and "pgmpy-dp schema --as-public FILE" in told
+    assert "refused" in run(f"{fit} --schema schema.json --budget-epsilon 0.5", 3).stderr
+    assert not list(Path().glob("new.json*"))
+    run("schema --as-public found.json --out public.json")
+    assert "discovered" not in Path("public.json").read_text(encoding="utf-8")
+    run(f"{fit} --schema public.json --budget-epsilon 3 --budget-delta 1e-6")
+    assert len(Ledger.load("new.json").entries) == 1
+
+
+def test_what_is_declared_public_is_a_schema(folder):
+    Path("no.json").write_text("{}", encoding="utf-8")
+    assert "--as-public" in run("schema --as-public no.json", 2).stderr
+    assert "a schema was passed too" in run('schema --as-public schema.json --variable "a=b,c"', 2).stderr
+    assert "--as-public was passed too" in run("schema --as-public schema.json --from-header records.csv", 2).stderr
 
 
 def test_what_is_discovered_is_learned_and_sampled_as_numbers(folder):
@@ -910,7 +930,7 @@ def test_a_damaged_file_costs_nothing(folder, suffix):
     Path(f"damaged{suffix}").write_bytes(content)
     command = FIT.replace("records.csv", f"damaged{suffix}") + " --edges age-income --ledger ledger.json"
     assert NEEDLE not in run(command, 2).output
-    assert len(Ledger.open("ledger.json").entries) == 0
+    assert not Path("ledger.json").exists()
 
 
 def test_what_was_paid_for_is_kept(folder, monkeypatch):

@@ -55,7 +55,7 @@ def folder(tmp_path, monkeypatch):
 
 def end_at(monkeypatch, number: int, how) -> None:
     """In the place of the `number`-th request of any curator, `how` is called."""
-    asked, true = [], Curator._answer
+    asked, true = [], Curator._answer_now  # steps and paths take their turns themselves
 
     def answer(self, *arguments, **options):
         asked.append(1)
@@ -63,7 +63,7 @@ def end_at(monkeypatch, number: int, how) -> None:
             how()
         return true(self, *arguments, **options)
 
-    monkeypatch.setattr(Curator, "_answer", answer)
+    monkeypatch.setattr(Curator, "_answer_now", answer)
 
 
 def press() -> None:

@@ -393,15 +393,14 @@ for name, cell in (("the right cell", 0), ("the empty cell", 1)):
 print("The same mechanism passes an attack that looks elsewhere. Say with each audit what the attacker looked at.")
 
 # %% [markdown]
-# **4.** Change the number of guesses of the one-run audit: 100, 500, 1,000 and all 2,000. Why is more not always
-# better?
+# **4.** Change the number of guesses of the one-run audit: 100, 500, 1,000 and all 2,000. Which bound may you report?
 
 # %% tags=["hide-cell"]
 for guesses in (100, 500, 1000, 2000):
     one = one_run_audit(included, counts, n_guesses=guesses)
     print(f"{guesses:5,} guesses: {one.n_correct / guesses:.0%} right, epsilon >= {one.epsilon_bound:.2f}")
-print("Few guesses are the surest ones, and say little by their number. Many include those that are no better than")
-print("a coin. The number has to be fixed beforehand: to take the best bound is to try until it looks right.")
+print("The one whose number was fixed beforehand: to take the best one is to try until it looks right. Few guesses are")
+print("the surest and say little by their number. Many of a learner with more noise would be no better than a coin.")
 
 # %% [markdown]
 # ## What went wrong for others

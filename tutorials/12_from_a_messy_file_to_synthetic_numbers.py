@@ -339,7 +339,7 @@ for epsilon in (0.2, 0.02, 0.005):
         {"job": "categories"},
         Budget(epsilon=epsilon, delta=1e-9),
         ledger=Ledger(Budget(epsilon=1.0, delta=1e-8)),
-        **spelled,
+        strip=True,
     )
     print(f"epsilon = {epsilon:5}: {', '.join(map(str, sought.schema['job']))}")
 print("A category is listed if its noisy count is above a threshold, which grows as epsilon and delta shrink.")

@@ -45,10 +45,10 @@ from pgmpy_dp.auditing.movements import (
     selections_moved,
 )
 from pgmpy_dp.auditing.scales import stated_scales
+from pgmpy_dp.fields.operators.feature_matrices import MatrixSums
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.column_curator import StableMarks
 from pgmpy_dp.private.curator.curator_base import Curator, Observer, Request, observed
-from pgmpy_dp.private.curator.field_matrix_curator import MatrixSums
 from pgmpy_dp.private.curator.graph_curator import CommunityChoice, RandomisedResponse
 from pgmpy_dp.private.curator.mechanism import (
     AdditiveNoise,
@@ -396,7 +396,14 @@ def _logged() -> Iterator[list[str]]:
         root.setLevel(level)
 
 
-class _Recorder(Observer):
+class _Nameless(Observer):
+    """Names that are drawn for each run would make a difference between two."""
+
+    def paid(self, names: Mapping[str, str]) -> Mapping[str, str]:
+        return {}
+
+
+class _Recorder(_Nameless):
     """The first run: answers, requests and coins are kept."""
 
     def __init__(self, answers: Callable[[Request], Any] | None, others: set[tuple[bytes, int]] | None = None) -> None:
@@ -517,7 +524,7 @@ def _told(left: tuple[Fraction, Fraction]) -> str:
     return f"{share} (and {float(reserve):.3g} of the reserve)" if reserve else f"{share}"
 
 
-class _Player(Observer):
+class _Player(_Nameless):
     """The second run: the answers and coins of the first, and how far exact statistics moved."""
 
     def __init__(self, tape: _Recorder) -> None:

@@ -110,8 +110,8 @@ def free_name(path: Path) -> Path:
     return found
 
 
-def load_schema(path: Path) -> Schema:
-    """The schema of a JSON file; ValueError naming the file otherwise.
+def load_schema(path: Path, option: str = "--schema") -> Schema:
+    """The schema of a JSON file; ValueError naming the file and its option otherwise.
 
     A file that is no schema is not quoted: it might hold records.
     """
@@ -123,11 +123,11 @@ def load_schema(path: Path) -> Schema:
     except ValueError:  # no UTF-8, no JSON, or brackets without end
         content = None
     if not isinstance(content, dict) or ("domain" not in content and content.get("format") != "pgmpy_dp.schema"):
-        ask_for("--schema", str(path), "that is not a schema; pgmpy-dp schema --help shows how to write one")
+        ask_for(option, str(path), "that is not a schema; pgmpy-dp schema --help shows how to write one")
     try:
         return Schema.from_text(json.dumps(content))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        ask_for("--schema", str(path), f"{error}")
+        ask_for(option, str(path), f"{error}")
 
 
 def load_model(path: Path) -> MarkovNetwork:

@@ -66,7 +66,7 @@ def open_account(given: option.LedgerOptions, budget: Budget, adjacency: str, *,
         ask_for("--ledger", str(path), "it is new; pass what everything may spend together, e.g. --budget-epsilon 1")
     if whole is None:
         note(f"{path} is new, with a budget of {budget} that this fit spends; --budget-epsilon gives it more")
-    return Ledger.open(path, whole or budget, adjacency=str(adjacency))
+    return Ledger.open(path, whole or budget, adjacency=str(adjacency), at_once=False)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import typer
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, as_document, ask_for, command, show
 from pgmpy_dp.cli.arguments import as_written
-from pgmpy_dp.cli.files import STANDARD_OUTPUT, require_writable, write_output
+from pgmpy_dp.cli.files import STANDARD_OUTPUT, load_schema, require_writable, write_output
 from pgmpy_dp.shown import shown
 
 __all__ = ["schema"]
@@ -27,6 +27,7 @@ __all__ = ["schema"]
     'schema --variable "sex=F,M" --cuts "age=25,45,65" --out schema.json',
     "schema --from-header records.csv --out schema.json",
     "schema --codebook codebook.csv --other occupation=unknown --out schema.json",
+    "schema --as-public found.json --out public.json",
 )
 def schema(
     *,
@@ -42,6 +43,13 @@ def schema(
         Path | None,
         typer.Option(
             "--from-header", help="File of records whose columns to list, from its first line of names alone."
+        ),
+    ] = None,
+    as_public: Annotated[
+        Path | None,
+        typer.Option(
+            "--as-public",
+            help="Schema that was found in records, to be written without what it cost: for records of other people.",
         ),
     ] = None,
     text: option.TextOptions,
@@ -67,21 +75,30 @@ def schema(
     A number beyond its bounds counts as the bound, and a missing one has a state of its own, unless --number says
     otherwise. --missing, --strip, --casefold and --recode say which spellings mean the same.
 
+    --as-public is for a schema that discover wrote: other commands add what it cost, and refuse a ledger that did not
+    pay for it. In records of other people than those whom it was found in, it is known without a look at them.
+
     --impossible says what cannot be: an implication such as "age < 15 -> marital = never", or a combination such as
     "sex = M & pregnant = yes". Conditions are =, !=, <, <=, >, >= and in {a, b}, joined by &. Learned models obey it,
     and synthetic records never break it. Options that describe a column may be repeated.
     """
     out = None if out == STANDARD_OUTPUT else out
-    require_writable(overwrite, (codebook, from_header), out=out)
+    require_writable(overwrite, (codebook, from_header, as_public), out=out)
+    for name, path in (("--codebook", codebook), ("--from-header", from_header)):
+        if path is not None and as_public is not None:
+            ask_for(name, str(path), "--as-public was passed too; pass one of them")
     states = None if codebook is None else _read_codebook(codebook)
-    given = column_options.ColumnOptions(None, declared, other, texts, reading, impossible)
+    given = column_options.ColumnOptions(as_public, declared, other, texts, reading, impossible)
     if from_header is not None:
         _template(from_header, text, given, states, out, as_json)
         return
     for name, value in vars(text).items():
         if value is not None:
             ask_for(f"--{name}", value, "it says how the file of --from-header is written; pass that too")
+    if as_public is not None:
+        load_schema(as_public, "--as-public")
     found = column_options.described(given, states)
+    found = found if as_public is None else found.as_public()
     document = found.to_dict()
     if out is None:
         show(document, "", as_json=True)

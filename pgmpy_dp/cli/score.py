@@ -94,7 +94,7 @@ def score(
         return
     if n is not None:
         ask_for("--n", str(n), "it is for a preview, without DATA; pass --n-records where their number is public")
-    public_schema = load_schema(schema) if schema is not None else schema_of_model(network)
+    public_schema = schema_of_model(network, None if schema is None else load_schema(schema))
     records = as_written(data, text)
     public_schema = public_schema.subset(in_their_order(records, public_schema))
     charged = open_account(account, budget, protected.adjacency, fit=False)

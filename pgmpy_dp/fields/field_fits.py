@@ -15,10 +15,10 @@ from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.maximum_entropy import match_interactions, match_parities
 from pgmpy_dp.fields.nodewise_regressions import field_from_regressions
 from pgmpy_dp.fields.noisy_parities import released_deviations, released_subsets
+from pgmpy_dp.fields.operators.parities import ParitySums, Subsets, family_size
 from pgmpy_dp.fields.random_fields import BinaryField, Pairwise, RandomField
 from pgmpy_dp.learning.privacy_record import steps_taken
 from pgmpy_dp.learning.public_graph import edge_positions, released_edges
-from pgmpy_dp.private.curator.field_moment_curator import Subsets, family_size, parity_noise
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
 
@@ -150,7 +150,7 @@ def _noise_of_all(release: Release, p: int, order: int, subsets: Subsets) -> Noi
     """The noise that all sums would have had: answers of a query release were preferred to that."""
     family = subsets if len(subsets) < family_size(order, p) else order
     assert isinstance(release.guarantee, PureDP | ZCDP)
-    return parity_noise(family, p, release.adjacency, False, release.guarantee, Fraction(1))
+    return ParitySums.noise_of(family, p, release.adjacency, False, release.guarantee, Fraction(1))
 
 
 def _of_interactions(release: Release, edges: list[tuple[int, int]] | None, sparse: bool, width: float) -> FieldFit:

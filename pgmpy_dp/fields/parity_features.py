@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.fields.field_scopes import field_scopes
+from pgmpy_dp.fields.operators.feature_matrices import ParityMatrixSums
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.field_matrix_curator import parity_matrix_deviations, parity_matrix_noise
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise
 
@@ -52,14 +52,14 @@ class ParityFeatures:
 
     def noise(self, adjacency: Adjacency, with_count: bool, cost: PureDP, share: Fraction) -> tuple[Noise, ...]:
         """The noise of the noisiest sum, and of the count."""
-        return parity_matrix_noise(
+        return ParityMatrixSums.noise_of(
             self.n_variables, self.sets, self.weights, self.family, adjacency, with_count, cost, share
         )
 
     @property
     def deviations(self) -> np.ndarray:
         """Standard deviation of the noise of each sum over that of the noisiest."""
-        return parity_matrix_deviations(self.n_variables, self.sets, self.weights, self.family)
+        return ParityMatrixSums.deviations_of(self.n_variables, self.sets, self.weights, self.family)
 
 
 def parity_features(

@@ -16,6 +16,7 @@ import numpy as np
 
 from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.multiplicative_weights import MultiplicativeWeights
+from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
 from pgmpy_dp.fields.parity_maximum import TRANSFORM_LIMIT, linear_values, maximise_by_milp
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -77,8 +78,8 @@ def pmw_answers(
     weights = MultiplicativeWeights(p, masks_of(subsets))
     answers = weights.answers()
     for _ in range(rounds):
-        chosen = curator.worst_parity(family, answers * records, step)
-        ((noisy,),) = curator.parity_sums([subsets[chosen]], step)
+        chosen = curator.ask(WorstParity(family, answers * records), step)
+        ((noisy,),) = curator.ask(ParitySums([subsets[chosen]]), step)
         weights.measure(chosen, float(noisy) / records)
         weights.update(_STEPS)
         answers = weights.answers()
@@ -134,7 +135,7 @@ def sepfem_answers(
         points = np.array([objective.leader(row) for row in noise])
         answers = _means(points, by_size)
         total += answers
-        position = curator.worst_parity(family, answers * records, share / rounds, signed=True)
+        position = curator.ask(WorstParity(family, answers * records, signed=True), share / rounds)
         objective.add(subsets[position % len(subsets)], 1.0 if position < len(subsets) else -1.0)
         yield total / number
 

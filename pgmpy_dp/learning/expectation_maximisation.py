@@ -1,152 +1,103 @@
-"""Expectation-maximisation for collective graphical models from noisy tables.
+"""Expectation-maximisation for collective graphical models, with the mean of the exact tables and a prior.
 
-The exact tables n are latent. The E-step is approximate MAP inference of n (Proposition 5 of the paper,
-Stirling's approximation of the number of data sets with tables n)::
+The exact tables n are latent: of N records of the model p_theta, with y = n + noise released. By Fisher's identity
 
-    n* = argmax over N times the marginal polytope of  theta_t . n + H(n) + log p(y | n)
+    d/dtheta log p(y; theta) = E[n | y; theta] - N mu(theta),
 
-and the M-step is maximum likelihood of theta given n*. Two facts shape what is here (proofs in
-docs/papers-and-corrections.md). The E-step's optimum has the form n* = N mu(theta') with theta' within the
-subgradient of log p(y | n) of theta_t, so theta' is at once the M-step's answer, and both steps are one convex
-problem in theta'. And the limit of the iterations is the projection of y on the marginal polytope, which
-overfits: stopping early is the only regulariser. Where to stop is read off an estimate of the divergence from the
-truth, which the release alone gives (`_RiskEstimate`).
+and log p(y; theta) is at least -N KL(p_x || p_theta) + E log p(y | n) for tables n of N records of any other model
+p_x, since the divergence of N records bounds that of their tables (Neal and Hinton, 1998). With R_c(y - N mu(x)) for
+the last term's negative, cell by cell, and P the negative log-prior, EM descends on one function,
+
+    F(theta, x) = N KL(p_x || p_theta) + sum_c R_c(y_c - N mu_c(x)) + P(theta).
+
+The E-step minimises it in x. There d/dx F = N mu'(x) (x - theta - R') vanishes, so that up to what changes no
+probability
+
+    E[n | y] = N mu(theta + R'(y - E[n | y])),
+
+with R' the mean slope of the noise's log-density. The M-step minimises it in theta, where d/dtheta F is
+N mu(theta) - E[n | y] + P'(theta): Fisher's identity again. Here L-BFGS moves both at once.
+
+For Gaussian noise of variance V the slope is (y - E[n | y]) / V, whatever the variance of n. For Laplace noise of scale
+b it is sign(y - n) / b averaged over n, which taken as normal of variance s gives
+
+    R'(r) = erf(r / sqrt(2 s)) / b,   R(r) = (r erf(r / sqrt(2 s)) + sqrt(2 s / pi) exp(-r^2 / (2 s))) / b.
+
+Given theta, n has the variance J = N mu (1 - mu) before y is known, and s = J V / (J + V) after. Since theta is
+not given, s is the larger variance that `CollectiveObjective` takes, with theta's own uncertainty in it. With s -> 0 it
+is the mode's slope, sign(r) / b: what `published_em` does.
+
+What is approximate: that n is normal, that s is a cell's own and does not depend on how far y is, and V = 2 b^2.
+Discrete Laplace and Gaussian noise have exactly these log-densities at whole numbers, with a smaller variance
+(2 b^2 - 1/6 for large b); that n takes whole numbers alone matters where b and sigma are below about 1.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import erf
 
 from pgmpy_dp.inference.exact_or_loopy import Inference, InferenceEngine
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
-from pgmpy_dp.inference.lbfgs import Solution, minimize_lbfgs
-from pgmpy_dp.learning.interaction_split import InteractionSplit
-from pgmpy_dp.learning.maximum_likelihood import (
-    STALLED,
-    Fit,
-    finished_fit,
-    first_sound_fit,
-    maximize_likelihood,
-)
+from pgmpy_dp.inference.lbfgs import minimize_lbfgs
+from pgmpy_dp.learning.maximum_a_posteriori import STALLED_ROUND, fit_rounds
+from pgmpy_dp.learning.maximum_likelihood import Fit, finished_fit, first_sound_fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, CollectiveObjective
 
-__all__ = ["collective_em"]
+__all__ = ["FreeEnergy", "collective_em", "mean_slope"]
 
-_DUAL_ITERATIONS, _M_ITERATIONS = 30, 50
-"""Iterations of L-BFGS in one "dual" step, and in the M-step after "nlbp", at most."""
-
-_FIRST, _REACH = 0.015, 6.0
-"""How far the default steps let a log-potential move in the first iteration, and in all together."""
-
-_CAUTION = 4.0
-"""Standard deviations by which a step into pure noise would have to look better than none."""
-
-_PATIENCE = (1.5, 0.1)
-"""The estimated risk has turned when theta has moved this many times as far as at the minimum, and this much more."""
-
-_AT_BOUND = 0.99
-"""Share of the largest move from which on a cell counts as still pulled by its whole slope."""
-
-_N_ITER, _MAX_ITER = 40, 10_000
-"""Iterations of "dual" by default, and of "nlbp" at most."""
-
-_DAMPING, _LEAST_DAMPING, _TINY = 0.1, 0.02, 1e-6
-"""NLBP's alpha over b^2 / n, and at least: signs of errors bound each step, and so need no smaller one."""
-
-_SETTLED, _STILL, _MAX_PROPAGATIONS = 0.02, 1e-9, 2000
-"""Share of an E-step's first change at which NLBP ends, by default and with a given number of propagations; at most."""
+_MAX_ITER = 100
+"""Iterations of L-BFGS by default, in EM and in each round before it."""
 
 
 def collective_em(
     noisy: NoisyMarginals,
     *,
-    e_step: str = "dual",
     n_iter: int | None = None,
-    step: float | None = None,
-    stop: str | None = "risk",
-    damping: float | None = None,
-    n_propagations: int | None = None,
-    keep_path: bool = False,
+    tol: float = 1e-5,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     inference: Inference = "exact",
     callback: Callable[[], None] | None = None,
 ) -> Fit:
-    """Fit a log-linear model to noisy tables by expectation-maximisation.
+    """Fit a log-linear model to noisy tables by expectation-maximisation, with the prior that `collective_map` learns.
 
     Parameters
     ----------
     noisy : NoisyMarginals
         Released tables with their noise.
-    e_step : {"dual", "nlbp"}
-        "dual" solves E- and M-step exactly as one convex problem. "nlbp" is the paper's algorithm: damped
-        non-linear belief propagation, then maximum likelihood. It ends at the same models and takes hundreds of
-        times as long.
     n_iter : int, optional
-        Iterations of EM at most. The default is 40 for "dual"; for "nlbp", under noise of scale b, 6 b and at most
-        10,000: as many as let a log-potential move by 6, as far as with "dual".
-    step : float, optional
-        How many of the paper's E-steps one "dual" iteration takes together (1 is the paper's). By default the
-        iterations lengthen: a log-potential may move by .015 in the first one, and by 6 in all `n_iter` together.
-    stop : {"risk", None}
-        With "risk" return the iterate with the smallest estimated divergence from the truth (Notes), and stop when
-        the estimate has turned; with None run all iterations and return the last.
-    damping : float in (0, 1], optional
-        NLBP's alpha, the weight of the new tables. The default is b^2 / 10 over the largest released count, but at
-        most 1 and, under Laplace noise, at least .02.
-    n_propagations : int, optional
-        NLBP's number of propagations in each E-step, at most: it ends when the tables stand still. The default is
-        4 / `damping`, after which a fiftieth of the tables from before is left, and at most 2000; the next E-step
-        goes on from there.
-    keep_path : bool
-        Keep theta after each iteration in ``details["path"]``.
+        Iterations of L-BFGS at most, in EM and in each round of `collective_map` before it. The default is 100.
+    tol : float
+        Either ends when an iteration lowers its objective by less than this share of it.
     memory_limit : int
         Bytes that inference may allocate.
     inference : {"exact", "loopy", "auto"} or LoopySettings
         With loopy inference both steps are of the approximate model; "auto" takes it where exact inference does not
         fit in `memory_limit`.
     callback : callable, optional
-        Called after each iteration of EM.
+        Called after each iteration.
 
     Returns
     -------
     Fit
-        ``n_iter`` counts the iterations that were run and ``details["iteration"]`` says which one is returned, 0 for
-        the uniform model. ``converged`` tells whether the stopping rule was met. ``details["risks"]`` has one entry
-        for the start and one per iteration: the estimated divergence from the truth less the uniform model's, in
-        nats, and ``objective`` is that of the returned model.
+        ``objective`` is F of the module's docstring, and ``n_iter`` counts all iterations. ``details`` holds
+        "interaction_variances" (n_cliques,) and "node_variances" (n_nodes,), the prior's, "expected_counts" (n_cells,),
+        the mean of the exact tables given the release, in records, and "slopes" (n_cells,), the R' there.
 
     Raises
     ------
     ValueError
-        If an argument is out of range or the tables carry no noise.
+        If an argument is out of range or the tables carry no noise (see `maximum_likelihood` then).
 
     Notes
     -----
-    Bernstein et al. (2017), algorithms 1 and 2. Under Laplace noise of scale b a "dual" iteration is
-
-        theta_{t+1} = argmax  theta . y / N - A(theta)   subject to  |theta - theta_t|_inf <= step / b
-
-    and under Gaussian noise the box is replaced by the penalty (sigma^2 / (2 N step)) |theta - theta_t|^2.
-
-    *The paper's algorithm* runs "while not converged" and states no damping. It moves a log-potential by 1/b in an
-    iteration, so that it needs about 4 b iterations where the release speaks for strong interactions. A propagation
-    moves the tables by up to N mu/b, which has to be damped to stay near the noise: with ``damping=0.1,
-    n_propagations=100, n_iter=40`` it oscillates or ends long before its limit where there are many records.
-
-    *The stopping rule.* The divergence of theta from the truth is, up to a constant, A(theta) - theta . mu_true. With
-    y / N in the place of mu_true it is too small by the covariance of theta and the noise z. Under Laplace noise each
-    iteration adds (step / b) sign(y - n) to theta in the cells that it does not fit, and for d fixed
-
-        E[z sign(d + z)] = (|d| + b) exp(-|d| / b) = E[2 b exp(-|d + z| / b)],
-
-    so that the release itself estimates the covariance: 2 step / N times the sum of exp(-|y - n| / b) over these cells.
-    That n depends on y is neglected. Under Gaussian noise the covariance is sigma^2 / N times the trace of the
-    derivative of theta in y (Stein), of which the diagonal is followed from one iteration to the next. The estimate is
-    enlarged by 4 of its standard deviations for a release without signal, so that noise alone is not followed.
+    The model of the tables is that of Bernstein et al. (2017), whose own algorithm is
+    :func:`pgmpy_dp.learning.published_em.published_em`. The fit of `collective_map` is where this one starts.
+    EM differs in that all tables come from the same records: an error that one table shows, others share.
 
     Examples
     --------
@@ -157,220 +108,140 @@ def collective_em(
     >>> collective_em(noisy).model.marginals().round(2)
     array([0.3, 0.7])
     """
-    _require_settings(noisy, e_step=e_step, stop=stop, n_iter=n_iter, step=step)
-    propagation = _Propagation.of(noisy, damping, n_propagations)
-    steps = _steps(noisy, e_step, n_iter, step)
-    limit = _DUAL_ITERATIONS if e_step == "dual" else _M_ITERATIONS
+    if noisy.noise == "none":
+        raise ValueError('noisy must carry noise, got noise="none": use maximum_likelihood for exact tables')
+    most = _MAX_ITER if n_iter is None else n_iter
+    if most < 1:
+        raise ValueError(f"n_iter must be at least 1, got {n_iter!r}")
+    if not 0 <= tol < 1:
+        raise ValueError(f"tol must be in [0, 1), got {tol!r}")
 
     def fit(engine: InferenceEngine) -> Fit:
-        theta = np.zeros(noisy.cliques.n_cells)
-        mu, log_partition = engine.calibrate(theta)
-        estimate = _RiskEstimate(noisy, mu, log_partition)
-        path, risks, reaches = [theta], [0.0], [0.0]
-        best, chosen, stalled = 0, theta, False
-        for size in steps:
-            if e_step == "dual":
-                solution = _dual_step(engine, noisy, theta, size)
-                moves = (solution.x - theta) * noisy.cell_scale / size
-            else:
-                solution, moves = _paper_step(engine, noisy, theta, propagation)
-            reaches.append(reaches[-1] + float(np.abs(solution.x - theta).max()))
-            theta = solution.x
-            stalled = solution.n_iter < limit and solution.gradient_norm > STALLED
-            mu, log_partition = engine.calibrate(theta)
-            risks.append(estimate.after(theta, mu, log_partition, moves, size))
-            if keep_path:
-                path.append(theta)
-            if callback is not None:
-                callback()
-            if stop is None or risks[-1] < risks[best]:
-                best, chosen = len(risks) - 1, theta
-            elif reaches[-1] >= _PATIENCE[0] * reaches[best] + _PATIENCE[1]:
-                break
-        met = stop is not None and len(risks) - 1 > best
-        ending = f"stopped: iteration {best} has the smallest estimated risk" if met else f"all {len(steps)} iterations"
+        problem = CollectiveObjective(noisy, ENTROPY_SHARE, MARGIN_SHARE, memory_limit, engine)
+        rounds = fit_rounds(problem, max_iter=most, tol=tol, callback=callback)
+        problem.adapt(rounds[-1].x)
+        energy = FreeEnergy(problem, rounds[-1].x)
+        solution = minimize_lbfgs(
+            energy.value_and_gradient,
+            energy.start,
+            max_iter=most,
+            gradient_tol=1e-8,
+            decrease_tol=tol,
+            memory=20,
+            scale=energy.scale,
+            expect_decrease=True,
+            callback=callback,
+        )
+        theta, x = energy.split(solution.x)
+        expected = problem.n * engine.calibrate(x)[0]
+        total = solution.n_iter + sum(each.n_iter for each in rounds)
         return finished_fit(
             engine,
-            chosen,
+            theta,
             memory_limit,
-            converged=met,
-            status=ending,
-            n_iter=len(risks) - 1,
-            objective=risks[best],
-            details={"risks": np.array(risks), "iteration": best, "steps": steps[: len(risks) - 1]}
-            | ({"path": path} if keep_path else {}),
-            stalled=stalled,
+            converged=solution.converged,
+            status=f"EM: {solution.n_iter} iterations from CollectiveMAP's fit; {solution.status}",
+            n_iter=total,
+            objective=solution.objective,
+            details={
+                "interaction_variances": problem.interaction_variances,
+                "node_variances": problem.node_variances,
+                "gradient_norm": solution.gradient_norm,
+                "expected_counts": expected,
+                "slopes": mean_slope(problem.y - expected, energy.spread, noisy.noise, problem.scale)[1],
+            },
+            stalled=solution.n_iter < most and solution.gradient_norm > STALLED_ROUND,
         )
 
     return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
 
 
-def _require_settings(
-    noisy: NoisyMarginals, *, e_step: str, stop: str | None, n_iter: int | None, step: float | None
-) -> None:
-    if noisy.noise == "none":
-        raise ValueError('noisy must carry noise, got noise="none": use maximum_likelihood for exact tables')
-    if e_step not in ("dual", "nlbp"):
-        raise ValueError(f'e_step must be "dual" or "nlbp", got {e_step!r}')
-    if stop not in ("risk", None):
-        raise ValueError(f'stop must be "risk" or None, got {stop!r}')
-    if n_iter is not None and n_iter < 1:
-        raise ValueError(f"n_iter must be at least 1, got {n_iter!r}")
-    if step is not None and not (np.isfinite(step) and step > 0):
-        raise ValueError(f"step must be positive and finite, got {step!r}")
+def mean_slope(residual: np.ndarray, spread: np.ndarray, noise: str, scale: np.ndarray) -> tuple[float, np.ndarray]:
+    """sum(R) and R' of the noise's negative log-density, averaged over a normal exact count; constants left out.
 
+    Parameters
+    ----------
+    residual : ndarray
+        Released less expected exact counts.
+    spread : ndarray, broadcastable
+        Variance s of the exact counts, positive.
+    noise : {"laplace", "gaussian"}
+    scale : ndarray, broadcastable
+        Laplace scale b or Gaussian standard deviation.
 
-def _steps(noisy: NoisyMarginals, e_step: str, n_iter: int | None, step: float | None) -> np.ndarray:
-    """How many of the paper's E-steps each iteration takes together."""
-    largest = float(noisy.cell_scale.max())
-    if n_iter is None:
-        n_iter = _N_ITER if e_step == "dual" else math.ceil(min(max(_REACH * largest, _N_ITER), _MAX_ITER))
-    if step is not None or e_step == "nlbp":
-        return np.full(n_iter, 1.0 if step is None else step)
-    # Equal ratios of what has been moved so far: a fit of a weak release ends after little, of a strong one after much.
-    reach = np.geomspace(_REACH, _FIRST, n_iter)[::-1]
-    return np.diff(reach, prepend=0.0) * largest
+    Returns
+    -------
+    value : float
+    slope : ndarray of the shape of `residual`
 
-
-class _RiskEstimate:
-    """Divergence from the truth along the iterations, less the uniform model's, estimated from the release.
-
-    See the notes of `collective_em`. Parameters are the tables and the start's marginals and log-partition.
+    Examples
+    --------
+    >>> value, slope = mean_slope(np.array([0.0, 30.0]), np.array([1.0, 1.0]), "laplace", np.array([5.0, 5.0]))
+    >>> round(value, 4), slope.tolist()
+    (6.1596, [0.0, 0.2])
     """
-
-    def __init__(self, noisy: NoisyMarginals, marginals: np.ndarray, log_partition: float) -> None:
-        self._noisy, self._start = noisy, log_partition
-        self._proportions, self._share = _consistent_proportions(noisy)
-        self._residual = self._standard(marginals)
-        # For cells without signal: variance of z sign(z) - 2 b exp(-|z| / b) over b^2, and of z^2 over sigma^4.
-        variance = 7.0 / 3.0 if noisy.noise == "laplace" else 2.0
-        self._caution = 1.0 + _CAUTION * np.sqrt(variance / noisy.cliques.n_cells)
-        self._pulled = np.ones(noisy.cliques.n_cells, dtype=bool)
-        self._derivative = np.zeros(noisy.cliques.n_cells)
-        self._covariance = 0.0
-
-    def after(
-        self, theta: np.ndarray, marginals: np.ndarray, log_partition: float, moves: np.ndarray, step: float
-    ) -> float:
-        """The estimate after an iteration that added ``step * moves / scale`` to theta."""
-        n, scale = self._noisy.n_records, self._noisy.cell_scale
-        residual = self._standard(marginals)
-        if self._noisy.noise == "laplace":
-            # A cell that is fitted is held by small moves, which are the others' doing: only the one that reached it
-            # counts.
-            size = np.minimum(np.abs(moves), 1.0)
-            pulled = size >= _AT_BOUND
-            weight = np.where(pulled, 1.0, np.where(self._pulled, size, 0.0))
-            self._pulled = pulled
-            half_way = 0.5 * np.abs(residual + self._residual)
-            self._covariance += 2.0 * step * float(weight @ np.exp(-half_way)) / n
-        else:
-            pace = step / scale**2
-            self._derivative = (self._derivative + pace) / (1.0 + pace * n * marginals)
-            self._covariance = float(scale**2 @ self._derivative) / n
-        self._residual = residual
-        gain = float(theta @ self._proportions) - log_partition + self._start
-        return self._caution * self._share * self._covariance - gain
-
-    def _standard(self, marginals: np.ndarray) -> np.ndarray:
-        return (self._noisy.counts - self._noisy.n_records * marginals) / self._noisy.cell_scale
+    if noise == "gaussian":
+        slope = residual / scale**2
+        return 0.5 * float(residual @ slope), slope
+    width = np.sqrt(2 * spread)
+    u = residual / width
+    sign = erf(u)
+    return float(np.sum((residual * sign + width / math.sqrt(math.pi) * np.exp(-(u**2))) / scale)), sign / scale
 
 
-def _consistent_proportions(noisy: NoisyMarginals) -> tuple[np.ndarray, float]:
-    """The release projected on proportions with sums of 1 and, for each variable, one margin in all tables.
+class FreeEnergy:
+    """F(theta, x) of the module's docstring at the scales of a `CollectiveObjective`, as a function of one vector.
 
-    Log-potentials that change no probability, as a constant added to a table, are pulled by what the tables disagree
-    in for as long as the iterations go on. With these proportions that is no gain. Also returns the share of the
-    noise that the projection keeps: its trace per cell.
-    """
-    split, cliques = InteractionSplit(noisy.cliques), noisy.cliques
-    margins, _ = split.combined_margins(noisy.counts, noisy.cell_variance)
-    centred = split.interaction(noisy.counts) + split.main_effect_adjoint(margins)
-    proportions = centred / noisy.n_records + cliques.spread(1.0 / np.array(cliques.sizes))
-    effects = [1 + sum(k - 1 for k in shape) for shape in cliques.shapes]
-    kept = cliques.n_cells - sum(effects) + split.n_states - split.n_nodes
-    return proportions, kept / cliques.n_cells
+    The vector is (theta, u) with x = k theta + u. Where F is close to a parabola, cell by cell
+    J (x - theta)^2 / 2 + (J^2 / W) (x - a)^2 / 2 with W the squared scale of the noise, its minimum in x is at
+    x = (W theta + J a) / (W + J). So with k = W / (W + J) theta and u do not get into each other's way: where noise
+    dominates, the tables are moved with the model, and where it is small, they stay at y.
 
-
-def _dual_step(engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray, step: float) -> Solution:
-    """E- and M-step in one; see the notes of `collective_em`."""
-    if noisy.noise == "laplace":
-        radius = step / noisy.cell_scale
-        bounds, weight = (theta - radius, theta + radius), np.zeros_like(theta)
-    else:
-        bounds, weight = None, noisy.cell_scale**2 / (noisy.n_records * step)
-
-    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
-        mu, log_partition = engine.calibrate(x)
-        pull = weight * (x - theta)
-        value = log_partition - x @ noisy.proportions + 0.5 * float(pull @ (x - theta))
-        return value, mu - noisy.proportions + pull
-
-    return minimize_lbfgs(objective, theta, max_iter=_DUAL_ITERATIONS, gradient_tol=1e-6, bounds=bounds)
-
-
-@dataclass(frozen=True)
-class _Propagation:
-    """How the paper's E-step is run.
+    Parameters
+    ----------
+    problem : CollectiveObjective
+        Adapted at `theta`.
+    theta : ndarray of shape (n_cells,)
+        Where to start; x starts at one E-step from there.
 
     Attributes
     ----------
-    damping : float
-        The weight of the new tables.
-    most : int
-        How many propagations at most.
-    settled : float
-        It ends before when the tables change by less than this part of the first change.
+    start, scale : ndarray of shape (2 n_cells,)
+        Of the vector; scales are for `minimize_lbfgs`.
+    spread : ndarray of shape (n_cells,)
+        s, the variance of the exact counts given the release.
     """
 
-    damping: float
-    most: int
-    settled: float
+    def __init__(self, problem: CollectiveObjective, theta: np.ndarray) -> None:
+        state = problem.state
+        assert state is not None
+        self._problem, self.spread = problem, state.variance
+        mu, _ = problem.engine.calibrate(theta)
+        information = problem.n * mu * (1 - mu)
+        noise = problem.scale**2
+        self._follow = noise / (noise + information)
+        x = theta + self._misfit(mu)[1]
+        self.start = np.concatenate([theta, x - self._follow * theta])
+        curvature = problem.preconditioner**-2
+        self.scale = np.concatenate([curvature, information + curvature]) ** -0.5
 
-    @classmethod
-    def of(cls, noisy: NoisyMarginals, damping: float | None, n_propagations: int | None) -> _Propagation:
-        """What was asked for, checked; else as `collective_em` says."""
-        if n_propagations is not None and n_propagations < 1:
-            raise ValueError(f"n_propagations must be at least 1, got {n_propagations!r}")
-        if damping is not None and not 0 < damping <= 1:
-            raise ValueError(f"damping must be in (0, 1], got {damping!r}")
-        if damping is None:
-            largest = float(noisy.cell_scale.max())
-            damping = min(1.0, _DAMPING * largest**2 / max(float(noisy.counts.max()), 1.0))
-            damping = max(damping, _LEAST_DAMPING if noisy.noise == "laplace" else _TINY)
-        if n_propagations is not None:
-            return cls(damping, n_propagations, _STILL)
-        return cls(damping, math.ceil(min(-math.log(_SETTLED) / damping, _MAX_PROPAGATIONS)), _SETTLED)
+    def split(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log-potentials of the model, and of the expected tables."""
+        theta, u = np.split(vector, 2)
+        return theta, self._follow * theta + u
 
+    def value_and_gradient(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        """F and its gradient, shape (2 n_cells,)."""
+        problem, (theta, x) = self._problem, self.split(vector)
+        n, engine = problem.n, problem.engine
+        mu, log_partition = engine.calibrate(theta)
+        value, gradient = problem.prior_value_and_gradient(theta, mu, log_partition)
+        mean, log_partition_x = engine.calibrate(x)
+        misfit, slope = self._misfit(mean)
+        value += n * (log_partition - log_partition_x + float((x - theta) @ mean)) + misfit
+        by_x = engine.derivative(n * (x - theta - slope))
+        return value, np.concatenate([gradient + n * (mu - mean) + self._follow * by_x, by_x])
 
-def _paper_step(
-    engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray, how: _Propagation
-) -> tuple[Solution, np.ndarray]:
-    """E-step by propagations, then M-step; also the mean gradient of the first, in units of 1 / scale."""
-    tables, moves = _nonlinear_belief_propagation(engine, noisy, theta, how)
-    start = theta + moves / noisy.cell_scale
-    solution = maximize_likelihood(
-        engine, tables / noisy.n_records, l2=0.0, start=start, max_iter=_M_ITERATIONS, tol=1e-7
-    )
-    return solution, moves
-
-
-def _nonlinear_belief_propagation(
-    engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray, how: _Propagation
-) -> tuple[np.ndarray, np.ndarray]:
-    """Algorithm 1: n <- (1 - alpha) n + alpha BP(theta + grad log p(y | n)), tables summing to N.
-
-    Also returns the mean gradient, in units of 1 / scale.
-    """
-    tables, moves, first = noisy.n_records * engine.calibrate(theta)[0], np.zeros_like(theta), 0.0
-    for k in range(how.most):
-        error = (noisy.counts - tables) / noisy.cell_scale
-        slope = np.sign(error) if noisy.noise == "laplace" else error
-        change = noisy.n_records * engine.calibrate(theta + slope / noisy.cell_scale)[0] - tables
-        tables += how.damping * change
-        moves += (slope - moves) / (k + 1)
-        largest = float(np.abs(change).max())
-        first = largest if k == 0 else first
-        if largest <= how.settled * first:
-            break
-    return tables, moves
+    def _misfit(self, marginals: np.ndarray) -> tuple[float, np.ndarray]:
+        problem = self._problem
+        return mean_slope(problem.y - problem.n * marginals, self.spread, problem.noisy.noise, problem.scale)

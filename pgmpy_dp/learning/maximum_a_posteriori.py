@@ -21,11 +21,11 @@ from pgmpy_dp.inference.lbfgs import Solution, minimize_lbfgs
 from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL
 from pgmpy_dp.learning.maximum_likelihood import Fit, finished_fit, first_sound_fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.learning.objective import CollectiveObjective
+from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, CollectiveObjective
 from pgmpy_dp.learning.scale_evidence import VARIANCE_SHAPE
 from pgmpy_dp.learning.tilted_family import TiltedEngine
 
-__all__ = ["collective_map"]
+__all__ = ["STALLED_ROUND", "collective_map", "fit_rounds"]
 
 _CERTAIN = 20.0
 """Nats of evidence above the uniform model from which on a fit needs no second opinion."""
@@ -39,15 +39,15 @@ _PARSIMONY = 2.0
 _FAR = 0.5
 """Preconditioned gradient at the end of the first round from which on another start is tried."""
 
-_STALLED = 5.0
+STALLED_ROUND = 5.0
 """Preconditioned gradient with which no round should end: about 12 nats could still be gained along it."""
 
 
 def collective_map(
     noisy: NoisyMarginals,
     *,
-    entropy_share: float = 0.3,
-    margin_share: float = 0.5,
+    entropy_share: float = ENTROPY_SHARE,
+    margin_share: float = MARGIN_SHARE,
     n_rounds: int = 3,
     max_iter: int = 100,
     tol: float = 1e-5,
@@ -134,11 +134,8 @@ def collective_map(
         problem = CollectiveObjective(
             noisy, entropy_share, margin_share, memory_limit, tilted, prior_tail, variance_shape
         )
-        fit_round = partial(_fit_round, problem, max_iter=max_iter, decrease_tol=tol, callback=callback)
         guess = None if start is None else lambda: start(noisy, base)
-        solutions = [_first_round(problem, fit_round, problem.start(callback), guess)]
-        while len(solutions) < n_rounds and solutions[-1].n_iter > 0:  # without a step the next would be the same
-            solutions.append(fit_round(solutions[-1].x))
+        solutions = fit_rounds(problem, n_rounds, max_iter=max_iter, tol=tol, guess=guess, callback=callback)
         solution, n_iter = solutions[-1], sum(solution.n_iter for solution in solutions)
         return finished_fit(
             engine,
@@ -157,7 +154,7 @@ def collective_map(
                 "log_evidence": problem.log_evidence(solution.x),
             }
             | ({} if base is None else {"base": base}),
-            stalled=solution.n_iter < max_iter and solution.gradient_norm > _STALLED,
+            stalled=solution.n_iter < max_iter and solution.gradient_norm > STALLED_ROUND,
         )
 
     return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
@@ -183,6 +180,26 @@ def _checked_base(base: np.ndarray, n_cells: int) -> np.ndarray:
     if base.shape != (n_cells,) or not np.isfinite(base).all():
         raise ValueError(f"base must be {n_cells} finite numbers, got shape {base.shape}")
     return base
+
+
+def fit_rounds(
+    problem: CollectiveObjective,
+    n_rounds: int = 3,
+    *,
+    max_iter: int,
+    tol: float,
+    guess: Callable[[], np.ndarray] | None = None,
+    callback: Callable[[], None] | None = None,
+) -> list[Solution]:
+    """Prior variances and parameters in turn, how each round ended; arguments as for `collective_map`.
+
+    `guess` is a second start, asked for where the first round does not reach its optimum from the first one.
+    """
+    fit_round = partial(_fit_round, problem, max_iter=max_iter, decrease_tol=tol, callback=callback)
+    solutions = [_first_round(problem, fit_round, problem.start(callback), guess)]
+    while len(solutions) < n_rounds and solutions[-1].n_iter > 0:  # without a step the next would be the same
+        solutions.append(fit_round(solutions[-1].x))
+    return solutions
 
 
 def _fit_round(problem: CollectiveObjective, start: np.ndarray, **options: Any) -> Solution:

@@ -22,7 +22,10 @@ from pgmpy_dp.learning.scale_evidence import (
 )
 from pgmpy_dp.learning.structural_zeros import engine_within
 
-__all__ = ["CollectiveObjective", "free_share"]
+__all__ = ["ENTROPY_SHARE", "MARGIN_SHARE", "CollectiveObjective", "free_share"]
+
+ENTROPY_SHARE, MARGIN_SHARE = 0.3, 0.5
+"""Defaults of what shapes the prior."""
 
 _CAUTION = 0.8, 0.9
 """What is taken of the learned variances of interactions and of main effects: too large costs more than too small."""
@@ -165,18 +168,32 @@ class CollectiveObjective:
         gradient += self.split.decompose_adjoint(interaction_slope, main_slope)
         return value, gradient
 
+    def prior_value_and_gradient(
+        self, theta: np.ndarray, mu: np.ndarray, log_partition: float
+    ) -> tuple[float, np.ndarray]:
+        """What of F(theta) is not the likelihood, at the engine's last calibration, which gave the other arguments."""
+        value, pull, interaction_slope, main_slope = self._with_priors(theta, mu, log_partition, 0.0, np.zeros_like(mu))
+        return value, self.engine.derivative(pull) + self.split.decompose_adjoint(interaction_slope, main_slope)
+
     def _terms(self, theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         """F(theta), and its derivatives with respect to marginals, interactions and main effects."""
         state = self.state
         assert state is not None
         mu, log_partition = self.engine.calibrate(theta)
         nl, nl_slope = negative_log_density(self.n * mu - self.y, state.variance, self.noisy.noise, self.scale)
+        return self._with_priors(theta, mu, log_partition, float(nl.sum()), self.n * nl_slope)
+
+    def _with_priors(
+        self, theta: np.ndarray, mu: np.ndarray, log_partition: float, value: float, pull: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        """`_terms`, from the likelihood's value and its derivative with respect to marginals, which is added to."""
+        state = self.state
+        assert state is not None
         interaction, main = self.split.decompose(theta)
         interaction_value, interaction_slope = pseudo_huber(interaction, state.t_cell, self.tail)
         main_value, main_slope = pseudo_huber(main, state.t_state, self.tail)
         interaction_weight, main_weight = 1 - self.q, 1 - self.q * (1 - self.w)
-        value = float(nl.sum()) + interaction_weight * interaction_value + main_weight * main_value
-        pull = self.n * nl_slope
+        value = value + interaction_weight * interaction_value + main_weight * main_value
         if state.entropy_weight > 0:
             node = self.split.node_marginals(mu)
             log_node = np.log(np.maximum(node, np.finfo(float).tiny))

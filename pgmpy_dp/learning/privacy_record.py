@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from pgmpy_dp.private.accounting import pure_to_zcdp, zcdp_to_approx
@@ -17,7 +18,7 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, Reserv
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["Privacy", "composed", "handed_over", "require_agreement", "require_release", "steps_taken"]
+__all__ = ["Privacy", "composed", "handed_over", "require_agreement", "require_kind", "require_release", "steps_taken"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Privacy:
     Attributes
     ----------
     guarantee : PureDP, ZCDP or ApproxDP
-        Of the release that was learned from, together with that in which its schema was found, if it was. Everything
+        Of the release that was learned from, together with those in which its schema was found, if it was. Everything
         computed from them has the same guarantee.
     adjacency : Adjacency
         Which datasets count as neighbours; the guarantee says nothing without it.
@@ -44,7 +45,7 @@ class Privacy:
         Of an earlier release that what was learned rests on too, through a prior model. It is not part of `guarantee`,
         which is of this release: see `total`.
     schema : Privacy, optional
-        Of the release in which parts of the schema were found. It is part of `guarantee`.
+        Of the releases in which parts of the schema were found, together. It is part of `guarantee`.
     asked : ApproxDP or other guarantee, optional
         The budget that was passed, where it is another guarantee than `guarantee`, which implies it: (epsilon, delta)
         is spent as the zCDP that converts to it. None where it is the same, or the release does not say.
@@ -95,18 +96,20 @@ class Privacy:
             None if prior is None else cls.from_dict(prior),
             asked=_asked(release),
         )
-        return own.with_schema_of(release.public.get("schema", {}).get("discovered"))
+        return own.with_schema_of(release.schema_costs)
 
-    def with_schema_of(self, found: Mapping[str, Any] | None) -> Privacy:
+    def with_schema_of(self, found: Iterable[Mapping[str, Any]]) -> Privacy:
         """The same, and what it cost to find parts of the schema, as the schema says (`Schema.discovered`)."""
-        if found is None:
+        schemas = [Privacy.from_dict({"entries": [], **one}) for one in found]
+        if not schemas:
             return self
-        schema = Privacy.from_dict({"entries": [], **found})
-        if schema.asked is not None and not schema.guarantee.implies(schema.asked):
-            schema = replace(schema, asked=None)  # the words of a file that was edited
-        guarantee, asked = _together(self, schema)
-        reproducible = self.reproducible or schema.reproducible
-        return replace(self, guarantee=guarantee, asked=asked, schema=schema, reproducible=reproducible)
+        believed = [s if s.asked is None or s.guarantee.implies(s.asked) else replace(s, asked=None) for s in schemas]
+        schema = reduce(Privacy._and, believed)  # words that a cost does not imply are of a file that was edited
+        return replace(self._and(schema), schema=schema)
+
+    def _and(self, other: Privacy) -> Privacy:
+        guarantee, asked = _together(self, other)
+        return replace(self, guarantee=guarantee, asked=asked, reproducible=self.reproducible or other.reproducible)
 
     @property
     def words(self) -> str:
@@ -231,12 +234,9 @@ def _sum(first: float, second: float) -> float:
 
 def _asked(release: Release) -> Guarantee | None:
     """The budget that a release says it was made for, if that is another guarantee, and implied by its own."""
-    public = release.public
-    settings = public.get("settings")
-    budget = (settings if isinstance(settings, Mapping) else {}).get("budget", public.get("budget"))
-    if not isinstance(budget, Mapping):
+    if not isinstance(release.budget, Mapping):
         return None
-    asked = guarantee_from_dict(budget)
+    asked = guarantee_from_dict(release.budget)
     return asked if asked != release.guarantee and release.guarantee.implies(asked) else None
 
 
@@ -255,6 +255,12 @@ def require_release(release: object) -> None:
     """Raise a TypeError if this is not a release."""
     if not isinstance(release, Release):
         raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+
+
+def require_kind(release: Release, kind: str) -> None:
+    """Raise a ValueError for a release of another kind."""
+    if release.kind != kind:
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind {kind!r}")
 
 
 def steps_taken(release: Release, number: int, fixed: str) -> str:
@@ -284,3 +290,9 @@ def require_agreement(data: PrivateData, adjacency: str, **arguments: tuple[Any,
     for name, (own, shared) in arguments.items():
         if own is not None and own != shared:
             raise ValueError(f"{name}={own!r} differs from the {whose} {shared!r}; pass {name}=None")
+        unsaid = [cost for cost in getattr(own, "discovered", ()) if cost not in getattr(shared, "discovered", ())]
+        if unsaid:
+            raise ValueError(
+                f"{name} was found in records, at a cost of which the {whose} schema says nothing; make the {kind} "
+                f"with it, or pass {name}=None if what its schema declares is known without records"
+            )

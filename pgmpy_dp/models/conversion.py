@@ -30,6 +30,7 @@ from pgmpy_dp.inference.exact_or_loopy import Inference
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.models.answers import log_linear_of_tables
 from pgmpy_dp.models.bounded_tables import bounded_tables
+from pgmpy_dp.schema.provenance import listed
 
 __all__ = ["factors_to_log_linear", "log_linear_to_factors", "to_pgmpy_bayesian_network", "to_pgmpy_junction_tree"]
 
@@ -193,7 +194,7 @@ def _cpd(family: Sequence[Hashable], table: np.ndarray, states: Mapping[Hashable
         np.where(total > 0, joint / np.where(total > 0, total, 1.0), 1.0 / len(joint)),
         evidence=parents or None,
         evidence_card=[len(states[parent]) for parent in parents] or None,
-        state_names={each: list(states[each]) for each in family},
+        state_names={each: listed(states[each]) for each in family},
     )
 
 
@@ -264,5 +265,5 @@ def _hosts(graph: nx.Graph, cliques: Cliques, theta: np.ndarray) -> list[tuple[t
 
 def _factor(axes: Sequence[Hashable], values: np.ndarray, states: Mapping[Hashable, Sequence]) -> DiscreteFactor:
     return DiscreteFactor(
-        list(axes), list(values.shape), values, state_names={name: list(states[name]) for name in axes}
+        list(axes), list(values.shape), values, state_names={name: listed(states[name]) for name in axes}
     )

@@ -15,6 +15,7 @@ from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.private.array_file import read_array_file
 from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.schema.provenance import cost_texts, marked
 from pgmpy_dp.schema.stored import read_from
 
 __all__ = ["FORMAT", "VERSION", "ModelFile", "own_schema", "read_model_file", "reading_model"]
@@ -86,20 +87,25 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
         for entry in header.get("within", ()):
             ((name, declared),) = Schema.from_dict(entry["values"]).items()
             within[name] = Values.from_dict(declared, entry)
+        privacy = None if header["privacy"] is None else Privacy.from_dict(header["privacy"])
+        schema = None if header.get("schema") is None else Schema.from_dict(header["schema"])
+        if header["version"] < VERSION and within and schema is not None and privacy is not None:
+            schema = schema.discovered_under([privacy.to_dict()])  # what merged its cells was not said then
+        costs = () if schema is None else cost_texts(schema.discovered)
         # Files of before loopy inference, and of before rules, have no such entries; those of version 1 have no schema.
         found = ModelFile(
             nodes=[decode_label(name) for name in header["nodes"]],
             latents=[decode_label(name) for name in header["latents"]],
             edges=[(decode_label(u), decode_label(v)) for u, v in header["edges"]],
             states={
-                decode_label(entry["name"]): [decode_label(state) for state in entry["states"]]
+                decode_label(entry["name"]): marked([decode_label(state) for state in entry["states"]], costs)
                 for entry in header["states"]
             },
             scopes=[[decode_label(name) for name in scope] for scope in header["scopes"]],
             factors=factors,
             inference=header.get("inference", "exact"),
-            privacy=None if header["privacy"] is None else Privacy.from_dict(header["privacy"]),
-            schema=None if header.get("schema") is None else Schema.from_dict(header["schema"]),
+            privacy=privacy,
+            schema=schema,
             within=within,
             posterior=header.get("posterior"),
             posterior_arrays=arrays,

@@ -37,8 +37,20 @@ _CELLS_OF_DRAWN, _CELLS_OF_ONE, _CELLS_OF_ALL = 50_000, 1_000_000, 20_000_000
 Scope = tuple[Hashable, ...]
 
 
-def schema_of_model(model: Any) -> Schema:
+def schema_of_model(model: Any, schema: Schema | None = None) -> Schema:
     """How records are read in a model's states; ValueError where rare states were merged, which nothing is read as.
+
+    Parameters
+    ----------
+    model : as `pgmpy_dp.score_model` takes it
+    schema : Schema, optional
+        Another one to read them by.
+
+    Returns
+    -------
+    Schema
+        Without what the model's own cost contains (`Schema.discovered`): to look at records through states that were
+        found in others tells nothing of these others that the model does not.
 
     Examples
     --------
@@ -49,7 +61,8 @@ def schema_of_model(model: Any) -> Schema:
     >>> schema_of_model(model)["a"]
     ('no', 'yes')
     """
-    return ScoredModel.of(model).schema
+    scored = ScoredModel.of(model)
+    return scored.reading(scored.schema if schema is None else schema)
 
 
 def model_digest(model: Any) -> str:
@@ -75,6 +88,7 @@ class ScoredModel:
     numbers: Mapping[Hashable, Number] = field(default_factory=dict)
     within: Mapping[Hashable, Values] = field(default_factory=dict)
     own_schema: Schema | None = None
+    discovered: Sequence[Mapping[str, Any]] = ()  # what it cost to find its states, as part of what it cost itself
 
     @classmethod
     def of(cls, model: Any) -> ScoredModel:
@@ -94,7 +108,8 @@ class ScoredModel:
             found = cls(
                 model.to_log_linear(),
                 {name: tuple(model.states[name]) for name in model.nodes},
-                *(model.numbers, model.within, model._readable()),
+                *(model.numbers, model.within, own := model._readable()),
+                () if model.privacy is None else own.discovered,
             )
         else:
             model.check_model()
@@ -115,6 +130,10 @@ class ScoredModel:
                 "that it was learned with"
             )
         return Schema(dict(self.states)) if self.own_schema is None else self.own_schema
+
+    def reading(self, schema: Schema) -> Schema:
+        """A schema without what the model's own cost contains."""
+        return schema.discovered_under([cost for cost in schema.discovered if cost not in self.discovered])
 
     @property
     def digest(self) -> str:
@@ -138,7 +157,7 @@ class ScoredModel:
             for axis, name in enumerate(scope):
                 table = np.take(table, orders[name], axis=axis) if name in orders else table
             tables[k] = table / table.sum()
-        return plan.ModelTables(scopes, tables, means, self.digest, merged)
+        return plan.ModelTables(scopes, tables, means, self.digest, merged, self.discovered)
 
     def _placed(self, schema: Schema) -> tuple[dict, tuple[Schema, dict] | None]:
         """For each variable the order of the model's states in those of the schema, and what merges before that."""

@@ -87,6 +87,9 @@ def _unpacked(content: bytes) -> dict[str, np.ndarray]:
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = archive.infolist()
+        # What stands before the first member or behind the list of them no digest counts.
+        if min(member.header_offset for member in members) != 0 or not content[-22:].startswith(b"PK\5\6"):
+            raise ValueError("it has bytes before its archive, or behind it")
         if sum(member.file_size for member in members) > _most(len(content)):
             raise ValueError(f"it inflates to more than {_most(len(content)):,} bytes")
         for member in members:

@@ -1,8 +1,8 @@
 """Whether what a discovered schema cost may be added to what is learned with it: the same unit, the same ledger.
 
-A schema that was found in private records is a release of its own. What is learned with it depends on the records
-twice. The two costs add up if they protect the same thing, and a ledger's budget is kept only if that ledger paid for
-both.
+A schema that was found in private records is a release of its own, of `discover` or of a fit that merged cells. What is
+learned with it depends on the records twice. The costs add up if they protect the same thing, and a ledger's budget is
+kept only if that ledger paid for all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from pgmpy_dp.schema import Schema, decode_label
 
 __all__ = ["require_same_promise"]
 
-_OTHERS = "if these are records of other people than those whom it was found in, pass schema.as_public()"
+_OTHERS = (
+    "if these are records of other people than those whom it was found in, pass schema.as_public() (a file: pgmpy-dp "
+    "schema --as-public FILE)"
+)
 
 
 def require_same_promise(schema: Schema, ledger: Ledger | Budget, adjacency: Adjacency, unit: Hashable) -> None:
@@ -34,31 +37,30 @@ def require_same_promise(schema: Schema, ledger: Ledger | Budget, adjacency: Adj
     unit : hashable
         What is protected; None is a record.
     """
-    facts = schema.discovered
-    if facts is None:
-        return
-    guarantee, own, whose = _read(facts)
-    if whose != unit:
-        raise ValueError(
-            f"schema was discovered under unit={whose!r}, and unit={unit!r} was passed (None is a record): what "
-            f"protects one does not protect the other. Discover with unit={unit!r}, or pass unit={whose!r}; {_OTHERS}"
-        )
-    if own != adjacency:
-        raise ValueError(
-            f"schema was discovered under adjacency={str(own)!r}, and adjacency={str(adjacency)!r} was passed: their "
-            f"costs do not add up. Use one for both; {_OTHERS}"
-        )
-    if not isinstance(ledger, Ledger):
-        return
-    known = facts.get("ledger")
-    paid = any(
-        (entry.cost, entry.mechanism, entry.unit) == (guarantee, facts["mechanism"], unit) for entry in ledger.entries
-    )
-    if not paid or (known is not None and known != ledger.id):
-        raise ValueError(
-            f"schema was discovered at a cost of {guarantee}, which this ledger did not pay: its budget would not be "
-            f"that of everything that is known of the records. Pass the ledger of discover; {_OTHERS}"
-        )
+    charges = [(e.cost, e.mechanism, e.unit) for e in ledger.entries] if isinstance(ledger, Ledger) else []
+    for facts in schema.discovered:
+        guarantee, own, whose = _read(facts)
+        if whose != unit:
+            raise ValueError(
+                f"schema was discovered under unit={whose!r}, and unit={unit!r} was passed (None is a record): what "
+                f"protects one does not protect the other. Discover with unit={unit!r}, or pass unit={whose!r}; "
+                f"{_OTHERS}"
+            )
+        if own != adjacency:
+            raise ValueError(
+                f"schema was discovered under adjacency={str(own)!r}, and adjacency={str(adjacency)!r} was passed: "
+                f"their costs do not add up. Use one for both; {_OTHERS}"
+            )
+        if not isinstance(ledger, Ledger):
+            continue
+        charge = guarantee, facts["mechanism"], unit
+        if charge not in charges or facts.get("ledger") not in (None, ledger.id):
+            raise ValueError(
+                f"schema was discovered at a cost of {guarantee}, which this ledger did not pay: its budget would not "
+                "be that of everything that is known of the records. Pass the ledger of the discovery, or of the fit "
+                f"that merged its cells; {_OTHERS}"
+            )
+        charges.remove(charge)  # another discovery is another charge
 
 
 def _read(facts: Mapping[str, Any]) -> tuple[Guarantee, Adjacency, Hashable]:

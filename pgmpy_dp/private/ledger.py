@@ -85,6 +85,7 @@ class Ledger:
         adjacency: str | None = None,
         conversion_delta: float | None = None,
         timeout: float = 60.0,
+        at_once: bool = True,
     ) -> Ledger:
         """The ledger in a file, made if there is none: a charge is on the disk before it counts.
 
@@ -99,6 +100,8 @@ class Ledger:
             As in :class:`Ledger`. For a file that exists: as in the file, or what is not fixed there yet.
         timeout : float, default 60
             Seconds to wait for the lock before a charge fails.
+        at_once : bool, default True
+            Whether a new file is made now. False: the first charge makes it, so that what is refused leaves none.
 
         Returns
         -------
@@ -141,9 +144,12 @@ class Ledger:
                     "a ledger that exists"
                 )
             new = Filter(budget, adjacency, conversion_delta)  # type: ignore[arg-type]  # parsed there
-            with file.locked():
-                if not file.exists():  # no other process was quicker
-                    file.write(new)
+            if at_once:
+                with file.locked():
+                    if not file.exists():  # no other process was quicker
+                        file.write(new)
+            else:
+                file.begins = new
         stored = file.read()
         if agreed(file.path, stored, budget, adjacency, conversion_delta) != stored:
             with file.locked():
@@ -290,6 +296,8 @@ class Ledger:
             reproducible=bool(reproducible),
             unit=decode_label(encode_label(unit)),
         )
+        if self._file is not None and not self._file.exists():
+            self._current().charged(entry)  # what is refused leaves no lock behind
         with self._changing():
             before = self._current()
             content = before.charged(entry)

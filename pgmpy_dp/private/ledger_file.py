@@ -67,12 +67,15 @@ def read_ledger(path: Path, text: bytes | None = None) -> Filter:
         stored = json_content(text)
         if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
             raise ValueError("it says nothing of a ledger")
-        if stored.get("version") == 1 and not {DIGEST, "id"} & set(stored):
+        version = stored.get("version")
+        if type(version) is not int or version not in (1, _VERSION):
+            raise ValueError(f"its version is {version!r}, this package reads 1 and {_VERSION}; update pgmpy_dp")
+        if version == 1 and not {DIGEST, "id"} & set(stored):
             # Of before there were digests. It gets a name of what never changes in it, and keeps that once charged.
             fixed = {"budget": stored["budget"], "entries": stored["entries"][:1]}
             return Filter.from_dict({**stored, "id": content_digest(fixed)[:32]})
-        if stored.get("version") != _VERSION:
-            raise ValueError(f"its version is {stored.get('version')!r}, this package reads 1 and {_VERSION}")
+        if version == 1:
+            raise ValueError("ledgers of version 1 have no digest and no id, and it has one")
         return Filter.from_dict(unsealed(stored))
 
 
@@ -96,6 +99,7 @@ class LedgerFile:
         self.path = Path(path).resolve()
         self.timeout = timeout
         self._seen: tuple[bytes, Filter] | None = None
+        self.begins: Filter | None = None  # what the first charge makes the file of, while there is none
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"path={str(path)!r}: the folder {str(self.path.parent)!r} does not exist; make it")
 
@@ -152,6 +156,8 @@ class LedgerFile:
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
+            if self._seen is None and self.begins is not None:
+                return self.begins
             raise ValueError(
                 f"the ledger {str(self.path)!r} is gone, and with it what was spent; put it back, or open another"
             ) from None
@@ -166,6 +172,9 @@ class LedgerFile:
         content = read_ledger(self.path, text)
         if self._seen is not None:
             self._require_continuation(self._seen[1], content)
+        elif self.begins is not None:  # another process was quicker
+            own = self.begins
+            agreed(self.path, content, own.budget, own.adjacency, own.conversion_delta)
         self._seen = text, content
         return content
 

@@ -12,6 +12,9 @@ OPERATORS = (
     "pgmpy_dp.private.operators.record_matches",
     "pgmpy_dp.private.operators.tables",
     "pgmpy_dp.private.operators.worst_fit",
+    "pgmpy_dp.fields.operators.feature_matrices",
+    "pgmpy_dp.fields.operators.interactions",
+    "pgmpy_dp.fields.operators.parities",
 )
 """Of what may be asked. What is not here is asked of nobody, whoever has imported it."""
 
@@ -32,8 +35,6 @@ _OTHERS = (
     "pgmpy_dp.private.curator.column_curator",
     "pgmpy_dp.private.curator.curator_base",
     "pgmpy_dp.private.curator.field_curator",
-    "pgmpy_dp.private.curator.field_matrix_curator",
-    "pgmpy_dp.private.curator.field_moment_curator",
     "pgmpy_dp.private.curator.gradient_curator",
     "pgmpy_dp.private.curator.graph_curator",
     "pgmpy_dp.private.curator.precision",

@@ -28,7 +28,7 @@ _FORMAT, _VERSION = "pgmpy_dp.release", 2
 _BOUNDARY = frozenset(
     {
         *("schema", "scopes", "n_records", "n_units", "n_users", "unit", "rows_per_unit"),
-        *("vouched_for", "interrupted"),
+        *("vouched_for", "interrupted", "paid"),
     }
 )
 """What a guarantee is about: a plan's fact of such a name is not among the public ones."""
@@ -156,7 +156,8 @@ class Release:
     noise : tuple of Noise or None
         One per value; None where the value is not a statistic plus noise, but was computed from such.
     public : mapping
-        JSON-able facts that the boundary states: ``schema``, ``scopes``, ``n_records``, ``unit``.
+        JSON-able facts that the boundary states: ``schema``, ``scopes``, ``n_records``, ``unit``; ``paid``, the names
+        of the ledger and of its charge, where noise is not repeatable.
     adjacency : Adjacency
     guarantee : Guarantee
         Of this release alone.
@@ -273,22 +274,47 @@ class Release:
     def schema(self) -> Schema:
         """Schema of the records, or the one that was found; ValueError for a kind of release without one.
 
-        The latter says what this release cost (`Schema.discovered`).
+        Where states were found, or merged by what was released, it says what this release cost (`Schema.discovered`).
         """
-        if self.kind != "discovery":
-            return Schema.from_dict(self._said("schema"))
-        asked = self.facts["settings"]["budget"]
-        found = self.facts["found"] if "found" in self.facts else self._said("schema")
-        return Schema.from_dict(found).discovered_under(
-            {
-                "guarantee": self.guarantee.to_dict(),
-                "asked": None if asked == self.guarantee.to_dict() else asked,
-                "adjacency": str(self.adjacency),
-                "mechanism": self.mechanism,
-                "reproducible": self.reproducible,
-                "unit": encode_label(self.unit),
-            }
-        )
+        said = self._schema_without_own_cost
+        if self.kind != "discovery" and "fine" not in self.public:
+            return said
+        asked, paid = self.budget, json.loads(self._header)["public"].get("paid", {})
+        own = {
+            "guarantee": self.guarantee.to_dict(),
+            "asked": None if asked == self.guarantee.to_dict() else asked,
+            "adjacency": str(self.adjacency),
+            "mechanism": self.mechanism,
+            "reproducible": self.reproducible,
+            "unit": encode_label(self.unit),
+            "ledger": paid.get("ledger"),
+            "charge": paid.get("charge"),
+        }
+        return said.discovered_under([*said.discovered, own])
+
+    @cached_property
+    def _schema_without_own_cost(self) -> Schema:
+        in_facts = self.kind == "discovery" and "found" in self.facts
+        said = Schema.from_dict(self.facts["found"] if in_facts else self._said("schema"))
+        return said.discovered_under([*said.discovered, *self._of_the_model])
+
+    @property
+    def _of_the_model(self) -> Sequence[Mapping[str, Any]]:
+        """Of scores: what it cost to find states of the model, which is part of what the model cost."""
+        return self.facts.get("model_discovered", ())
+
+    @property
+    def schema_costs(self) -> list[Mapping[str, Any]]:
+        """What it cost to find parts of the schema that it was made with, beside its own cost and that of a model."""
+        if self.kind != "discovery" and "schema" not in self.public:
+            return []
+        return [cost for cost in self._schema_without_own_cost.discovered if cost not in self._of_the_model]
+
+    @property
+    def budget(self) -> Any:
+        """The budget that it was made for, as a guarantee's dict, as far as the plan says."""
+        settings = self.public.get("settings")
+        return settings.get("budget") if isinstance(settings, Mapping) else self.public.get("budget")
 
     @cached_property
     def scopes(self) -> tuple[tuple, ...]:

@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pgmpy_dp.schema.provenance import Costs
+
 __all__ = ["OUTSIDE", "Date", "Number", "number_text"]
 
 OUTSIDE = "outside"
@@ -63,6 +65,9 @@ class Number:
     outside : {"clip", "drop", "state"}, default "clip"
         "clip" counts a number beyond a bound as that bound, and a cell that is not a number as missing. "drop" does not
         count their records. "state" counts both in a state of their own, "outside".
+    discovered : tuple of str
+        What it cost to find its cuts: not to be passed, it comes with numbers of a `Schema` that says so
+        (`Schema.discovered`). It has no part in whether two are equal.
 
     Raises
     ------
@@ -86,6 +91,7 @@ class Number:
     resolution: float | None = dataclasses.field(default=None, kw_only=True)
     missing: str = dataclasses.field(default="state", kw_only=True)
     outside: str = dataclasses.field(default="clip", kw_only=True)
+    discovered: Costs = dataclasses.field(default=(), kw_only=True, compare=False, repr=False)
 
     kind: ClassVar[str] = "number"
 
@@ -538,6 +544,8 @@ class Number:
         found: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
+            if field.name == "discovered":
+                continue  # the schema says it
             if field.name in ("lower", "upper"):
                 found[field.name] = self._json(value)
             elif value != field.default:
@@ -561,7 +569,7 @@ class Date(Number):
     lower, upper : datetime.date or str
         ISO texts (``"2020-01-31"``) or dates. Both days belong to the range.
     cuts : sequence of datetime.date or str, optional
-    bins, missing, outside
+    bins, missing, outside, discovered
         As for :class:`Number`.
     resolution : float, default 1
         In whole days.

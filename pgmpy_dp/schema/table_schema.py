@@ -20,6 +20,7 @@ from pgmpy_dp.schema.cells import MISSING, match_key
 from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts
 from pgmpy_dp.schema.labels import decode_label, encode_label
 from pgmpy_dp.schema.number import OUTSIDE, Date, Number
+from pgmpy_dp.schema.provenance import Costs, cost_texts, costs_of, marked
 from pgmpy_dp.schema.reading import Reading
 from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
@@ -71,7 +72,7 @@ class Schema(Mapping):
     variables : mapping of hashable to (sequence of states, Number or Date)
         At least two states for each variable without numbers. Every table, factor and code of this package uses their
         order. Names and states are text, integers, booleans, finite floats or tuples of these. A state may also be
-        None, which stands for missing values. Of a Schema its declarations are taken, and what these cost
+        None, which stands for missing values. Of a Schema its declarations are taken, all or some, and what these cost
         (`discovered`); its options are not.
     other : mapping of hashable to state, optional
         For a discrete variable, the state that counts every value outside the declared ones (missing values too).
@@ -106,9 +107,11 @@ class Schema(Mapping):
         What the rules forbid: positions of states that cannot be together.
     cardinalities : mapping of name to int
         Discrete variables only.
-    discovered : mapping or None
-        Of a schema with parts that were found in private records: what that cost, under which unit, and the ledger that
-        paid. Files, and everything that is learned with the schema, keep it. It has no part in whether two are equal.
+    discovered : tuple of mapping
+        Of a schema with parts that were found in private records: for each release in which some were found, what that
+        cost, under which unit, and the ledger that paid. Files keep it, everything that is learned with the schema,
+        and schemas that are made with variables of this one. It has no part in whether two are equal. Whoever writes
+        states or cuts out by hand says that they are public.
 
     Raises
     ------
@@ -161,7 +164,9 @@ class Schema(Mapping):
             raise ValueError("variables={} is empty; declare at least one variable")
         states: dict[Hashable, tuple] = {}
         found: dict[Hashable, Number] = {}
+        costs: dict[str, None] = {}
         for given, declared in variables.items():
+            costs |= dict.fromkeys(costs_of(declared))
             name = decode_label(encode_label(given))
             if name is None:
                 raise ValueError("None cannot name a variable (it cannot be a node of a graph); use text")
@@ -179,10 +184,18 @@ class Schema(Mapping):
         self._readings, self._said = self._checked_readings(missing, strip, casefold, recode)
         self._rules, self._zeros = self._checked_rules(impossible)
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
-        self._discovered: str | None = None
+        self._discovered: Costs = ()
         self._identity = json.dumps(self.to_dict())
-        if isinstance(variables, Schema):
-            self._discovered = variables._discovered
+        self._mark(tuple(costs))
+
+    def _mark(self, costs: Costs) -> None:
+        """Say what it cost to find this, with each variable too: one alone is taken out of a schema."""
+        self._discovered = costs
+        self._states = {name: marked(states, costs) for name, states in self._states.items()}
+        self._numbers = {
+            name: number if costs_of(number) == costs else dataclasses.replace(number, discovered=costs)
+            for name, number in self._numbers.items()
+        }
 
     def _checked_other(self, other: Mapping | None) -> dict:
         if other is None:
@@ -496,7 +509,8 @@ class Schema(Mapping):
         }
         texts = [name for name, declared in content.items() if not isinstance(declared, Number)]
         made = Schema(content, other=other, texts=texts, impossible=rules, **{**self._said, "recode": recode})
-        return made.discovered_under(self.discovered)
+        made._mark(tuple(dict.fromkeys((*self._discovered, *made._discovered))))  # of what is replaced too
+        return made
 
     def _left(self, name: Hashable, states: Sequence) -> Callable[[Any], bool]:
         """Whether what a cell was read as is among other states of a variable, or missing."""
@@ -601,27 +615,26 @@ class Schema(Mapping):
             else given
             for option, given in self._said.items()
         }
-        made = Schema(
+        return Schema(
             {name: self[name] for name in names},
             other={n: self._other[n] for n in names if n in self._other},
             texts=[name for name in names if name in self._states],
             impossible=[str(rule) for rule in self._rules if rule.names <= set(names)],
             **said,
         )
-        return made.discovered_under(self.discovered)
 
     @property
-    def discovered(self) -> Mapping[str, Any] | None:
-        """What it cost to find parts of this schema in private records; None of one that was written down."""
-        return None if self._discovered is None else MappingProxyType(json.loads(self._discovered))
+    def discovered(self) -> tuple[Mapping[str, Any], ...]:
+        """What it cost to find parts of this schema in private records; empty of one that was written down."""
+        return tuple(MappingProxyType(json.loads(cost)) for cost in self._discovered)
 
-    def discovered_under(self, facts: Mapping[str, Any] | None) -> Schema:
-        """The same schema, which says what it cost; :func:`~pgmpy_dp.discover` makes such.
+    def discovered_under(self, facts: Iterable[Mapping[str, Any]]) -> Schema:
+        """The same schema, which says that it cost this; a `Release` in which parts were found makes such.
 
         Parameters
         ----------
-        facts : mapping, optional
-            JSON-able. None: nothing.
+        facts : iterable of mapping
+            JSON-able, one for each release.
 
         Returns
         -------
@@ -630,7 +643,7 @@ class Schema(Mapping):
         made = object.__new__(Schema)
         for name in Schema.__slots__:
             setattr(made, name, getattr(self, name))
-        made._discovered = None if facts is None else json.dumps(dict(facts), sort_keys=True)
+        made._mark(cost_texts(facts))
         return made
 
     def as_public(self) -> Schema:
@@ -641,7 +654,7 @@ class Schema(Mapping):
         Schema
             Without `discovered`. What is learned with it promises nothing to the people whom it was found in.
         """
-        return self.discovered_under(None)
+        return self.discovered_under(())
 
     def require_discrete(self, names: Iterable[Hashable] | None = None, argument: str = "state_names") -> None:
         """Refuse numeric variables.
@@ -690,7 +703,7 @@ class Schema(Mapping):
 
     def __repr__(self) -> str:
         rules = f", impossible={_short(list(self.impossible))}" if self._rules else ""
-        found = "" if self._discovered is None else ", discovered"
+        found = ", discovered" if self._discovered else ""
         return f"Schema({len(self)} variables: {_short(self._variables)}{rules}{found})"
 
     def _repr_html_(self) -> str:
@@ -729,7 +742,7 @@ class Schema(Mapping):
             if (said := _encoded(given)) not in (False, [], {"pairs": []})
         }
         rules = {"impossible": list(self.impossible)} if self._rules else {}
-        found = {} if self.discovered is None else {"discovered": dict(self.discovered)}
+        found = {"discovered": [dict(cost) for cost in self.discovered]} if self._discovered else {}
         # Readers of before 0.3 would leave out what it cost: they refuse version 3.
         version = 3 if found else 2 if reading or rules or self._numbers else 1
         return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading, **rules, **found}
@@ -792,8 +805,9 @@ class Schema(Mapping):
         texts = [name for name in variables if not isinstance(variables[name], Number)]
         reading = {option: _decoded(content[option]) for option in _READING if option in content}
         made = cls(variables, other=other, texts=texts, impossible=content.get("impossible", ()), **reading)
-        found = content.get("discovered")
-        if found is not None and not isinstance(found, Mapping):
+        found = content.get("discovered", [])
+        found = [found] if isinstance(found, Mapping) else found  # files of 0.2 have one
+        if not isinstance(found, list) or not all(isinstance(cost, Mapping) for cost in found):
             raise ValueError(f"what it says of its discovery is {_short(found)}, and not what discover writes")
         return made.discovered_under(found)
 

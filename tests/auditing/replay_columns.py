@@ -118,7 +118,6 @@ def _found(
         found.release_,
         found.privacy_,
         str(found),
-        # The name of a ledger is drawn for each.
-        found.schema.discovered_under({**(found.schema.discovered or {}), "ledger": None}),
+        found.schema.to_dict(),
         {k: list(v.items()) for k, v in found.counts.items()},
     )

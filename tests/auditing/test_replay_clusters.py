@@ -201,9 +201,9 @@ class TestMutantsOfTheBoundary:
         assert "stable_cells: noise of scale" in found(asking(), pairs()[:1])
 
     def test_an_eta_that_is_not_debited(self, monkeypatch):
-        true = curator_base.Curator._answer
+        true = curator_base.Curator._answer_now
         monkeypatch.setattr(
-            curator_base.Curator, "_answer", lambda s, o, a, share, m, eta=0, **_: true(s, o, a, share, m)
+            curator_base.Curator, "_answer_now", lambda s, o, a, share, m, eta=0, **_: true(s, o, a, share, m)
         )
         assert "stable_cells: noise of scale" in found(asking(), pairs()[:1])
 

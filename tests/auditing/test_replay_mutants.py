@@ -25,12 +25,12 @@ import pytest
 
 from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.auditing.replay import replay
+from pgmpy_dp.fields.operators import feature_matrices
 from pgmpy_dp.private import curator as curators
 from pgmpy_dp.private.curator import (
     cluster_curator,
     column_curator,
     field_curator,
-    field_matrix_curator,
     graph_curator,
     vector_curator,
 )
@@ -241,9 +241,7 @@ OTHERWISE |= {
     ("stable_categories", tripled): instead(column_curator, column_marks=lambda t: lambda *a: (t(*a)[0], 3 * t(*a)[1])),
 }
 OTHERWISE |= {
-    (operator, halved): instead(
-        field_matrix_curator, changed_records=lambda true: lambda adjacency: true(adjacency) / 2
-    )
+    (operator, halved): instead(feature_matrices, changed_records=lambda true: lambda adjacency: true(adjacency) / 2)
     for operator in ("parity_matrix", "interaction_matrix")
 }
 OTHERWISE |= {("stable_scales", change): OTHERWISE["stable_cells", change] for change in (halved, tripled)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,9 +12,9 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
 from pgmpy_dp.fields import parity_rounds, random_halves
-from pgmpy_dp.private.curator import field_moment_curator
+from pgmpy_dp.fields.operators import interactions as interaction_data
+from pgmpy_dp.fields.operators import parities as data
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data import parities as data
 from pgmpy_dp.private.mathematics import walsh_hadamard
 from pgmpy_dp.private.operators import record_count as counted
 from pgmpy_dp.private.sensitive import Sensitive
@@ -94,33 +95,33 @@ class TestMutantsOfTheBoundary:
     @pytest.mark.parametrize(("name", "operator"), [("parities", "parity_sums"), ("pmw", "worst_parity")])
     def test_a_halved_sensitivity_of_parities(self, adjacency, name, operator, monkeypatch):
         true = data.parity_sensitivity
-        for module in (data, field_moment_curator):
-            monkeypatch.setattr(module, "parity_sensitivity", lambda *a: tuple(x / 2 for x in true(*a)))
+        monkeypatch.setattr(data, "parity_sensitivity", lambda *a: tuple(x / 2 for x in true(*a)))
+        planned = data.NoisyMax.planned.__func__
+        halved = classmethod(lambda cls, linf, *rest: planned(cls, linf / 2, *rest))
+        monkeypatch.setattr(data.NoisyMax, "planned", halved)
         problems = found(name, adjacency)
         assert f"{operator}: exact statistics moved by 2" in problems
         assert f"{operator}: noise of scale" in problems
 
     def test_a_replacement_taken_for_an_addition(self, monkeypatch):
-        for module in (data, field_moment_curator):
-            monkeypatch.setattr(module, "changed_records", lambda adjacency: 1)
+        monkeypatch.setattr(data, "changed_records", lambda adjacency: 1)
         assert "parity_sums: exact statistics moved by" in found("parities", "replace_one")
 
     def test_scores_that_are_not_rounded_alike(self, monkeypatch):
-        true = field_moment_curator.parity_misfits
+        true = data.parity_misfits
 
         def misfits(exact, expected, *, signed):
             scores = true(exact, expected, signed=signed)
             return Sensitive(scores.value * (1 + abs(exact.value[0]) % 2), exact.adjacency, 1.0, 1.0, scores.linf)
 
-        monkeypatch.setattr(field_moment_curator, "parity_misfits", misfits)
+        monkeypatch.setattr(data, "parity_misfits", misfits)
         assert "worst_parity: exact statistics moved by" in found("pmw", answers=invented("huge"))
 
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     @pytest.mark.parametrize("part", ["field_sensitivity", "pair_sensitivity"])
     def test_a_halved_sensitivity_of_interactions(self, adjacency, part, monkeypatch):
-        true = getattr(field_moment_curator, part)
-        monkeypatch.setattr(field_moment_curator, part, lambda *a: tuple(x / 2 for x in true(*a)))
-        monkeypatch.setattr(f"pgmpy_dp.private.data.interactions.{part}", getattr(field_moment_curator, part))
+        true = getattr(interaction_data, part)
+        monkeypatch.setattr(interaction_data, part, lambda *a: tuple(x / 2 for x in true(*a)))
         problems = found("interactions", adjacency, states=EQUAL)
         assert "interaction_sums: exact statistics moved by" in problems
         assert "interaction_sums: noise of scale" in problems
@@ -136,12 +137,12 @@ class TestMutantsOfTheBoundary:
         assert "record_count: exact statistics moved by 2" in found("pmw")
 
     def test_a_share_that_is_answered_for_less(self, monkeypatch):
-        true = field_moment_curator.JointNoise.of.__func__
+        true = data.JointNoise.planned.__func__
 
-        def of(cls, exact, sizes, cost, share, grid):
-            return true(cls, exact, sizes, cost, 2 * share, grid)
+        def planned(cls, norms, sizes, cost, share, parts):
+            return true(cls, norms, sizes, cost, 2 * share, parts)
 
-        monkeypatch.setattr(field_moment_curator.JointNoise, "of", classmethod(of))
+        monkeypatch.setattr(data.JointNoise, "planned", classmethod(planned))
         assert "parity_sums: noise of scale" in found("parities")
 
 
@@ -157,13 +158,14 @@ class TestMutantsOfPlans:
         assert "result differs" in found("halves")
 
     def test_rounds_by_the_number_of_records(self, monkeypatch):
-        true = TableCurator.worst_parity
+        true = TableCurator.ask
 
-        def worst_parity(curator, family, expected, share, **options):
-            expected = expected + 1e-9 * len(curator._data._codes)
-            return true(curator, family, expected, share, **options)
+        def ask(curator, operator, share):
+            if isinstance(operator, data.WorstParity):
+                operator = replace(operator, expected=operator.expected + 1e-9 * len(curator._data._codes))
+            return true(curator, operator, share)
 
-        monkeypatch.setattr(TableCurator, "worst_parity", worst_parity)
+        monkeypatch.setattr(TableCurator, "ask", ask)
         assert "worst_parity: its arguments differ" in found("sepfem")
 
     def test_points_that_the_observer_cannot_repeat(self, monkeypatch):

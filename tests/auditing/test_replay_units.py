@@ -13,11 +13,11 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.replay import replay
+from pgmpy_dp.fields.operators import interactions, parities
 from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.private.curator import (
     curator_base,
     field_curator,
-    field_moment_curator,
     gradient_curator,
     schedule,
     voting_curator,
@@ -219,7 +219,7 @@ class TestMutants:
             codes, weights = true(table, grid)
             return codes, None if weights is None else np.full_like(weights, grid)
 
-        for module in (field_moment_curator, field_curator, data_gradients):
+        for module in (parities, interactions, field_curator, data_gradients):
             monkeypatch.setattr(module, "shared_codes", whole)
         assert "moved by" in found(f"persons, shares: {name}")
 

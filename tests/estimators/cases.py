@@ -75,8 +75,9 @@ def _cases() -> list[Case]:
     return [
         case(E.NaiveMLE, **PURE),
         case(E.CollectiveMAP, **RHO),
-        case(E.CollectiveEM, **PURE, e_step="dual"),
-        case(E.CollectiveEM, **APPROX, e_step="nlbp", n_iter=5),
+        case(E.CollectiveEM, **PURE, published=True),
+        case(E.CollectiveEM, **APPROX, published=True, e_step="nlbp", n_iter=5),
+        case(E.CollectiveEM, **APPROX),
         case(E.PrivateSGD, **APPROX, n_steps=5),
         case(E.PrivateSGD, **RHO, n_steps=5),
         case(E.PrivateChowLiu, **PURE, method="selection"),

@@ -41,7 +41,7 @@ def found(ledger) -> Discovery:
 
 class TestSchema:
     def test_it_says_what_it_cost(self, found, ledger):
-        said = found.schema.discovered
+        (said,) = found.schema.discovered
         assert said["guarantee"] == found.guarantee.to_dict() == ledger.entries[0].cost.to_dict()
         assert said["unit"] is None and said["ledger"] == ledger.id and "discovered" in repr(found.schema)
 
@@ -59,18 +59,19 @@ class TestSchema:
     def test_a_schema_that_is_made_from_it_says_it_too(self, found):
         other = Schema(found.schema, missing=["?"])
         assert other.discovered == found.schema.discovered and other != found.schema
-        assert Schema(found.schema.as_public()).discovered is None
+        assert Schema(found.schema.as_public()).discovered == ()
 
     def test_it_has_no_part_in_what_is_declared(self, found):
         plain = found.schema.as_public()
-        assert plain == found.schema and hash(plain) == hash(found.schema) and plain.discovered is None
+        assert plain == found.schema and hash(plain) == hash(found.schema) and plain.discovered == ()
         assert not plain.matches(found.schema) and not found.schema.matches(plain)
 
-    def test_a_kept_release_says_it(self, found, tmp_path):
+    def test_a_kept_release_says_it(self, found, ledger, tmp_path):
         found.release_.save(tmp_path / "found.npz")
         release = Release.load(tmp_path / "found.npz")
-        assert release.schema.discovered["guarantee"] == found.guarantee.to_dict()
-        assert Discovery.of(release).schema.discovered["ledger"] is None
+        (said,) = release.schema.discovered
+        assert said["guarantee"] == found.guarantee.to_dict() and said["ledger"] == ledger.id
+        assert Discovery.of(release).schema.discovered == found.schema.discovered
 
     def test_an_edited_file_is_refused_with_what_to_do(self, found, tmp_path):
         path = tmp_path / "schema.json"
@@ -137,7 +138,7 @@ class TestGuarantee:
         first = Privacy(own, "add_remove", "m", asked=asked)
         said = {"guarantee": other.to_dict(), "adjacency": "add_remove", "mechanism": "m", "reproducible": False}
         said |= {"unit": None, "asked": ApproxDP(0.5, 1e-9).to_dict() if isinstance(other, ReservedZCDP) else None}
-        made = first.with_schema_of(said)
+        made = first.with_schema_of([said])
         if isinstance(own, ZCDP):
             total = composed(own, other)
         assert (made.guarantee, made.asked) == (total, words)
@@ -173,20 +174,20 @@ class TestRefused:
         PrivateTable(stays(), found.schema.as_public(), ledger=other)
 
     def test_what_the_file_says_of_the_discovery_is_read_or_refused(self, found):
-        for odd in ({}, {"guarantee": 1}, {**found.schema.discovered, "adjacency": "none"}):
+        for odd in ({}, {"guarantee": 1}, {**found.schema.discovered[0], "adjacency": "none"}):
             with pytest.raises(ValueError, match="what discover does not write"):
-                PrivateTable(stays(), found.schema.discovered_under(odd), ledger=WHOLE)
+                PrivateTable(stays(), found.schema.discovered_under([odd]), ledger=WHOLE)
         for part in ("mechanism", "reproducible", "unit"):  # a fit says these once it is paid for
-            ledger, said = Ledger(WHOLE), dict(found.schema.discovered)
+            ledger, said = Ledger(WHOLE), dict(found.schema.discovered[0])
             del said[part], said["ledger"]
             with pytest.raises(ValueError, match="what discover does not write"):
-                learn(PrivateTable(stays(), found.schema.discovered_under(said), ledger=ledger), REST)
+                learn(PrivateTable(stays(), found.schema.discovered_under([said]), ledger=ledger), REST)
             assert ledger.entries == ()
 
     def test_words_that_the_cost_does_not_imply_are_not_believed(self, found):
         less = {"measure": "approximate", "epsilon": 1e-6, "delta": 1e-12}
         own = Privacy(ZCDP(0.01), Adjacency.ADD_REMOVE, "noise", asked=ApproxDP(1.0, 1e-8))
-        told = own.with_schema_of({**found.schema.discovered, "asked": less})
+        told = own.with_schema_of([{**found.schema.discovered[0], "asked": less}])
         assert told.schema.asked is None and told.guarantee == composed(own.guarantee, found.guarantee)
         assert told.asked is None
 

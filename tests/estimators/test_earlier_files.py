@@ -124,7 +124,7 @@ class TestOf02:
 
     def test_what_is_found_before_a_fit(self):
         found = Discovery.of(Release.load(NEWER / "discovered.one.npz"))
-        assert found.schema["a"] == ("no", "yes", "other") and found.schema.discovered["guarantee"]
+        assert found.schema["a"] == ("no", "yes", "other") and found.schema.discovered[0]["guarantee"]
         assert SchemaCheck.of(Release.load(NEWER / "check.one.npz")).n_records > 0
         assert len(ModelScore.of(Release.load(NEWER / "score.one.npz")).each) == 10
 

@@ -276,7 +276,7 @@ def test_progress_bars_obey_pgmpy_s_switch(switch, monkeypatch):
 
     monkeypatch.setattr(collective_base, "tqdm", Bar)
     config.set_show_progress(switch)
-    estimator = CollectiveEM(epsilon=1.0, state_names=STATES, stop=None, n_iter=7).fit(GRAPH, DATA)
+    estimator = CollectiveEM(epsilon=1.0, state_names=STATES, published=True, stop=None, n_iter=7).fit(GRAPH, DATA)
     (bar,) = bars
     assert bar.shown is switch
     assert bar.steps == estimator.n_iter_ == 7

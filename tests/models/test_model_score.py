@@ -28,6 +28,8 @@ from pgmpy_dp.models.model_score import ModelScore
 from pgmpy_dp.models.scored_model import model_digest
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.operators.distances import Distances
+from pgmpy_dp.private.operators.worst_fit import WorstFit
 
 STATES = {"a": ["no", "yes"], "b": [0, 1, 2], "c": [False, True]}
 RICH = Budget(epsilon=1e6)
@@ -199,15 +201,22 @@ class TestWhoseTheyAre:
         assert score(budget=Budget(rho=0.5)).guarantee == Budget(rho=0.5).guarantee
 
     def test_an_interruption_keeps_what_was_paid_for(self, monkeypatch):
-        def stop(*asked):
-            raise KeyboardInterrupt
+        true = TableCurator.ask
 
-        monkeypatch.setattr(TableCurator, "worst_fit", stop)
+        def stopped(kind):
+            def ask(curator, operator, *shares):
+                if isinstance(operator, kind):
+                    raise KeyboardInterrupt
+                return true(curator, operator, *shares)
+
+            return ask
+
+        monkeypatch.setattr(TableCurator, "ask", stopped(WorstFit))
         with pytest.raises(KeyboardInterrupt) as caught:
             score()
         kept = ModelScore.of(caught.value.release)
         assert list(kept.table.index) == ["pairs", "triples"] and kept.worst is None
-        monkeypatch.setattr(TableCurator, "distances", stop)
+        monkeypatch.setattr(TableCurator, "ask", stopped(Distances))
         with pytest.raises(KeyboardInterrupt) as caught:
             score()
         with pytest.raises(ValueError, match="before there was a score"):

@@ -195,3 +195,12 @@ def test_budgets_of_files_are_checked(files, tmp_path):
         with pytest.raises(ValueError, match="is damaged"):
             Release.load(path)
     assert Budget(epsilon=1.0).guarantee.to_dict() == header["guarantee"]
+
+
+@pytest.mark.parametrize("load", [Release.load, MarkovNetwork.load])
+def test_bytes_before_and_behind_the_archive_are_refused(files, load, tmp_path):
+    content, path = files[load].read_bytes(), tmp_path / "longer.npz"
+    for longer in (b"x" + content, content + b"x", b"PK" + content, content + content, content + bytes(30)):
+        path.write_bytes(longer)
+        with pytest.raises(ValueError, match=r"longer\.npz.*is damaged"):
+            load(path)

@@ -141,6 +141,24 @@ class TestShares:
             curator.ask(WorstFit([("a",)], [np.zeros(2)]), share)
         assert curator.left == 1
 
+    @pytest.mark.parametrize(
+        "share", [np.float32(0.1), np.float64(0.1), np.longdouble(0.1), np.float16(0.1), np.int8(1)]
+    )
+    def test_shares_are_numbers_of_any_kind(self, share):
+        curator = opened()
+        curator.ask(Tables([("a",)]), share)
+        assert curator.left == 1 - Fraction(float(share))
+
+    @pytest.mark.parametrize(
+        "share",
+        ["0.1", None, True, np.True_, [0.1], 1j, float("nan"), float("inf"), np.float32("inf"), np.float32("nan")],
+    )
+    def test_a_share_that_is_none_is_named(self, share):
+        curator = opened()
+        with pytest.raises((TypeError, ValueError), match=r"^share=.*pass a finite number"):
+            curator.ask(Tables([("a",)]), share)
+        assert curator.left == 1
+
     @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int32, np.int64])
     def test_shares_and_weights_of_numpy_integers_are_exact(self, kind):
         """A Fraction of them keeps them, and their products go round: these had noise of scale .001, none at all."""

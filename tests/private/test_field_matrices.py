@@ -14,19 +14,23 @@ from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
 from pgmpy_dp.fields import noisy_interactions, noisy_parities
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.noisy_interactions import InteractionSettings
-from pgmpy_dp.fields.noisy_parities import ParitySettings, released_deviations
+from pgmpy_dp.fields.noisy_parities import released_deviations
+from pgmpy_dp.fields.operators.feature_matrices import (
+    ContrastMatrix,
+    InteractionMatrixSums,
+    MatrixSums,
+    ParityMatrix,
+    ParityMatrixSums,
+)
+from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits, interaction_sums
+from pgmpy_dp.fields.operators.parities import ParitySums, parity_sums
 from pgmpy_dp.fields.parity_features import parity_features
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.field_matrix_curator import MatrixSums, interaction_matrix_noise, parity_matrix_noise
-from pgmpy_dp.private.curator.field_moment_curator import interaction_noise, parity_noise
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data.feature_matrices import ContrastMatrix, ParityMatrix
-from pgmpy_dp.private.data.interactions import InteractionUnits, interaction_sums
-from pgmpy_dp.private.data.parities import parity_sums
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.noise.matrix import wishart_noise
 from pgmpy_dp.private.sensitive import Noise, Release
+from tests.settings import interaction_settings, parity_settings
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 TRIPLES = ((), *field_scopes(4, 2))
@@ -125,7 +129,7 @@ def test_the_scale_is_the_trace_that_moves_over_twice_epsilon(adjacency):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MatrixSums, "draw", draw)
-        curator.parity_matrix(matrix.features, matrix.weights, 3, Fraction(1, 4))
+        curator.ask(ParityMatrixSums(matrix.features, matrix.weights, 3), Fraction(1, 4))
     (asked,) = seen
     moved = (1 if adjacency == ADD else 2) * matrix.trace * asked.fine
     spent = Fraction(moved, 2 * asked.scale)
@@ -166,14 +170,14 @@ class TestOperator:
     def test_what_is_refused_costs_nothing(self, arguments, match):
         curator = self.curator()
         with pytest.raises(ValueError, match=match):
-            curator.parity_matrix(*arguments)
+            curator.ask(ParityMatrixSums(*arguments[:3]), arguments[3])
         assert curator.left == 1
 
     def test_rho_is_refused(self):
         for budget in (Budget(rho=1.0), Budget(epsilon=1.0, delta=1e-6)):
             with pytest.raises(ValueError, match="pure"):
-                self.curator(budget).interaction_matrix(1)
-        assert self.curator(Budget(epsilon=1.0, delta=1e-6), pure=True).interaction_matrix(1)[0].shape == (8,)
+                self.curator(budget).ask(InteractionMatrixSums(), 1)
+        assert self.curator(Budget(epsilon=1.0, delta=1e-6), pure=True).ask(InteractionMatrixSums(), 1)[0].shape == (8,)
 
     @pytest.mark.parametrize("rows", [1, 3, "shares"])
     def test_units(self, rows):
@@ -181,15 +185,15 @@ class TestOperator:
         data = frame(3, 60).assign(who=np.arange(60) // 4)
         budget = Budget(epsilon=1e6)
         table = PrivateTable(data, states(3), ledger=budget, unit="who", rows_per_unit=rows)
-        sums, count = TableCurator(table, budget, what="test").parity_matrix(
-            [(), (0,), (1,), (2,)], [1] * 4, 2, 1, with_count=True
+        sums, count = TableCurator(table, budget, what="test").ask(
+            ParityMatrixSums([(), (0,), (1,), (2,)], [1] * 4, 2, with_count=True), 1
         )
         assert count[0] == {1: 15, 3: 45, "shares": 15}[rows]
         assert sums.shape == (6,) and np.abs(sums).max() <= count[0]
 
     def test_one_variable(self):
-        sums, count = self.curator(p=1, budget=Budget(epsilon=1e6)).parity_matrix(
-            [(), (0,)], [1, 1], 1, 1, with_count=True
+        sums, count = self.curator(p=1, budget=Budget(epsilon=1e6)).ask(
+            ParityMatrixSums([(), (0,)], [1, 1], 1, with_count=True), 1
         )
         assert abs(int(sums[0]) - int((2 * frame(1, 50)["x0"] - 1).sum())) <= 1 and abs(int(count[0]) - 50) <= 1
 
@@ -198,9 +202,9 @@ def test_noise_of_the_issue():
     """Epsilon 1: 298 to 70 at 20 variables, 7143 to 721 at 100; where a record is replaced 311 to 139."""
     for p, adjacency, laplace, wishart in ((20, ADD, 298, 70), (100, ADD, 7143, 721), (20, REPLACE, 311, 139)):
         spins = [(), *((j,) for j in range(p))]
-        one = parity_matrix_noise(p, spins, [1] * (p + 1), 2, adjacency, True, PureDP(1.0), Fraction(1))[0]
+        one = ParityMatrixSums.noise_of(p, spins, [1] * (p + 1), 2, adjacency, True, PureDP(1.0), Fraction(1))[0]
         assert math.sqrt(one.variance) == pytest.approx(wishart, abs=0.6)
-        additive = parity_noise(2, p, adjacency, adjacency == ADD, PureDP(1.0), Fraction(1))
+        additive = ParitySums.noise_of(2, p, adjacency, adjacency == ADD, PureDP(1.0), Fraction(1))
         assert math.sqrt(additive.variance) == pytest.approx(laplace, abs=0.6)
 
 
@@ -208,7 +212,7 @@ class TestChoice:
     @staticmethod
     def mechanism(p, budget, adjacency=ADD, **settings):
         table = PrivateTable(frame(p, 50), states(p), adjacency=adjacency, ledger=budget, n_records=records(adjacency))
-        return noisy_parities.run(table, ParitySettings(random_state=0, **settings), budget).mechanism
+        return noisy_parities.run(table, parity_settings(random_state=0, **settings), budget).mechanism
 
     @pytest.mark.filterwarnings("ignore::pgmpy_dp.private.noise.samplers.ReproducibleNoiseWarning")
     def test_the_smaller_noise_is_taken(self):
@@ -233,21 +237,23 @@ class TestChoice:
 
     @pytest.mark.parametrize("adjacency", [ADD, REPLACE])
     def test_of_states_too(self, adjacency):
-        table = [interaction_matrix_noise, interaction_noise]
-        ours, theirs = ([one.variance for one in f([3] * 10, adjacency, None, True, PureDP(1.0), 1)] for f in table)
+        table = [InteractionMatrixSums.noise_of, InteractionSums.noise_of]
+        ours, theirs = (
+            [one.variance for one in f([3] * 10, adjacency, None, True, PureDP(1.0), Fraction(1))] for f in table
+        )
         assert all(a < b for a, b in zip(ours, theirs, strict=True))
         assert ours[1] < theirs[1] / 12
 
     @pytest.mark.parametrize(
         ("settings", "budget", "match"),
         [
-            (ParitySettings(method="wishart"), Budget(rho=1.0), "for an epsilon"),
-            (InteractionSettings("wishart"), Budget(rho=1.0), "for an epsilon"),
+            (parity_settings(method="wishart"), Budget(rho=1.0), "for an epsilon"),
+            (interaction_settings("wishart"), Budget(rho=1.0), "for an epsilon"),
         ],
     )
     def test_a_budget_that_it_cannot_give(self, settings, budget, match):
         table = PrivateTable(frame(3, 50), states(3), ledger=budget)
-        run = noisy_parities.run if isinstance(settings, ParitySettings) else noisy_interactions.run
+        run = noisy_parities.run if settings.family == "binary" else noisy_interactions.run
         with pytest.raises(ValueError, match=match):
             run(table, settings, budget)
         assert not table.ledger.entries
@@ -256,15 +262,15 @@ class TestChoice:
         monkeypatch.setattr("pgmpy_dp.fields.parity_features.MOST_FEATURES", 3)
         table = PrivateTable(frame(3, 50), states(3), ledger=Budget(epsilon=1.0))
         with pytest.raises(ValueError, match="so many parities"):
-            noisy_parities.run(table, ParitySettings(method="wishart"), Budget(epsilon=1.0))
-        release = noisy_parities.run(table, ParitySettings(), Budget(epsilon=1.0))
+            noisy_parities.run(table, parity_settings(method="wishart"), Budget(epsilon=1.0))
+        release = noisy_parities.run(table, parity_settings(), Budget(epsilon=1.0))
         assert release.mechanism == "discrete_laplace" and released_deviations(release) is None
 
 
 class TestRelease:
     def test_it_is_exact_noise_and_keeps_its_deviations(self, tmp_path):
         table = PrivateTable(frame(5, 300), states(5), ledger=Budget(epsilon=1.0))
-        release = noisy_parities.run(table, ParitySettings(order=3), Budget(epsilon=1.0))
+        release = noisy_parities.run(table, parity_settings(order=3), Budget(epsilon=1.0))
         assert not release.floating_point and release.noise[0].distribution == "discrete_wishart"
         release.save(tmp_path / "moments.npz")
         deviations = released_deviations(Release.load(tmp_path / "moments.npz"))

@@ -8,22 +8,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.fields.operators import interactions, parities
+from pgmpy_dp.fields.operators.interactions import InteractionSums
+from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity, checked_family
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import field_curator, field_moment_curator
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data.parities import checked_family
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.operators import record_count as counted
 from pgmpy_dp.private.operators.record_count import RecordCount
 
 ASKED = {
     "record_count": lambda curator, share: curator.ask(RecordCount(), share),
-    "parity_sums": lambda curator, share: curator.parity_sums(2, share, with_count=True),
-    "worst_parity": lambda curator, share: curator.worst_parity(2, np.zeros(6), share),
-    "interaction_sums": lambda curator, share: curator.interaction_sums(share, with_count=True),
+    "parity_sums": lambda curator, share: curator.ask(ParitySums(2, with_count=True), share),
+    "worst_parity": lambda curator, share: curator.ask(WorstParity(2, np.zeros(6)), share),
+    "interaction_sums": lambda curator, share: curator.ask(InteractionSums(with_count=True), share),
 }
 
-COUNTS = ((field_moment_curator, "shared_codes"), (field_curator, "record_count"))
+COUNTS = ((parities, "shared_codes"), (interactions, "shared_codes"), (counted, "record_count"))
 
 
 def curator(states=2, budget=None, rows=40, **facts) -> TableCurator:
@@ -67,9 +69,9 @@ class TestEveryOperator:
     [0, 4, -1, (), ((),), ((0,), (0,)), ((1, 0),), ((0, 0),), ((0, 3),), ((-1,),), True, 2.0, ((0.5,),), "ab", None],
 )
 def test_families_that_are_none(family, monkeypatch):
-    monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *asked, **facts: pytest.fail("counted"))
+    monkeypatch.setattr(parities, "shared_codes", lambda *asked, **facts: pytest.fail("counted"))
     asked = curator()
-    for ask in (lambda: asked.parity_sums(family, 1), lambda: asked.worst_parity(family, np.zeros(3), 1)):
+    for ask in (lambda: asked.ask(ParitySums(family), 1), lambda: asked.ask(WorstParity(family, np.zeros(3)), 1)):
         with pytest.raises((TypeError, ValueError)):
             ask()
     assert asked.left == 1
@@ -77,8 +79,8 @@ def test_families_that_are_none(family, monkeypatch):
 
 def test_families_in_any_order_are_summed_in_it():
     asked = curator(budget=Budget(epsilon=1e9))
-    one = asked.parity_sums([(1, 2), (0,), (0, 1, 2)], 0.5)[0]
-    other = asked.parity_sums(np.array([[0], [1]]), 0.5)[0]
+    one = asked.ask(ParitySums([(1, 2), (0,), (0, 1, 2)]), 0.5)[0]
+    other = asked.ask(ParitySums(np.array([[0], [1]])), 0.5)[0]
     z = 2 * asked._data._codes.astype(int) - 1
     assert one.tolist() == [(z[:, 1] * z[:, 2]).sum(), z[:, 0].sum(), z.prod(axis=1).sum()]
     assert other.tolist() == z[:, :2].sum(axis=0).tolist()
@@ -87,16 +89,16 @@ def test_families_in_any_order_are_summed_in_it():
 
 @pytest.mark.parametrize("pairs", [((1, 0),), ((0, 0),), ((0, 3),), ((1, 2), (0, 1)), ((0, 1), (0, 1)), ((0.5, 1),)])
 def test_pairs_that_are_none(pairs, monkeypatch):
-    monkeypatch.setattr(field_moment_curator, "shared_codes", lambda *asked, **facts: pytest.fail("counted"))
+    monkeypatch.setattr(interactions, "shared_codes", lambda *asked, **facts: pytest.fail("counted"))
     asked = curator(3)
     with pytest.raises((TypeError, ValueError)):
-        asked.interaction_sums(1, pairs)
+        asked.ask(InteractionSums(pairs), 1)
     assert asked.left == 1
 
 
 def test_variables_that_are_not_binary_have_no_parities():
     asked = curator(3)
-    for ask in (lambda: asked.parity_sums(1, 1), lambda: asked.worst_parity(1, np.zeros(3), 1)):
+    for ask in (lambda: asked.ask(ParitySums(1), 1), lambda: asked.ask(WorstParity(1, np.zeros(3)), 1)):
         with pytest.raises(ValueError, match="parities are of variables with two"):
             ask()
     assert asked.left == 1
@@ -106,30 +108,30 @@ class TestWorstParity:
     @pytest.mark.parametrize("expected", [np.zeros(5), np.zeros((6, 1)), 0.0])
     def test_refuses_sums_of_other_shapes(self, expected):
         asked = curator()
-        with pytest.raises(ValueError, match="expected has shape"):
-            asked.worst_parity(2, expected, 1)
+        with pytest.raises(ValueError, match=r"(?s)expected=.* must be 6 numbers, of shape \(6,\)"):
+            asked.ask(WorstParity(2, expected), 1)
         assert asked.left == 1
 
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
     def test_takes_any_numbers(self, value):
-        assert curator().worst_parity(2, np.full(6, value), 1, signed=True) in range(12)
+        assert curator().ask(WorstParity(2, np.full(6, value), signed=True), 1) in range(12)
 
     def test_finds_it_and_its_sign(self):
         asked = curator(budget=Budget(epsilon=1e6))
-        exact = asked.parity_sums(2, 0.5)[0]
+        exact = asked.ask(ParitySums(2), 0.5)[0]
         for k in range(6):
             for shift in (-30, 30):
                 expected = exact + shift * (np.arange(6) == k)
-                assert asked.worst_parity(2, expected, Fraction(1, 100)) == k
-                assert asked.worst_parity(2, expected, Fraction(1, 100), signed=True) == k + 6 * (shift > 0)
+                assert asked.ask(WorstParity(2, expected), Fraction(1, 100)) == k
+                assert asked.ask(WorstParity(2, expected, signed=True), Fraction(1, 100)) == k + 6 * (shift > 0)
 
     def test_sums_are_those_of_the_family_that_is_asked_for(self):
         asked = curator(budget=Budget(epsilon=1e6))
         for family in (2, ((0, 1),), 1, ((0, 1), (0, 2)), 2):
-            exact = asked.parity_sums(family, 0.1)[0]
+            exact = asked.ask(ParitySums(family), 0.1)[0]
             expected = exact.astype(float)
             expected[-1] += 30
-            assert asked.worst_parity(family, expected, 0.05) == len(exact) - 1
+            assert asked.ask(WorstParity(family, expected), 0.05) == len(exact) - 1
 
 
 def test_a_generator_of_the_plan_is_seeded_or_new():

@@ -68,7 +68,7 @@ def test_each_operator_takes_its_share_and_no_more_than_is_left(name, budget):
 )
 def test_wrong_arguments_are_refused_before_the_debit(name, arguments, monkeypatch):
     asked = curator()
-    monkeypatch.setattr(asked, "_answer", None)
+    monkeypatch.setattr(asked, "_answer_now", None)
     with pytest.raises(ValueError, match=r"marks of shape|out of range|bury"):
         REQUESTS[name](asked, **arguments)
     assert asked.left == 1
@@ -89,13 +89,13 @@ def test_what_is_exact_leaves_with_noise_alone():
 @pytest.mark.parametrize("cost", [PureDP(0.7), ZCDP(0.2)], ids=str)
 def test_noise_from_public_numbers_is_that_of_the_operators(cost, monkeypatch):
     budget = Budget(epsilon=0.7) if isinstance(cost, PureDP) else Budget(rho=0.2)
-    share, seen, true = Fraction(1, 3), [], graph_curator.GraphCurator._answer
+    share, seen, true = Fraction(1, 3), [], graph_curator.GraphCurator._answer_now
 
     def watched(self, operator, arguments, share, mechanism, eta=0, **options):
         seen.append(mechanism(self.cost, Fraction(share)))
         return true(self, operator, arguments, share, mechanism, eta, **options)
 
-    monkeypatch.setattr(graph_curator.GraphCurator, "_answer", watched)
+    monkeypatch.setattr(graph_curator.GraphCurator, "_answer_now", watched)
     asked = graph_curator.GraphCurator(PrivateGraph(KARATE, ledger=budget), budget, what="")
     asked.edge_count(share)
     asked.neighbour_sums(MARKS, share)

@@ -24,6 +24,7 @@ from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.schema.stored import sealed
 from tests.private.processes import everything, forked
+from tests.settings import table_settings
 
 ONE = Budget(epsilon=1.0)
 ROOT = Path(__file__).parents[2]
@@ -179,10 +180,10 @@ class TestCharging:
 
     def test_learners_charge_it(self, path, ledger):
         table = PrivateTable(pd.DataFrame({"a": [0, 1, 1]}), {"a": [0, 1]}, ledger=ledger)
-        release = noisy_tables.run(table, noisy_tables.MarginalSettings((("a",),)), Budget(epsilon=0.75))
+        release = noisy_tables.run(table, table_settings((("a",),)), Budget(epsilon=0.75))
         assert [entry.cost for entry in Ledger.load(path).entries] == [release.guarantee]
         with pytest.raises(BudgetExceeded):
-            noisy_tables.run(table, noisy_tables.MarginalSettings((("a",),)), Budget(epsilon=0.75))
+            noisy_tables.run(table, table_settings((("a",),)), Budget(epsilon=0.75))
 
     def test_a_lock_that_is_held_is_named(self, path):
         ledger = Ledger.open(path, ONE, timeout=0.05)
@@ -369,7 +370,7 @@ class TestForks:
                 samplers.discrete_laplace = told  # in the child only
                 table = PrivateTable(frame, {"a": [0, 1]}, ledger=ledger)
                 while True:
-                    noisy_tables.run(table, noisy_tables.MarginalSettings((("a",),)), Budget(epsilon=1e-4))
+                    noisy_tables.run(table, table_settings((("a",),)), Budget(epsilon=1e-4))
 
             with forked(release) as (pid, reading):
                 drawn = os.read(reading, 1) + os.read(reading, 1)  # it is at work
@@ -384,3 +385,51 @@ class TestForks:
         others = {p.name for p in path.parent.iterdir()} - {"ledger.json", "ledger.json.lock"}
         assert all(name.endswith(".tmp") for name in others)
         assert before == len(ledger.entries) >= 8 * (2 + 1)
+
+
+@pytest.mark.parametrize("version", [True, 1.0, 2.0, "1", None, [1], 3])
+def test_versions_are_whole_numbers(version, tmp_path):
+    path = tmp_path / "ledger.json"
+    Ledger(ONE).save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    old = {name: part for name, part in content.items() if name not in ("digest", "id")}
+    path.write_text(json.dumps({**old, "version": 1}), encoding="utf-8")
+    assert Ledger.load(path).budget == ONE
+    for edited in ({**old, "version": version}, sealed({**content, "version": version})):
+        path.write_text(json.dumps(edited), encoding="utf-8")
+        with pytest.raises(ValueError, match=r"its version is .*, this package reads 1 and 2"):
+            Ledger.load(path)
+
+
+class TestMadeByTheFirstCharge:
+    def test_until_then_there_is_no_file(self, tmp_path):
+        path = tmp_path / "ledger.json"
+        ledger = Ledger.open(path, ONE, at_once=False)
+        assert ledger.budget == ONE and ledger.entries == () and ledger.path == path
+        ledger.check(PureDP(0.5))
+        with pytest.raises(BudgetExceeded):
+            charge(ledger, PureDP(2.0))
+        assert not list(tmp_path.iterdir())
+        charge(ledger)
+        assert state(Ledger.open(path)) == state(ledger) and len(ledger.entries) == 1
+        path.unlink()
+        with pytest.raises(ValueError, match="is gone"):
+            charge(ledger)
+
+    def test_another_that_was_quicker_is_charged(self, tmp_path):
+        path = tmp_path / "ledger.json"
+        first, second, third = (Ledger.open(path, ONE, at_once=False) for _ in range(3))
+        charge(first, PureDP(0.4))
+        charge(second, PureDP(0.5))
+        assert [entry.cost.epsilon for entry in Ledger.open(path).entries] == [0.4, 0.5]
+        assert first.id == second.id and len(first.entries) == 2
+        with pytest.raises(BudgetExceeded):
+            charge(third, PureDP(0.5))
+
+    def test_another_budget_that_was_quicker_is_refused(self, tmp_path):
+        path = tmp_path / "ledger.json"
+        first = Ledger.open(path, Budget(epsilon=9.0), at_once=False)
+        charge(Ledger.open(path, ONE))
+        with pytest.raises(ValueError, match="differs from the"):
+            charge(first, PureDP(5.0))
+        assert len(Ledger.open(path).entries) == 1

@@ -1,6 +1,7 @@
 """Curators count in fewer states: the same in memory and in engines, for states that were merged in public."""
 
 from fractions import Fraction
+from functools import partial
 
 import duckdb
 import networkx as nx
@@ -20,6 +21,7 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
     PrivateSGD,
 )
+from pgmpy_dp.fields.operators.parities import WorstParity
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.learning import fine_grids, merging
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
@@ -27,7 +29,9 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.tables.networks import adaptive_search
-from pgmpy_dp.tables.networks.budget_shares import NetworkSettings
+from tests.settings import settings
+
+network_settings = partial(settings, PrivateNetwork)
 
 SCHEMA = Schema({"x": Number(0, 60), "y": ["a", "b", "c"], "z": Number(0, 9, resolution=1, missing="drop")})
 N = 400
@@ -91,9 +95,9 @@ def test_parities_are_of_merged_records_whatever_was_asked_before():
     table = PrivateTable(data, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1e6))
     curator = TableCurator(table, Budget(rho=1e6), what="parities")
     single = [(0,), (1,)]
-    before = curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)
+    before = curator.ask(WorstParity(single, [0, 0], signed=True), Fraction(1, 4))
     curator.merge(Schema({"a": [0, 1], "b": [0, 1]}), {"a": [1, 0]})
-    assert {before, curator.worst_parity(single, [0, 0], Fraction(1, 4), signed=True)} == {0, 2}
+    assert {before, curator.ask(WorstParity(single, [0, 0], signed=True), Fraction(1, 4))} == {0, 2}
 
 
 def test_parts_of_merged_records_are_merged():
@@ -265,7 +269,7 @@ def test_rules_about_numbers_that_merge_are_known_to_be_too_large_before_anythin
     forbidden = [("x", "y"), ("x", "z"), ("y", "z")]
     with pytest.raises(ValueError, match=r"rules.*max_clique_cells=100"):
         adaptive_search.run(
-            table, NetworkSettings(n_rounds=1, max_clique_cells=100, forbidden=forbidden), Budget(rho=1.0)
+            table, network_settings(n_rounds=1, max_clique_cells=100, forbidden_edges=forbidden), Budget(rho=1.0)
         )
     graph = nx.Graph([("x", "y"), ("w", "z")])
     with pytest.raises(InferenceTooLarge):

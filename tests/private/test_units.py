@@ -27,10 +27,11 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
     StableStructure,
 )
+from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits
+from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
 from pgmpy_dp.fields.regression_layout import regression_layout
-from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.private.budget import UnitBudget
-from pgmpy_dp.private.curator.field_moment_curator import interaction_multipliers
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import units
@@ -44,6 +45,7 @@ from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from tests.auditing.replay_units import ODD_UNITS
+from tests.settings import vote_settings
 
 STATES = {"a": [0, 1, 2], "b": ["no", "yes"]}
 KEY = bytes(range(16))
@@ -440,16 +442,16 @@ class TestShares:
             return np.array([*z, z[0] * z[1], z[0] * z[2], z[1] * z[2], 1])
 
         expected = self.by_person(parities)
-        sums, number = self.curator().parity_sums(2, 1, with_count=True)
+        sums, number = self.curator().ask(ParitySums(2, with_count=True), 1)
         assert np.abs(np.append(sums, number) - expected).max() < 0.6
         family = [(0,), (0, 2)]
-        found = self.curator().parity_sums(family, 1)[0]
+        found = self.curator().ask(ParitySums(family), 1)[0]
         assert np.abs(found - expected[[0, 4]]).max() < 0.6
         assert abs(self.curator().ask(RecordCount(), 1) - expected[-1]) < 0.6
         far = expected[:-1].copy()
         far[3] += 30
-        assert self.curator().worst_parity(2, far, 1) == 3
-        assert self.curator().worst_parity(2, far, 1, signed=True) == 3 + 6
+        assert self.curator().ask(WorstParity(2, far), 1) == 3
+        assert self.curator().ask(WorstParity(2, far, signed=True), 1) == 3 + 6
 
     def test_interactions(self):
         def products(code):
@@ -458,19 +460,19 @@ class TestShares:
                 [u.ravel(), *(np.outer(u[i], u[j]).ravel() for i, j in [(0, 1), (0, 2), (1, 2)]), [1]]
             )
 
-        found = np.concatenate(self.curator().interaction_sums(1, with_count=True))
+        found = np.concatenate(self.curator().ask(InteractionSums(with_count=True), 1))
         assert np.abs(found - self.by_person(products)).max() < 0.6
 
     def test_interactions_of_many_states_fit_64_bits(self):
         schema = {"b": ["no", "yes"], "c": list(range(7)), "d": list(range(13)), "e": list(range(23))}
         data = self.DATA.assign(e=0)
         private = table(data, "shares", schema, ledger=Budget(rho=1e12))
-        fields, pairs = TableCurator(private, Budget(rho=1e12), what="").interaction_sums(1)
+        fields, pairs = TableCurator(private, Budget(rho=1e12), what="").ask(InteractionSums(), 1)
         (counts,) = contingency_tables(private, [("b", "c")])
         k = np.array([2, 7])
         shares = counts.value / GRID
         wanted = k.prod() * shares - 7 * shares.sum(0) - 2 * shares.sum(1)[:, None] + shares.sum()
-        unit = math.prod(interaction_multipliers([2, 7, 13, 23])[:2])
+        unit = math.prod(InteractionUnits((2, 7, 13, 23)).multipliers[:2])
         assert unit == 2048 * 585  # L is 4096
         # Of the person of 3000 rows 4096 parts leave three quarters of a record.
         assert np.abs(pairs[:14].reshape(2, 7) / unit - wanted).max() < 4.0 and np.abs(fields).max() < 2**40
@@ -540,10 +542,10 @@ class TestShares:
         curator = self.curator(rho=1e14)
         with curator.split(3) as parts:
             sums = sum(part.ask(Tables([("b", "c")]), Fraction(1, 4))[0] for part in parts)
-            halves = sum(part.parity_sums(1, Fraction(1, 4))[0] for part in parts)
+            halves = sum(part.ask(ParitySums(1), Fraction(1, 4))[0] for part in parts)
             assert sum(table_units(part._data)[1] for part in parts) == 40
         assert np.abs(sums - curator.ask(Tables([("b", "c")]), Fraction(1, 4))[0]).max() <= 2
-        assert np.abs(halves - curator.parity_sums(1, Fraction(1, 4))[0]).max() <= 2
+        assert np.abs(halves - curator.ask(ParitySums(1), Fraction(1, 4))[0]).max() <= 2
 
     def test_blocks_get_the_weights_of_their_records(self):
         seen = []
@@ -565,7 +567,7 @@ class TestShares:
         rng = np.random.default_rng(3)
         codes = rng.integers(0, 2, (60, 3))
         times = rng.integers(1, 5, 60)
-        found = plan_blocks(Schema(BINARY), BlockSettings(1.5, 0.1, learner))
+        found = plan_blocks(Schema(BINARY), vote_settings(1.5, 0.1, learner))
         repeated, weighted = found.scores(np.repeat(codes, times, axis=0)), found.scores(codes, times.astype(float))
         assert np.abs(repeated - weighted).max() < 1e-6 and repeated.max() > 0.01
 

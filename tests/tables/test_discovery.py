@@ -115,7 +115,7 @@ class TestWhatIsFound:
         assert again.release_ == pickle.loads(pickle.dumps(found.release_))
         found.to_json(tmp_path / "schema.json")
         assert Schema.from_json(tmp_path / "schema.json") == found.schema
-        written = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))["discovered"]
+        written = json.loads((tmp_path / "schema.json").read_text(encoding="utf-8"))["discovered"][0]
         assert written["guarantee"] == found.guarantee.to_dict()
         with pytest.raises(ValueError, match="needs one of kind 'discovery'"):
             Discovery.of(check_schema(messy(50), Budget(epsilon=100.0), {"sex": ["F", "M"]}).release_)
@@ -233,7 +233,7 @@ class TestLedger:
         ({"age": Number(1e15, 1e15 + 2)}, {"bins": 16}, "too narrow"),
         ({"age": Number(0, 120)}, {}, "nothing is to be found"),
         ({"age": Number(0, 120)}, {"bins": 1}, "bins"),
-        ({"age": Number(0, 120)}, {"bins": 101}, "at most 100"),
+        ({"age": Number(0, 120)}, {"bins": 101}, "from 2 to 100"),
         ({"job": "categories"}, {"max_categories": 0}, "max_categories"),
         ({"job": "categories"}, {"max_length": 1.5}, "max_length"),
         ({"job": "categories"}, {"other": ["x"]}, "cannot use"),
@@ -324,7 +324,7 @@ class TestPersons:
         # False alarms below 1e-9: the noise has a standard deviation of about 10.
         assert abs(found.n_records - 3_001) < 7 * found.n_records_sd < 300
         assert abs(found.counts["ward"].sum() - 3_000) < 300
-        assert found.privacy_.unit == found.schema.discovered["unit"] == "patient"
+        assert found.privacy_.unit == found.schema.discovered[0]["unit"] == "patient"
         assert "all rows of one 'patient'" in str(found)
 
     def test_the_steward_s_whole_way(self, tmp_path):

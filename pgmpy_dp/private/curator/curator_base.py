@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import wraps
+from secrets import token_hex
 from types import MappingProxyType
 from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
@@ -121,6 +122,10 @@ class Observer:
     def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
         """A curator was opened and its ledger charged."""
 
+    def paid(self, names: Mapping[str, str]) -> Mapping[str, str]:
+        """What names the charge: the ledger's name, and one that is drawn."""
+        return names
+
     def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
         """What the operator releases."""
         return draw()
@@ -218,7 +223,7 @@ def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> Pure
 
 def checked_share(share: Fraction | float) -> Fraction:
     """A share as an exact fraction; ValueError if it is not positive."""
-    exact = exact_fraction(share)
+    exact = exact_fraction(share, "share")
     if exact <= 0:
         raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
     return exact
@@ -226,7 +231,7 @@ def checked_share(share: Fraction | float) -> Fraction:
 
 def checked_eta(eta: Fraction | float) -> Fraction:
     """A part of the reserve as an exact fraction; ValueError if it is not in (0, 1)."""
-    exact = exact_fraction(eta)
+    exact = exact_fraction(eta, "eta")
     if not 0 < exact < 1:
         raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
     return exact
@@ -332,6 +337,7 @@ class Curator:
 
     _cost: Any  # PureDP or ZCDP; ApproxDP where operators are accounted jointly
     _unit_cost: Any
+    _paid: Mapping[str, str]  # the names of the ledger and of its charge
 
     def __init__(
         self,
@@ -374,6 +380,8 @@ class Curator:
         data.ledger.charge(charged, unit=self.unit, **facts)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left, self._reserve = Fraction(1), Fraction(reserve)
+        if self._rng is None:  # what is repeatable has no name of its own
+            self._paid = _observer.paid({"ledger": data.ledger.id, "charge": token_hex(16)})
         _observer.opened(self, budget, facts)
 
     @staticmethod
@@ -393,6 +401,7 @@ class Curator:
         self._answers: list[Answer] = []
         self._answered, self._interrupted = False, False
         self._vouched: list[str] = []
+        self._paid = {}
         self._picked: list[tuple[np.ndarray, Noise | None, Answer]] = []
         self._parts: list[Curator] = []  # that have what is left, as long as their block lasts
         self._closed, self._turns = False, Turns(_BUSY)
@@ -550,7 +559,8 @@ class Curator:
     def _marks(self) -> dict[str, Any]:
         """What a release has to say of its answers, whatever the plan says."""
         vouched = sorted(set(self._all("_vouched")))
-        return ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
+        marks = ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
+        return marks | ({"paid": dict(self._paid)} if self._paid else {})
 
     def ask(self, operator: Operator[Answered], share: Fraction | float, eta: Fraction | float = 0) -> Answered:
         """What an operator says about the data, with the noise that a share of the cost pays.
@@ -620,7 +630,7 @@ class Curator:
         require_own("operator", operator, "ask one of those that are there")
         if type(facts) is not kind.asks:
             raise TypeError(f"{kind.__name__} is no question about a {type(self._data).__name__}")
-        request, share, eta = kind.checked(operator, facts), checked_share(share), exact_fraction(eta)
+        request, share, eta = kind.checked(operator, facts), checked_share(share), exact_fraction(eta, "eta")
         if eta and not request.of_units and self._data._rows_of_unit > 1:
             # A group's eta is more than m times a record's.
             raise ValueError(f"{kind.name} can fail, and its proof is for single records; pass rows_per_unit=1")
@@ -646,7 +656,7 @@ class Curator:
         if eta and not of_units and self._data._rows_of_unit > 1:
             # A group's eta is more than m times a record's.
             raise ValueError(f"{operator} can fail, and its proof is for single records; pass rows_per_unit=1")
-        share, eta = checked_share(share), exact_fraction(eta)
+        share, eta = checked_share(share), exact_fraction(eta, "eta")
         with self._turn():
             return self._answer_now(operator, arguments, share, mechanism, eta, of_units=of_units, **options)
 
@@ -857,7 +867,8 @@ class Curator:
         """A curator of a part of the data, which has nothing to spend until it is lent something."""
         child = object.__new__(type(self))
         child._start(data, self._unit_cost, self._rng)
-        child._mechanism, child._guarantee, child._fine = self._mechanism, self._guarantee, self._fine
+        child._mechanism, child._guarantee, child._paid = self._mechanism, self._guarantee, self._paid
+        child._fine = self._fine
         return child
 
     @contextmanager

@@ -195,14 +195,26 @@ class JointNoise(Mechanism):
     noise: tuple[Noise, ...]
     grid: int = 1
     """G: in how many parts of a count the statistics are."""
+    norms: tuple[tuple[float, float], ...] = ()
+    """In l1 and l2: what the noise was made for."""
 
     @classmethod
-    def of(
-        cls, exact: Sensitive, sizes: Sequence[int], cost: PureDP | ZCDP, share: Fraction, grid: int = 1
-    ) -> JointNoise:
-        """The mechanism that releases the vector for a share of a cost, in pieces of these sizes."""
-        (noise,) = additive_scales([(exact.l1 / grid, exact.l2 / grid)], cost, share)
-        return cls(exact, tuple(sizes), (noise,) * len(sizes), grid)
+    def planned(
+        cls,
+        norms: tuple[float, ...],
+        sizes: Sequence[int],
+        cost: PureDP | ZCDP,
+        share: Fraction,
+        parts: Callable[[float], int] = lambda scale: 1,
+    ) -> Self:
+        """The noise of a vector that moves by these norms, for pieces of these sizes; `parts` as of `AdditiveNoise`."""
+        whole = AdditiveNoise.planned([norms], cost, share, parts=parts)
+        return cls(None, tuple(sizes), whole.noise * len(sizes), whole.grid, whole.norms)  # type: ignore[arg-type]
+
+    def over(self, exact: Sensitive) -> Self:
+        """The same with the exact vector, which moves no further than the noise was made for."""
+        AdditiveNoise((), self.noise[:1], self.grid, self.norms).over([exact])
+        return replace(self, exact=exact)
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -6,15 +6,13 @@ from typing import Any
 
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_curator import FieldCurator
-from pgmpy_dp.private.curator.field_matrix_curator import FieldMatrixCurator
-from pgmpy_dp.private.curator.field_moment_curator import FieldMomentCurator
 from pgmpy_dp.private.curator.voting_curator import VotingCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 
 __all__ = ["TableCurator"]
 
 
-class TableCurator(VotingCurator, FieldCurator, FieldMomentCurator, FieldMatrixCurator):
+class TableCurator(VotingCurator, FieldCurator):
     """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.
 
     Parameters

@@ -33,6 +33,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
 from pgmpy_dp.private.data.units import drawn_rows, fresh_key
+from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.reading.arrow_cells import Column, key_counts, keyed, quietly
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
@@ -93,16 +94,16 @@ class PrivateColumns(PrivateData):
         if self._unit is not None and self._unit in schema:
             raise ValueError(f"unit={unit!r} is a column that is asked about too; leave it out of the variables")
         super().__init__(adjacency, ledger)
+        require_same_promise(schema, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
         self._key = fresh_key(random_state)
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
         source = open_source(data)
         names = [*schema.variables, *(() if self._unit is None else (self._unit,))]
         source.positions(names)  # all are there
-        source.check_types(names)
         if self._unit is not None:
             warn_of_guessed_types(source, self._unit)
-        batches = source.batches(names, [*[frozenset[str]()] * len(schema), None][: len(names)])
-        self._counted = cell_counts(batches) if self._unit is None else drawn_counts(batches, self._key)
+        with source.one_pass(names, [*[frozenset[str]()] * len(schema), None][: len(names)]) as batches:
+            self._counted = cell_counts(batches) if self._unit is None else drawn_counts(batches, self._key)
         self._counted = self._counted or [Counter() for _ in schema.variables]
 
     @property

@@ -16,6 +16,7 @@ import itertools
 import math
 import operator
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -23,16 +24,25 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, exact_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, JointNoise, NoisyMax
 from pgmpy_dp.private.data.contingency import weighted_sum
+from pgmpy_dp.private.data.table import PrivateTable, shared_codes
+from pgmpy_dp.private.data.table_facts import TableFacts
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, parities_of_cells, transform
 from pgmpy_dp.private.noise.additive import root_up
-from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.private.noise.selection import selection_scale
+from pgmpy_dp.private.operators.operator_base import Operator, own_array
+from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = [
+    "ParitySums",
     "Subsets",
+    "WorstParity",
     "checked_family",
+    "checked_parities",
     "family_size",
     "family_sums",
     "flipped_in_family",
@@ -190,7 +200,7 @@ def checked_family(family: int | Iterable[Sequence[int]], n_variables: int) -> i
         if order > n_variables:
             raise ValueError(f"family={order!r} is more than the {n_variables} variables")
         return order
-    subsets = tuple(tuple(map(operator.index, subset)) for subset in family)
+    subsets = tuple(tuple(map(exact_integer, subset)) for subset in family)
     increasing = all(s and s[0] >= 0 and s[-1] < n_variables and all(map(operator.lt, s, s[1:])) for s in subsets)
     if not subsets or not increasing or len(set(subsets)) != len(subsets):
         raise ValueError(
@@ -346,3 +356,161 @@ def _by_transform(codes: np.ndarray, subsets: Subsets) -> np.ndarray:
         cells |= codes[:, j].astype(np.int64) << j
     histogram = np.bincount(cells, minlength=1 << p)
     return np.rint(parities_of_cells(histogram, masks_of(subsets))).astype(np.int64)
+
+
+def checked_parities(family: int | Sequence[Sequence[int]], facts: TableFacts) -> int | Subsets:
+    """A family of parities of a table; ValueError where its variables are not binary too."""
+    others = {name: k for name, k in facts.schema.cardinalities.items() if k != 2}
+    if others:
+        raise ValueError(f"schema declares {others} states for these variables; parities are of variables with two")
+    return checked_family(family, len(facts.schema))
+
+
+@dataclass(frozen=True, slots=True)
+class ParitySums(Operator[list[np.ndarray]]):
+    """Noisy sums over records of products of z = 2 code - 1, which is -1 or 1, of sets of binary variables.
+
+    Parameters
+    ----------
+    family : int or sequence of sequences of int
+        t: all sets of 1 to t variables, by size, each size in lexicographic order. Or the public sets: increasing
+        positions in the schema, none twice.
+    with_count : bool
+        Whether the number of records, which is the parity of no variable, comes with them.
+
+    Returns
+    -------
+    list of ndarray of int64
+        The sums, shape (m,); with the count, that too, shape (1,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        For variables that are not binary, sets that are none, and noise that would bury any sum.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* Of M sums, the count included. ``add_remove``: a record inside the schema adds -1 or 1 to
+        each, so M in l1 and sqrt(M) in l2 norm. ``replace_one``: at most F of them flip and move by 2, or, if one
+        of the two records is outside, all move by 1: max(2 F, M) and sqrt(max(4 F, M)). F is the largest number of
+        sets that hold an odd number of the variables that change
+        (:func:`~pgmpy_dp.fields.operators.parities.parity_sensitivity` and what it calls have the proofs).
+
+        *Guarantee.* The share s of the cost: in all sums, Laplace noise of scale ``l1/(s epsilon)`` or Gaussian
+        noise of scale ``l2/sqrt(2 s rho)``.
+
+        *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
+    """
+
+    family: int | Sequence[Sequence[int]]
+    with_count: bool = False
+
+    name = "parity_sums"
+    asks = TableFacts
+
+    def checked(self, facts: TableFacts) -> ParitySums:
+        return ParitySums(checked_parities(self.family, facts), bool(self.with_count))
+
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> JointNoise:
+        family, p = self.family, len(facts.schema)
+        norms = parity_sensitivity(p, family, facts.adjacency, self.with_count)  # type: ignore[arg-type]
+        sizes = [family_size(family, p), 1][: 1 + self.with_count]  # type: ignore[arg-type]
+        return JointNoise.planned(norms, sizes, cost, share, facts.parts)
+
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: JointNoise) -> Sensitive:
+        codes, weights = shared_codes(data, mechanism.grid)
+        family: Any = self.family
+        return parity_sums_and_count(codes, family, facts.adjacency, self.with_count, weights, mechanism.grid)
+
+    @staticmethod
+    def noise_of(
+        family: int | Subsets,
+        n_variables: int,
+        adjacency: Adjacency,
+        with_count: bool,
+        cost: PureDP | ZCDP,
+        share: Fraction,
+    ) -> Noise:
+        """The noise of each sum, from public numbers; ValueError where it would bury any sum.
+
+        Examples
+        --------
+        >>> ParitySums.noise_of(2, 2, Adjacency.ADD_REMOVE, True, PureDP(1.0), Fraction(1, 2))
+        Noise(distribution='discrete_laplace', scale=8.0)
+        """
+        return AdditiveNoise.planned(
+            [parity_sensitivity(n_variables, family, adjacency, with_count)], cost, share
+        ).noise[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorstParity(Operator[int]):
+    """Position of the parity whose sum is about the furthest from what a model expects.
+
+    Parameters
+    ----------
+    family : int or sequence of sequences of int
+        As of :class:`ParitySums`. The exact sums are kept, so that asking again about one family is quick.
+    expected : ndarray, shape (m,)
+        Sums that the model expects: functions of what was released. They are rounded to integers; NaN counts as 0.
+    signed : bool
+        Whether the m parities that are the furthest above what is expected are told from those below.
+
+    Returns
+    -------
+    int
+        Below m; if `signed`, position k + m is parity k below what is expected.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For variables that are not binary, sets that are none, sums of another shape, and noise that would bury any
+        score.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* The score ``abs(S(I) - round(m(I)))``, or the difference and its negative, moves by at most 1
+        under ``add_remove``, 2 under ``replace_one``, as S(I) does; the number of records is nowhere in it
+        (:func:`~pgmpy_dp.fields.operators.parities.parity_misfits`).
+
+        *Guarantee.* The share s of the cost: Gumbel noise of scale ``D/sqrt(2 s rho)``, or exponential noise of
+        scale ``2 D/(s epsilon)``, D being 1 or 2 (:mod:`pgmpy_dp.private.noise.selection`).
+
+        *Source.* Hardt, Ligett and McSherry 2012; Cesar and Rogers 2021 for the cost of a selection.
+    """
+
+    family: int | Sequence[Sequence[int]]
+    expected: np.ndarray
+    signed: bool = False
+
+    name = "worst_parity"
+    asks = TableFacts
+
+    def checked(self, facts: TableFacts) -> WorstParity:
+        family = checked_parities(self.family, facts)
+        expected = own_array("expected", self.expected, (family_size(family, len(facts.schema)),))
+        return WorstParity(family, expected, bool(self.signed))
+
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> NoisyMax:
+        return NoisyMax.planned(float(changed_records(facts.adjacency)), cost, share, facts.parts)
+
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: NoisyMax) -> Sensitive:
+        asked, family = (self.family, mechanism.grid), self.family
+        if data._memory.get("parities", (None,))[0] != asked:
+            codes, weights = shared_codes(data, mechanism.grid)
+            sums = parity_sums_and_count(codes, family, facts.adjacency, False, weights, mechanism.grid)  # type: ignore[arg-type]
+            data._memory["parities"] = asked, sums
+        return parity_misfits(data._memory["parities"][1], mechanism.grid * self.expected, signed=self.signed)
+
+    @staticmethod
+    def scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
+        """Scale of the noise, whatever is asked, from public numbers; ValueError where it buries any score.
+
+        Examples
+        --------
+        >>> WorstParity.scale(Adjacency.REPLACE_ONE, PureDP(1.0), Fraction(1, 2))
+        8.0
+        """
+        return selection_scale(float(changed_records(adjacency)), cost, share)

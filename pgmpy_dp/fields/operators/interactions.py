@@ -17,15 +17,23 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
+from pgmpy_dp.checks import exact_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data.contingency import count, weighted_sum
+from pgmpy_dp.private.data.table import PrivateTable, shared_codes
+from pgmpy_dp.private.data.table_facts import TableFacts
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up, round_up
-from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.private.operators.operator_base import Operator
+from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = [
+    "InteractionSums",
     "InteractionUnits",
     "Pairs",
     "checked_pairs",
@@ -38,7 +46,8 @@ __all__ = [
 Pairs = tuple[tuple[int, int], ...]
 
 _LARGEST_UNIT = 1 << 12  # of L: beyond it c_i is rounded down, so that sums over 2**38 records fit 64 bits
-_WORDS = 1 << 10  # as in data/parities.py
+_WORDS = 1 << 10  # as in parities.py
+_SHARED_BITS = 38  # of what a unit adds to a sum of products, so that sums of 2**25 units fit 64 bits
 _STATES_AS_BITS = 64  # mean number of cells of a pair from which a table of it is counted faster than its bits
 
 
@@ -78,7 +87,7 @@ class InteractionUnits:
 
 def checked_pairs(pairs: Iterable[Sequence[int]], n_variables: int) -> Pairs:
     """A public family of pairs; TypeError, ValueError for any that are not i < j, each once, in lexicographic order."""
-    checked = tuple((operator.index(i), operator.index(j)) for i, j in pairs)
+    checked = tuple((exact_integer(i), exact_integer(j)) for i, j in pairs)
     ordered = all(map(operator.lt, checked, checked[1:]))
     if not ordered or not all(0 <= i < j < n_variables for i, j in checked):
         raise ValueError(
@@ -290,3 +299,96 @@ def _centred(units: InteractionUnits) -> tuple[list[Fraction], Fraction]:
 def _scaled(l1: Fraction, square: Fraction, linf: Fraction, unit: int) -> tuple[float, float, float]:
     """Norms in units of `unit`, as floats that are not below them."""
     return round_up(l1 * unit), root_up(square * unit**2), round_up(linf * unit)
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionSums(Operator[list[np.ndarray]]):
+    """Noisy sums over records of centred indicators u_i = c_i (k_i e_a - 1) of states a, and of their products.
+
+    The p fields, the pairs and the count get parts of the share in proportion to their number.
+
+    Parameters
+    ----------
+    pairs : sequence of (i, j), optional
+        Public: i < j, positions in the schema, in lexicographic order. Default: all pairs.
+    with_count : bool
+        Whether the number of records comes with them.
+
+    Returns
+    -------
+    list of ndarray of int64
+        The sums of all u_i, flat; of u_i u_j^T of the pairs, each in C order, flat; with the count, that too, shape
+        (1,). :class:`InteractionUnits` has the c_i, which bring variables to one scale.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For pairs that are none, and noise that would bury any sum.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* :func:`~pgmpy_dp.fields.operators.interactions.field_sensitivity` and
+        :func:`~pgmpy_dp.fields.operators.interactions.pair_sensitivity` prove it for each adjacency. With A_i = 1 -
+        1/k_i and L the largest c_i k_i, ``add_remove``: fields L 2 sum A in l1, L sqrt(sum A) in l2 norm, pairs L^2
+        4 sum A_i A_j and L^2 sqrt(sum A_i A_j). ``replace_one``: fields 2 q L and sqrt(2 q) L for q variables with
+        two states or more, pairs as there. The count: 1 under both.
+
+        *Guarantee.* The share s of the cost: array c gets the part w_c, in proportion to the number of its tables
+        (of no pairs, 1), with Laplace noise of scale ``l1_c/(w_c s epsilon)`` or Gaussian noise of scale
+        ``l2_c/sqrt(2 w_c s rho)``.
+
+        *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
+    """
+
+    pairs: Sequence[Sequence[int]] | None = None
+    with_count: bool = False
+
+    name = "interaction_sums"
+    asks = TableFacts
+
+    def checked(self, facts: TableFacts) -> InteractionSums:
+        pairs = None if self.pairs is None else checked_pairs(self.pairs, len(facts.schema))
+        return InteractionSums(pairs, bool(self.with_count))
+
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> AdditiveNoise:
+        norms, weights = _planned(facts.sizes, facts.adjacency, self.pairs, self.with_count)
+        most = 1 << max(0, min(20, _SHARED_BITS - 2 * InteractionUnits(facts.sizes).largest.bit_length()))
+        return AdditiveNoise.planned(norms, cost, share, weights, partial(facts.parts, most=most))
+
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise) -> Sequence[Sensitive]:
+        codes, parts = shared_codes(data, mechanism.grid)
+        units = InteractionUnits(facts.sizes)
+        sums = interaction_sums(codes, units, facts.adjacency, self.pairs, parts, mechanism.grid)  # type: ignore[arg-type]
+        return sums[: 2 + self.with_count]
+
+    @staticmethod
+    def noise_of(
+        cardinalities: Sequence[int],
+        adjacency: Adjacency,
+        pairs: Pairs | None,
+        with_count: bool,
+        cost: PureDP | ZCDP,
+        share: Fraction,
+    ) -> tuple[Noise, ...]:
+        """The noise of each array, from public numbers; ValueError if it buries any sum.
+
+        Examples
+        --------
+        >>> noises = InteractionSums.noise_of([2, 2], Adjacency.ADD_REMOVE, None, False, PureDP(1.0), Fraction(1))
+        >>> [noise.scale for noise in noises]
+        [6.0, 12.0]
+        """
+        norms, weights = _planned(tuple(cardinalities), adjacency, pairs, with_count)
+        return AdditiveNoise.planned(norms, cost, share, weights).noise
+
+
+def _planned(
+    sizes: tuple[int, ...], adjacency: Adjacency, pairs: Sequence[Sequence[int]] | None, with_count: bool
+) -> tuple[list[tuple[float, ...]], tuple[float, ...]]:
+    """How far the arrays move, and how the share is divided. A graph without edges leaves that of one pair unspent."""
+    units, p = InteractionUnits(sizes), len(sizes)
+    n_pairs = math.comb(p, 2) if pairs is None else len(pairs)
+    moved = pair_sensitivity(units, adjacency, pairs)  # type: ignore[arg-type]
+    norms: list[tuple[float, ...]] = [field_sensitivity(units, adjacency), moved, (1.0, 1.0, 1.0)]
+    return norms[: 2 + with_count], (float(p), float(max(1, n_pairs)), 1.0)[: 2 + with_count]

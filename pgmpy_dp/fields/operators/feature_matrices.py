@@ -15,17 +15,43 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
+from pgmpy_dp.checks import exact_integer
+from pgmpy_dp.fields.operators.interactions import InteractionUnits, Pairs, checked_pairs, pair_counts
+from pgmpy_dp.fields.operators.parities import (
+    Subsets,
+    checked_family,
+    checked_parities,
+    family_sums,
+    parity_count,
+    parity_sums,
+)
+from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.curator.mechanism import Mechanism, pure_epsilon
 from pgmpy_dp.private.data.contingency import weighted_sum
-from pgmpy_dp.private.data.interactions import InteractionUnits, Pairs, pair_counts
-from pgmpy_dp.private.data.parities import Subsets, family_sums, parity_count, parity_sums
+from pgmpy_dp.private.data.moments import trace_sensitivity
+from pgmpy_dp.private.data.table import PrivateTable, shared_codes
+from pgmpy_dp.private.data.table_facts import TableFacts
+from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE
+from pgmpy_dp.private.noise.integer_wishart import MOST_COLUMNS
+from pgmpy_dp.private.noise.matrix import wishart_noise, wishart_scale
+from pgmpy_dp.private.operators.operator_base import Operator
+from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["ContrastMatrix", "FeatureMatrix", "ParityMatrix"]
+__all__ = [
+    *("ContrastMatrix", "FeatureMatrix", "InteractionMatrixSums", "MatrixSums", "ParityMatrix", "ParityMatrixSums"),
+]
+
+_MOST_WEIGHT = 1 << 10
+_FINE = 1 << 32  # of the scale in lattice units over d**2: few matrices are drawn twice
 
 _UNIT = 1 << 16  # of contrasts: their rounding to whole numbers makes traces larger by next to nothing
 
@@ -202,7 +228,7 @@ class ContrastMatrix(FeatureMatrix):
     The contrasts of state a of a variable with k states are the k - 1 coordinates of ``e_a - 1/k`` in an orthonormal
     basis, of squared norm 1 - 1/k. The constant is such that the variances of everything that is read without it and
     with it are the least together (`_constant`). Equal noise in the coordinates is equal noise in ``e_a - 1/k``, and
-    what is read has the form of :func:`~pgmpy_dp.private.data.interactions.interaction_sums`.
+    what is read has the form of :func:`~pgmpy_dp.fields.operators.interactions.interaction_sums`.
 
     Single variables stand beside the constant and, where they have three states or more, in their own block too: their
     counts, and the number of records, are the weighted least squares of both.
@@ -373,3 +399,281 @@ def _nearest(numerators: np.ndarray, denominators: np.ndarray) -> np.ndarray:
     """Quotients of Python integers, rounded to the nearest and clamped to 64 bits."""
     rounded = (2 * numerators + denominators) // (2 * denominators)
     return np.clip(rounded, -(1 << 61), 1 << 61).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MatrixSums(Mechanism):
+    """A matrix to which records add phi phi', with Wishart noise; what leaves is what is read from it.
+
+    Attributes
+    ----------
+    exact : Sensitive
+        The upper triangle, Python integers, in units of 1/`grid`.
+    features : FeatureMatrix
+    scale : int
+        c, in units of 1/(`grid` `fine`).
+    fine : int
+        A power of two: how many units of the noise there are in one of `exact`.
+    noise : tuple of Noise
+    grid : int
+
+    Notes
+    -----
+    Privacy: :mod:`pgmpy_dp.private.noise.matrix` has the proof. Between neighbours `exact` moves by P, or by P - Q,
+    with P, Q positive semidefinite matrices of integers of traces at most T = `grid` times the features' largest
+    squared norm. Times `fine` they are still such matrices. With the scale of `planned` the noisy matrix costs the
+    share; `draw` computes from it and from public numbers.
+    """
+
+    exact: Sensitive
+    features: FeatureMatrix
+    scale: int
+    fine: int
+    noise: tuple[Noise, ...]
+    grid: int = 1
+
+    name = "discrete_wishart"
+
+    @classmethod
+    def planned(
+        cls,
+        features: FeatureMatrix,
+        adjacency: Adjacency,
+        cost: PureDP,
+        share: Fraction,
+        parts: Callable[[float], int] = lambda scale: 1,
+    ) -> Self:
+        """The noise of what is read from the matrix; no matrix is there yet. `parts` as of `AdditiveNoise`."""
+        if not isinstance(cost, PureDP):
+            raise ValueError(f"Wishart noise is for a pure cost, and it is {cost}; open the curator with pure=True")
+        if features.d > MOST_COLUMNS:
+            raise ValueError(f"the matrix has {features.d} rows, more than {MOST_COLUMNS}; take fewer features")
+        fine, scale = _fine_scale(features, adjacency, cost, share, 1)
+        grid = parts(max(one.scale for one in _noise_of(features, scale, fine)))
+        fine, scale = _fine_scale(features, adjacency, cost, share, grid)
+        return cls(None, features, scale, fine, _noise_of(features, scale, fine * grid), grid)  # type: ignore[arg-type]
+
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
+        """What is read from the noisy matrix."""
+        noisy = self.fine * self.exact.value.astype(object) + wishart_noise(self.features.d, self.scale, rng)
+        return self.features.read(noisy, self.fine * self.grid)
+
+
+def _fine_scale(
+    features: FeatureMatrix, adjacency: Adjacency, cost: PureDP, share: Fraction, grid: int
+) -> tuple[int, int]:
+    """How fine the noise is, and its c in these units."""
+    moved = Fraction(changed_records(adjacency) * features.trace * grid)
+    epsilon = pure_epsilon(cost, share)
+    wanted = 2 * epsilon * _FINE * features.d**2 / moved
+    fine = 1 << max(0, math.ceil(wanted) - 1).bit_length()
+    return fine, wishart_scale(features.d, moved * fine, epsilon)
+
+
+def _noise_of(features: FeatureMatrix, scale: int, unit: int) -> tuple[Noise, ...]:
+    one = math.sqrt(2.0 * (features.d + 1)) * float(Fraction(scale, unit))
+    noise = tuple(Noise("discrete_wishart", one * spread) for spread in features.spreads)
+    if max(item.scale for item in noise) > LARGEST_SCALE:
+        raise ValueError(
+            f"noise of scale {max(item.scale for item in noise):.3g} would bury any sum; raise epsilon or the share"
+        )
+    return noise
+
+
+def _parity_matrix(
+    n_variables: int,
+    features: Sequence[Sequence[int]],
+    weights: Sequence[int],
+    family: int | Sequence[Sequence[int]],
+    with_count: bool,
+) -> ParityMatrix:
+    sets = tuple(tuple(map(exact_integer, s)) for s in features)
+    if sets.count(()) > 1:
+        raise ValueError("features must have no set twice")
+    if any(sets):
+        checked_family([s for s in sets if s], n_variables)
+    sizes = tuple(map(exact_integer, weights))
+    if len(sizes) != len(sets) or not all(1 <= w <= _MOST_WEIGHT for w in sizes):
+        raise ValueError(f"weights must be {len(sets)} whole numbers from 1 to {_MOST_WEIGHT}, one for each feature")
+    return ParityMatrix(n_variables, sets, sizes, checked_family(family, n_variables), bool(with_count))
+
+
+def _exact_matrix(data: PrivateTable, facts: TableFacts, planned: MatrixSums) -> Sensitive:
+    """The matrix. All of what moves is in its trace; the norms of the triangle are those of any such matrix."""
+    codes, parts = shared_codes(data, planned.grid)
+    norms = trace_sensitivity(planned.features.d, facts.adjacency, planned.grid * planned.features.trace)
+    sums = planned.features.sums(codes, parts)
+    return Sensitive(sums, facts.adjacency, norms.l1, norms.frobenius, norms.frobenius)
+
+
+@dataclass(frozen=True, slots=True)
+class ParityMatrixSums(Operator[list[np.ndarray]]):
+    """Noisy sums of parities, as of `ParitySums`, read from a matrix of products with Wishart noise.
+
+    Parameters
+    ----------
+    features : sequence of sequences of int
+        Public sets of positions in the schema, increasing, none twice; the empty one is the constant. The matrix has a
+        row and a column for each.
+    weights : sequence of int
+        Public, from 1 to 1024: feature S of a record is w_S times the product of its signs in S.
+    family : int or sequence of sequences of int
+        Which parities are read, as of `ParitySums`. Each is the symmetric difference of two features.
+    with_count : bool
+        Whether the number of records, which stands in the diagonal, comes with them.
+
+    Returns
+    -------
+    list of ndarray of int64
+        The sums, shape (m,); with the count, that too, shape (1,). `noise` of the answer has the largest standard
+        deviation of a sum; :meth:`deviations_of` has those of all.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For variables that are not binary, sets and weights that are none, a family that the features do not have, a
+        cost that is not pure, and noise that would bury any sum.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* A record inside the schema adds phi phi', positive semidefinite, of the trace ``T = sum
+        w_S**2`` whatever its signs; one outside adds nothing. So the matrix moves by +-P, of trace T, under
+        ``add_remove``, by P - Q of traces at most T under ``replace_one``. A unit that counts by shares adds a mean
+        of such matrices and of 0, in whole parts: positive semidefinite, of trace at most T.
+
+        *Guarantee.* The share s of epsilon: noise W1 - W2 of independent matrices of integers W >= 0 with
+        probability in proportion to ``exp(-tr W/(2 c))``, c = T/(2 s epsilon), or T/(s epsilon) under
+        ``replace_one``, rounded up (:mod:`pgmpy_dp.private.noise.matrix`). The sums are read from the noisy matrix.
+
+        *Source.* The noise: Wang, Huai and Xu 2018, corrected; on a lattice: this package.
+    """
+
+    features: Sequence[Sequence[int]]
+    weights: Sequence[int]
+    family: int | Sequence[Sequence[int]]
+    with_count: bool = False
+
+    name = "parity_matrix"
+    asks = TableFacts
+
+    def checked(self, facts: TableFacts) -> ParityMatrixSums:
+        family = checked_parities(self.family, facts)
+        matrix = _parity_matrix(len(facts.schema), self.features, self.weights, family, bool(self.with_count))
+        return ParityMatrixSums(matrix.features, matrix.weights, matrix.family, matrix.with_count)
+
+    def mechanism(self, facts: TableFacts, cost: PureDP, share: Fraction) -> MatrixSums:
+        asked: Any = (self.features, self.weights, self.family, self.with_count)
+        return MatrixSums.planned(ParityMatrix(len(facts.schema), *asked), facts.adjacency, cost, share, facts.parts)
+
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: MatrixSums) -> Sensitive:
+        return _exact_matrix(data, facts, mechanism)
+
+    @staticmethod
+    def noise_of(
+        n_variables: int,
+        features: Sequence[Sequence[int]],
+        weights: Sequence[int],
+        family: int | Subsets,
+        adjacency: Adjacency,
+        with_count: bool,
+        cost: PureDP,
+        share: Fraction,
+    ) -> tuple[Noise, ...]:
+        """The noise, from public numbers; ValueError for features that are none, and where it would bury any sum.
+
+        Examples
+        --------
+        >>> spins = [(), *((j,) for j in range(20))]
+        >>> asked = (20, spins, [1] * 21, 2, Adjacency.ADD_REMOVE, True)
+        >>> [round(one.scale, 1) for one in ParityMatrixSums.noise_of(*asked, PureDP(1.0), Fraction(1))]
+        [69.6, 21.5]
+        """
+        matrix = _parity_matrix(n_variables, features, weights, family, with_count)
+        return MatrixSums.planned(matrix, adjacency, cost, share).noise
+
+    @staticmethod
+    def deviations_of(
+        n_variables: int, features: Sequence[Sequence[int]], weights: Sequence[int], family: int | Subsets
+    ) -> np.ndarray:
+        """Standard deviation of the noise of each parity over that of the noisiest one, shape (m,).
+
+        Examples
+        --------
+        >>> ParityMatrixSums.deviations_of(2, [(), (0,), (1,)], [1, 1, 1], 2).tolist()
+        [1.0, 1.0, 1.0]
+        """
+        found = _parity_matrix(n_variables, features, weights, family, False).deviations
+        return found / found.max()
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionMatrixSums(Operator[list[np.ndarray]]):
+    """Noisy sums of centred indicators and their products, as of `InteractionSums`, by Wishart noise.
+
+    Parameters
+    ----------
+    pairs : sequence of (i, j), optional
+        Public, as of `InteractionSums`: what is read. Default: all pairs.
+    with_count : bool
+
+    Returns
+    -------
+    list of ndarray of int64
+        As of `InteractionSums`. `noise` of the answer has the standard deviation of a cell before centring, which has
+        been done.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For pairs that are none, a cost that is not pure, and noise that would bury any sum.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* A record's features are a public constant w and contrasts of the state of each variable,
+        integers. It adds phi phi', positive semidefinite, of trace at most ``T = w**2 + sum_i max_a |C_i e_a|**2``,
+        about ``2**16 (b + sum_i (1 - 1/k_i))``. ``add_remove``: +-P of trace T at most; ``replace_one``: P - Q.
+        Units that count by shares: as in :class:`ParityMatrixSums`.
+
+        *Guarantee.* As of :class:`ParityMatrixSums`.
+
+        *Source.* As of :class:`ParityMatrixSums`.
+    """
+
+    pairs: Sequence[Sequence[int]] | None = None
+    with_count: bool = False
+
+    name = "interaction_matrix"
+    asks = TableFacts
+
+    def checked(self, facts: TableFacts) -> InteractionMatrixSums:
+        pairs = None if self.pairs is None else checked_pairs(self.pairs, len(facts.schema))
+        return InteractionMatrixSums(pairs, bool(self.with_count))
+
+    def mechanism(self, facts: TableFacts, cost: PureDP, share: Fraction) -> MatrixSums:
+        matrix = ContrastMatrix(facts.sizes, self.pairs, self.with_count)  # type: ignore[arg-type]
+        return MatrixSums.planned(matrix, facts.adjacency, cost, share, facts.parts)
+
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: MatrixSums) -> Sensitive:
+        return _exact_matrix(data, facts, mechanism)
+
+    @staticmethod
+    def noise_of(
+        cardinalities: Sequence[int],
+        adjacency: Adjacency,
+        pairs: Pairs | None,
+        with_count: bool,
+        cost: PureDP,
+        share: Fraction,
+    ) -> tuple[Noise, ...]:
+        """The noise, from public numbers; ValueError where it would bury any sum.
+
+        Examples
+        --------
+        >>> asked = ([2, 2], Adjacency.ADD_REMOVE, None, False)
+        >>> [round(one.scale, 1) for one in InteractionMatrixSums.noise_of(*asked, PureDP(1.0), Fraction(1))]
+        [5.8, 9.2]
+        """
+        matrix = ContrastMatrix(tuple(cardinalities), pairs, with_count)
+        return MatrixSums.planned(matrix, adjacency, cost, share).noise
