@@ -10,7 +10,7 @@
 # # A first private network
 #
 # **Afterwards you can** learn a model from private records with one call, say what it cost, and ask it, sample from it
-# and save it. **Time:** 30 minutes with the exercises, one minute of computing. **You need** the
+# and save it. **Time:** 30 minutes with the exercises, half a minute of computing. **You need** the
 # [primer](00_what_the_promise_means.py) and some pandas. The pictures need matplotlib: `pip install '.[plot]'`.
 #
 # This page goes from 39,000 records of the 1994 US census to a graphical model that may be published. The model says

@@ -10,9 +10,8 @@
 # # Choosing a budget and a learner
 #
 # **Afterwards you can** choose epsilon, a measure (pure, zCDP or with a delta), an adjacency and a learner, and give
-# the reason for each from public numbers. **Time:** 40 minutes with the exercises, two minutes of computing. **You
-# need** the [first tutorial](01_first_private_network.py). The pictures need matplotlib: `pip install
-# '.[plot]'`.
+# the reason for each from public numbers. **Time:** 40 minutes with the exercises, half a minute of computing. **You
+# need** the [first tutorial](01_first_private_network.py). The pictures need matplotlib: `pip install '.[plot]'`.
 #
 # Three decisions come before the first record is read. How much may be learned from these people (the budget)? Compared
 # with which other data (the adjacency)? And by which method? Public numbers alone suffice for each of them. This

@@ -10,7 +10,7 @@
 # # Collective EM against naive maximum likelihood
 #
 # **Afterwards you can** read a noisy table, say what each of three estimators makes of its noise, and choose one.
-# **Time:** 40 minutes with the exercises, two minutes of computing. **You need** the [first two
+# **Time:** 40 minutes with the exercises, half a minute of computing. **You need** the [first two
 # tutorials](02_choosing_a_budget_and_a_learner.py), and to know what a likelihood is. The pictures need matplotlib:
 # `pip install '.[plot]'`.
 #
@@ -225,8 +225,8 @@ print(f"KL from the truth: best {away[nearest]:.3f} after about {nearest} iterat
 # the noise makes the tables consistent; it does not say which consistent tables are likely. So stopping is the only
 # regulariser. `published=True` estimates from the release alone how the distance changes: how well the model fits the
 # noisy tables, less what it owes to fitting their noise. It stops where that is smallest, and tends to stop too early.
-# Nobody could find the best stop without the truth. With a prior there is nothing to stop. The proofs are in [papers and
-# corrections](../docs/papers-and-corrections.md).
+# Nobody could find the best stop without the truth. With a prior there is nothing to stop. The proofs are in
+# [papers and corrections](../docs/papers-and-corrections.md).
 #
 # ## 5. Query the model
 #
@@ -367,9 +367,9 @@ print("It doubles: a person who is replaced leaves one cell of each of the nine 
 # %% [markdown]
 # ## What went wrong for others
 #
-# * **A rival with a bad setting.** The paper finds EM better than naive maximum likelihood throughout. That depends on a
-#   penalty which it does not state. Over the 90 settings of the [benchmarks](../docs/benchmarks.md) its EM has 1.06 times
-#   the divergence of the naive estimator whose penalty follows from the noise.
+# * **A rival with a bad setting.** The paper finds EM better than naive maximum likelihood throughout. That depends on
+#   a penalty which it does not state. Over the 90 settings of the [benchmarks](../docs/benchmarks.md) its EM has 1.06
+#   times the divergence of the naive estimator whose penalty follows from the noise.
 # * **Running to convergence.** The paper iterates "while not converged". The limit fits the noise: on weak releases it
 #   has up to ten times the uniform model's divergence.
 # * **A maximum that does not exist.** Noisy tables contradict one another. So their likelihood has no maximum, at any

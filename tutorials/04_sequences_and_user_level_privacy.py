@@ -10,7 +10,7 @@
 # # Sequences, and privacy for the whole user
 #
 # **Afterwards you can** say whom a guarantee protects where people have many rows, learn a Markov chain for whole
-# users, and choose between shares and segments. **Time:** 35 minutes with the exercises, two minutes of computing.
+# users, and choose between shares and segments. **Time:** 35 minutes with the exercises, half a minute of computing.
 # **You need** the [first tutorial](01_first_private_network.py) and to know what a Markov chain is. The pictures need
 # matplotlib: `pip install '.[plot]'`.
 #

@@ -10,9 +10,9 @@
 # # Ising models of votes
 #
 # **Afterwards you can** learn an Ising model and its graph from private yes-or-no records, and say beforehand whether
-# there are enough of them. **Time:** 35 minutes with the exercises, two minutes of computing. **You need** the [second
-# tutorial](02_choosing_a_budget_and_a_learner.py) and to know what a correlation is. The pictures need matplotlib: `pip
-# install '.[plot]'`.
+# there are enough of them. **Time:** 35 minutes with the exercises, half a minute of computing. **You need** the
+# [second tutorial](02_choosing_a_budget_and_a_learner.py) and to know what a correlation is. The pictures need
+# matplotlib: `pip install '.[plot]'`.
 #
 # A small chamber votes in secret. Many ballots together show who follows whom, and who opposes whom. But no single
 # ballot may be betrayed. `PrivateIsing` learns both: a weight for each pair of members and the graph of the pairs that

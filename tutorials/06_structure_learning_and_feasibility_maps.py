@@ -10,7 +10,7 @@
 # # Learning a graph, and knowing when that is impossible
 #
 # **Afterwards you can** learn a graph in five ways, say what each one's edges mean, and tell beforehand what no learner
-# can find. **Time:** 40 minutes with the exercises, two minutes of computing. **You need** the [second
+# can find. **Time:** 40 minutes with the exercises, half a minute of computing. **You need** the [second
 # tutorial](02_choosing_a_budget_and_a_learner.py); the [fifth](05_ising_models_of_votes.py) helps. The pictures need
 # matplotlib: `pip install '.[plot]'`.
 #

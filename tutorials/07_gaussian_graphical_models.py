@@ -10,9 +10,9 @@
 # # Gaussian graphical models: which measurements depend on which
 #
 # **Afterwards you can** learn which columns of numbers depend on which, for records or for persons, and know beforehand
-# whether there are enough of them. **Time:** 40 minutes with the exercises, one minute of computing. **You need** the
-# [primer](00_what_the_promise_means.py) and some linear algebra. The pictures need matplotlib: `pip install
-# '.[plot]'`.
+# whether there are enough of them. **Time:** 40 minutes with the exercises, half a minute of computing. **You need**
+# the [primer](00_what_the_promise_means.py) and some linear algebra. The pictures need matplotlib:
+# `pip install '.[plot]'`.
 #
 # A Gaussian graphical model answers one question about columns of numbers: which pairs still depend on each other when
 # all other columns are held fixed? `PrivateGraphicalLasso` learns one under differential privacy. The data are

@@ -10,7 +10,7 @@
 # # Communities in a network whose edges are private
 #
 # **Afterwards you can** find communities in a graph whose edges are private, say what an edge's guarantee is worth to a
-# person, and rehearse whether a budget is enough. **Time:** 35 minutes with the exercises, two minutes of computing.
+# person, and rehearse whether a budget is enough. **Time:** 35 minutes with the exercises, half a minute of computing.
 # **You need** the [primer](00_what_the_promise_means.py) and to know what a graph is. The pictures need matplotlib:
 # `pip install '.[plot]'`.
 #

@@ -10,9 +10,9 @@
 # # Mixtures without a radius: groups that may be anywhere
 #
 # **Afterwards you can** learn the centres of groups without a bound on where they are, read a status, and say how many
-# records that takes. **Time:** 30 minutes with the exercises, one minute of computing. **You need** the
-# [primer](00_what_the_promise_means.py) and to know what k-means does. The pictures need matplotlib: `pip install
-# '.[plot]'`.
+# records that takes. **Time:** 30 minutes with the exercises, half a minute of computing. **You need** the
+# [primer](00_what_the_promise_means.py) and to know what k-means does. The pictures need matplotlib:
+# `pip install '.[plot]'`.
 #
 # Private clustering usually begins with a promise: "all records lie within this radius". The noise is proportional to
 # the radius, so a generous promise ruins the answer. A tight one can only come from looking at the records, which is

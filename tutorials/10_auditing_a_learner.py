@@ -10,7 +10,7 @@
 # # Auditing a learner: attack a privacy claim yourself
 #
 # **Afterwards you can** attack a privacy claim, read what the attack shows, and say what it cannot show. **Time:** 40
-# minutes with the exercises, two minutes of computing. **You need** the [primer](00_what_the_promise_means.py) and to
+# minutes with the exercises, half a minute of computing. **You need** the [primer](00_what_the_promise_means.py) and to
 # know what a confidence interval is. The pictures need matplotlib: `pip install '.[plot]'`.
 #
 # A learner says "1-DP". Why believe it? The proof is in its documentation, but code can differ from the proof. If noise

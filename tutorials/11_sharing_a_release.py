@@ -10,9 +10,9 @@
 # # Sharing a release: what may leave the room, and what others can do with it
 #
 # **Afterwards you can** say which files may be handed over, keep a ledger in a file, and work with somebody else's
-# release: fit, ask with intervals, sample, and combine. **Time:** 40 minutes with the exercises, one minute of
-# computing. **You need** the [first tutorial](01_first_private_network.py). The pictures need matplotlib: `pip install
-# '.[plot]'`.
+# release: fit, ask with intervals, sample, and combine. **Time:** 40 minutes with the exercises, half a minute of
+# computing. **You need** the [first tutorial](01_first_private_network.py). The pictures need matplotlib:
+# `pip install '.[plot]'`.
 #
 # Somebody who holds private records (the *curator*) pays for one release. After that nobody needs the records any more.
 # Whoever has the release (a *reader*) can fit models, compute intervals and draw synthetic records, as often as they

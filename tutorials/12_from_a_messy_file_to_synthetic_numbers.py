@@ -10,7 +10,7 @@
 # # From a messy file to synthetic numbers
 #
 # **Afterwards you can** declare numbers, days, spellings and missing cells, find categories that nobody has listed, and
-# turn a messy file into a synthetic one under one budget. **Time:** 35 minutes with the exercises, two minutes of
+# turn a messy file into a synthetic one under one budget. **Time:** 35 minutes with the exercises, half a minute of
 # computing. **You need** the [first tutorial](01_first_private_network.py).
 #
 # People's files are messy. This one has numbers and days, blanks where something is missing, and `-9` for a refusal. It
@@ -330,10 +330,10 @@ print(f"The true mean is {truth['income'].mean():,.0f}. What is outside of the b
 print("a message would tell of somebody's income. Too wide a bound costs little here, too narrow a one is not mended.")
 
 # %% [markdown]
-# **2.** Change the budget of `discover`: .2, .02 and .005. Which jobs are found?
+# **2.** Change the budget of `discover`: .2, .02 and .01. Which jobs are found?
 
 # %% tags=["hide-cell"]
-for epsilon in (0.2, 0.02, 0.005):
+for epsilon in (0.2, 0.02, 0.01):
     sought = discover(
         FILE,
         {"job": "categories"},
@@ -341,7 +341,7 @@ for epsilon in (0.2, 0.02, 0.005):
         ledger=Ledger(Budget(epsilon=1.0, delta=1e-8)),
         strip=True,
     )
-    print(f"epsilon = {epsilon:5}: {', '.join(map(str, sought.schema['job']))}")
+    print(f"epsilon = {epsilon:4}: {', '.join(map(str, sought.schema['job']))}")
 print("A category is listed if its noisy count is above a threshold, which grows as epsilon and delta shrink.")
 
 # %% [markdown]

@@ -10,7 +10,7 @@
 # # Intervals, and a report that people can read
 #
 # **Afterwards you can** give an interval with each answer, say when not to trust it, and hand over a report and a page
-# that answers questions. **Time:** 30 minutes with the exercises, two minutes of computing. **You need** the [first
+# that answers questions. **Time:** 30 minutes with the exercises, half a minute of computing. **You need** the [first
 # tutorial](01_first_private_network.py) and to know what an interval is.
 #
 # A model from private records answers every question with a number. This page gives each of them an interval, and
@@ -233,7 +233,7 @@ print("Where few records are expected the interval is wide, and is as good as th
 for m in (2, 5, 20):
     joined = combine_synthetic(*np.array([difference(frame) for frame in sets[:m]]).T)
     print(f"{m:2} sets: {joined.estimate:.4f}, {joined.lower:.4f} to {joined.upper:.4f}")
-print("With two sets the spread between them is hardly known, which the interval pays for or hides. Take ten or more.")
+print("With two sets the spread between them is hardly known, so the interval is wide. Take ten or more.")
 
 # %% [markdown]
 # **4.** What would a score of .01 tell instead of .1, and one of 1? It costs nothing to ask beforehand.
