@@ -21,7 +21,7 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
-from pgmpy_dp.learning.options import anything, flag, number, option, whole
+from pgmpy_dp.learning.options import anything, by, column, flag, number, option, whole
 from pgmpy_dp.learning.prior import given_prior
 from pgmpy_dp.learning.prior_model import collective_map_with_prior, with_unmeasured
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -94,6 +94,10 @@ class PrivateNetwork(BaseStructureEstimator):
         two with ``max_order=2``), the probes, which are measured last. They tell how wrong the model is where nothing
         was chosen, which the intervals of `posterior` rest on, and then the model is learned from them too, but for
         those whose noise is expected to exceed the number of records. 0: none.
+    target : variable, optional
+        What will be predicted from the others. All pairs with it are measured first, as precisely as predictions need
+        it: where the budget is weak, with all that single variables and probes leave. Rounds get the rest, and choose
+        among sets with the target. Other pairs are measured inside these alone. Not together with `workload`.
 
     Attributes
     ----------
@@ -159,12 +163,14 @@ class PrivateNetwork(BaseStructureEstimator):
     workload: Any = option(None, anything())
     prior: Any = option(None, anything())
     probe_share: float = option(0.08, number(positive=False, below_one=True))
+    target: Hashable = option(None, by(column))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 
     def _settings(self) -> adaptive_search.NetworkSettings:
         shares = ("n_rounds", "one_way_share", "selection_share", "probe_share")
-        how = self._given("max_clique_cells", *shares, "random_state", "merge_rare", "max_order", "workload")
+        how = self._given("max_clique_cells", *shares, "random_state", "merge_rare", "max_order")
+        how |= self._given("workload", "target")
         return adaptive_search.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
 
     def _check_schema(self, schema: Schema) -> None:
@@ -367,7 +373,7 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
     """The bound of each pair: from its tables, or from having been passed over in the last round it was in."""
     schema, n = release.schema, noisy.n_records
     own, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
-    weight = workload_weights(schema, settings.get("workload", ()))
+    weight = workload_weights(schema, settings)
     rounds: dict[int, int] = {}  # 0 is none: required tables
     for k, record in enumerate(release.public["rounds"]):
         rounds.setdefault(record["round"], k)  # the first selection of a round had all candidates
