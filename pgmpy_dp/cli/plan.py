@@ -210,9 +210,12 @@ def _of_graph(
 
 def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> _Expected:
     """The tree of an empty table is a random one; its largest tables stand for those of pairs not known yet."""
+    from pgmpy_dp.estimators import PrivateChowLiu
+    from pgmpy_dp.learning.options import settings_of
     from pgmpy_dp.tables.networks import spanning_tree
 
-    tables = _tables(spanning_tree.run(_empty(schema, budget, adjacency, n), spanning_tree.TreeSettings(), budget))
+    settings = settings_of(PrivateChowLiu())
+    tables = _tables(spanning_tree.run(_empty(schema, budget, adjacency, n), settings, budget))
     sizes = sorted((schema.cardinality(name) for name in schema.variables), reverse=True)
     single = [table for table in tables if " - " not in table.what]
     pairs = [table for table in tables if " - " in table.what]
@@ -228,11 +231,13 @@ def _of_network(
     schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int, merged: list[str], target: Hashable
 ) -> _Expected:
     """A graph that is to be found: tables of single variables, and the smallest and the largest pair."""
+    from pgmpy_dp.estimators import PrivateNetwork
+    from pgmpy_dp.learning.options import settings_of
     from pgmpy_dp.private.adjacency import Adjacency
-    from pgmpy_dp.tables.networks.budget_shares import NetworkSettings, network_shares
+    from pgmpy_dp.tables.networks.budget_shares import network_shares
     from pgmpy_dp.tables.networks.search_size import network_size
 
-    shares = network_shares(schema, Adjacency(str(adjacency)), NetworkSettings(target=target), budget)
+    shares = network_shares(schema, Adjacency(str(adjacency)), settings_of(PrivateNetwork(target=target)), budget)
     size = network_size(shares, n)
     sizes = shares.sizes
     tables = [

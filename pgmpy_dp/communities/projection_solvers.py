@@ -14,7 +14,7 @@ from pgmpy_dp.communities.correlation_path import central_path, least_accuracy
 from pgmpy_dp.communities.correlation_projection import project_correlation
 from pgmpy_dp.learning import convex_program
 from pgmpy_dp.learning.devices import chosen_device, require_torch
-from pgmpy_dp.learning.settings_base import require_kind
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.block_projection import BlockProjection
 from pgmpy_dp.private.curator.graph_curator import GraphCurator

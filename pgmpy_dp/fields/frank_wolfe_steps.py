@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.fields.frank_wolfe_path import denominator, step_units, weights_of
-from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
+from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, completed, frank_wolfe_plan
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.learning.public_graph import encoded_graph, released_edges
-from pgmpy_dp.learning.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -24,7 +25,7 @@ from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["Descent", "FrankWolfePlan", "FrankWolfeSettings", "descend", "regression_weights", "regressions_of", "run"]
+__all__ = ["Descent", "FrankWolfePlan", "descend", "regression_weights", "regressions_of", "run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Descent:
 
 def run(
     table: PrivateTable,
-    settings: FrankWolfeSettings,
+    settings: Settings,
     budget: Budget,
     progress: Callable[[], None] | None = None,
 ) -> Release:
@@ -55,6 +56,16 @@ def run(
 
     Parameters
     ----------
+    settings : Settings
+        `family` ("ising", "pairwise" or "binary"), `order`, `width`, `graph`, `n_iter` and `random_state`. Regressions
+        are constrained to an l1 norm of 2 width, for "pairwise" 2 width k, with k the largest number of states. With a
+        public graph they have the features of neighbours only, and variables without neighbours a regression with the
+        constant alone (:mod:`pgmpy_dp.fields.regression_layout`). There are n_iter - 1 steps, and every regression
+        selects a vertex in each; default: from the budget and a public or noisy number of records.
+
+        And what no estimator asks: `step`, "1/(t+1)" or "2/(t+2)" (default: the first, which makes the result the mean
+        of the vertices and of the start at 0); `count_share`, the part of the budget for a noisy number of records,
+        where none is public and `n_iter` is not given (default: 0.01).
     progress : callable, optional
         Called without arguments after each step.
 
@@ -91,11 +102,15 @@ def run(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 450 + [1, 0] * 50})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=10.0))
-    >>> release = run(table, FrankWolfeSettings(width=1.5), Budget(rho=10.0))
+    >>> from pgmpy_dp.estimators import PrivateIsing
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(PrivateIsing(width=1.5)).but(family="ising", order=2)
+    >>> release = run(table, settings, Budget(rho=10.0))
     >>> regressions_of(release).features, bool((regression_weights(release)[[0, 1], [1, 0]] > 1.0).all())
     (((0,), (1,), ()), True)
     """
     budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
+    settings = completed(settings)
     made = frank_wolfe_plan(table.schema, table.adjacency, table.n_records, settings, budget)
     names = table.schema.variables
     curator = TableCurator(

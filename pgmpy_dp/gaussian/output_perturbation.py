@@ -14,7 +14,7 @@ import numpy as np
 
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 from pgmpy_dp.learning.options import Settings
-from pgmpy_dp.learning.settings_base import require_kind
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.precision import PrecisionProgram

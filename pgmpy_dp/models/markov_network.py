@@ -36,6 +36,7 @@ from pgmpy_dp.private.array_file import array_file
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.reading.frames import column_names, encode_and_match, n_rows, read_keys
 from pgmpy_dp.schema import MISSING, Number, Schema, encode_label
+from pgmpy_dp.schema.provenance import listed
 
 if TYPE_CHECKING:
     from pgmpy_dp.models.model_score import ModelScore
@@ -469,7 +470,9 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         """
         names, table = self._table(variables, evidence)
         states = self.states
-        return DiscreteFactor(names, list(table.shape), table, state_names={name: list(states[name]) for name in names})
+        return DiscreteFactor(
+            names, list(table.shape), table, state_names={name: listed(states[name]) for name in names}
+        )
 
     def probability(self, event: Mapping[Hashable, Any], evidence: Mapping[Hashable, Any] | None = None) -> float:
         """Probability that some variables have given states, or numbers in given ranges.

@@ -39,7 +39,7 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.reading import arrow_cells, producers
 from tests.auditing.replay_gradients import gradient_cases
 from tests.auditing.replay_tables import table_cases
-from tests.private.odd_cells import CASES, Case, data_of
+from tests.private.odd_cells import CASES, READERS, Case, data_of, datasets
 from tests.private.test_engines import LAZY, READ, SCHEMA, arrow, records
 from tests.private.test_odd_cells import schemas as schemas_of
 from tests.strategies import frames, schemas
@@ -131,6 +131,20 @@ def test_an_odd_cell_in_every_reader(number, tmp_path, capfd):
     some = slice(1) if case.is_spelled or number % 3 == 0 else slice(2, None)
     assert replay_case(case, number % len(case.extras), adjacency, tmp_path, some, number // 2)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_a_night_has_twenty_thousand_pairs(tmp_path, monkeypatch):
+    """Counted as the tests make them: all odd cells here, those of test_odd_cells.py, and what hypothesis draws."""
+    tried: list[str] = []
+    monkeypatch.setitem(globals(), "assert_holds", lambda fit, data, neighbour, reader: tried.append(reader))
+    for case in CASES:
+        for adjacency, place in itertools.product(["add_remove", "replace_one"], range(len(case.extras))):
+            replay_case(case, place, adjacency, tmp_path)
+        for cells in itertools.islice(datasets(case), 1, None):
+            tried += [reader for reader, _ in data_of(case, cells, tmp_path) for _ in schemas_of(case)]
+    assert set(READERS) <= set(tried)
+    assert len(tried) + 4 * (1000 // 4) >= 20_000
 
 
 @pytest.mark.slow

@@ -26,10 +26,11 @@ from pgmpy_dp.private.noise import distance_test
 from pgmpy_dp.private.operators.tables import Tables
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_votes import OF_FEW_RECORDS, VOTERS, vote_cases, vote_pairs
+from tests.settings import vote_settings
 
 DELTA = Budget(epsilon=1.0, delta=1e-2)
-LEARNER = block_graphs.BlockSettings(1.5, 0.1, "chow-liu", max_edges=1)
-FEW = block_graphs.BlockSettings(1.5, OF_FEW_RECORDS, "chow-liu", max_edges=1)
+LEARNER = vote_settings(1.5, 0.1, "chow-liu", max_edges=1)
+FEW = vote_settings(1.5, OF_FEW_RECORDS, "chow-liu", max_edges=1)
 
 
 def pairs(adjacency="add_remove", count=12):
@@ -38,12 +39,12 @@ def pairs(adjacency="add_remove", count=12):
 
 def edges(frame, n_blocks=1, learner=LEARNER):
     table = PrivateTable(frame, VOTERS, ledger=Budget(rho=1.0))
-    return edge_voting.run(table, edge_voting.VotingSettings(learner, n_blocks), Budget(rho=1.0))
+    return edge_voting.run(table, learner.but(n_blocks=n_blocks), Budget(rho=1.0))
 
 
 def graph(frame, n_blocks=2, learner=FEW):
     table = PrivateTable(frame, VOTERS, ledger=DELTA)
-    return graph_votes.run(table, graph_votes.StableSettings(learner, n_blocks), DELTA)
+    return graph_votes.run(table, learner.but(n_blocks=n_blocks), DELTA)
 
 
 def found(fit, data=None) -> str:

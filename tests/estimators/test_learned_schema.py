@@ -100,6 +100,7 @@ class TestMergedCells:
         for states in (
             *(model.states, loaded.states, dict(model.schema.states), model.copy().states),
             *(model.to_bayesian_network().states, pickle.loads(pickle.dumps(model)).states),
+            model.marginal(["age"]).state_names,
         ):
             assert Schema(states, texts=["age"]).discovered == said
 

@@ -1,6 +1,7 @@
 """Curators count in fewer states: the same in memory and in engines, for states that were merged in public."""
 
 from fractions import Fraction
+from functools import partial
 
 import duckdb
 import networkx as nx
@@ -28,7 +29,9 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.tables.networks import adaptive_search
-from pgmpy_dp.tables.networks.budget_shares import NetworkSettings
+from tests.settings import settings
+
+network_settings = partial(settings, PrivateNetwork)
 
 SCHEMA = Schema({"x": Number(0, 60), "y": ["a", "b", "c"], "z": Number(0, 9, resolution=1, missing="drop")})
 N = 400
@@ -266,7 +269,7 @@ def test_rules_about_numbers_that_merge_are_known_to_be_too_large_before_anythin
     forbidden = [("x", "y"), ("x", "z"), ("y", "z")]
     with pytest.raises(ValueError, match=r"rules.*max_clique_cells=100"):
         adaptive_search.run(
-            table, NetworkSettings(n_rounds=1, max_clique_cells=100, forbidden=forbidden), Budget(rho=1.0)
+            table, network_settings(n_rounds=1, max_clique_cells=100, forbidden_edges=forbidden), Budget(rho=1.0)
         )
     graph = nx.Graph([("x", "y"), ("w", "z")])
     with pytest.raises(InferenceTooLarge):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import itertools
 import math
 import tracemalloc
 from collections import Counter
@@ -19,9 +21,10 @@ from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
-from pgmpy_dp.private.reading.arrow_cells import ranks
+from pgmpy_dp.private.reading.arrow_cells import cells_of_objects, ranks
 from pgmpy_dp.private.reading.owners import identity
 from pgmpy_dp.private.reading.sources import open_source
+from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import match_key
 from tests.private.odd_cells import (
     CASES,
@@ -97,6 +100,36 @@ def test_a_cell_decides_for_itself(case: Case, readers: str, tmp_path, capfd):
                 tables = (pair for one in zip(base[reader], found, strict=True) for pair in zip(*one, strict=True))
                 assert all(np.abs(np.subtract(*pair)).sum() <= 1 for pair in tables), reader
     assert base
+
+
+def columns_of(case: Case, cells: list) -> list[list]:
+    """Batches that hold these cells: whole, cut, with an offset, with a dictionary; or objects."""
+    if case.array is None:
+        return [[cells_of_objects(cells)], [cells_of_objects(cells[:7]), cells_of_objects(cells[7:])]]
+    array = case.array(cells)
+    made = [[array], [array[:7], array[7:]], [pa.concat_arrays([array[:3], array])[3:]]]
+    with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+        made.append([array.dictionary_encode()[:7], array[7:].dictionary_encode()])
+    return made
+
+
+def test_no_cell_moves_the_code_of_another():
+    """Two thousand pairs of neighbours, by the codes of a column; the tests beside go through tables of fewer."""
+    pairs = 0
+    for case in CASES:
+        if case.sql is not None:
+            continue
+        half = len(case.cells) // 2
+        whole = columns_of(case, case.cells)
+        variables = [Variable(schema, name) for schema in schemas(case)[:1] for name in schema]
+        expected = [variable.marks(whole[0][0]) for variable in variables]
+        for extra, place in itertools.product(case.extras, (0, 1, half, len(case.cells) - 1, len(case.cells))):
+            for batches in columns_of(case, [*case.cells[:place], extra, *case.cells[place:]]):
+                pairs += 1
+                for variable, marks in zip(variables, expected, strict=True):
+                    found = np.concatenate([variable.marks(column) for column in batches])
+                    assert np.array_equal(np.delete(found, place), marks), (case, extra, place)
+    assert pairs >= 2000
 
 
 @pytest.mark.parametrize("reader", READERS)

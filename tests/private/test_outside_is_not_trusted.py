@@ -16,7 +16,7 @@ import pytest
 
 from pgmpy_dp.fields.operators import parities
 from pgmpy_dp.fields.operators.parities import parity_misfits
-from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.gaussian import output_perturbation
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 from pgmpy_dp.private.adjacency import Adjacency
@@ -35,6 +35,7 @@ from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
+from tests.settings import vote_settings
 
 
 def wrong(value):
@@ -312,7 +313,7 @@ class TestPublicNumbers:
             assert curator.left == 1
 
     def test_scores_of_a_block(self, monkeypatch):
-        learner = plan_blocks(Schema({"a": [0, 1], "b": [0, 1], "c": [0, 1]}), BlockSettings(1.0, 0.1))
+        learner = plan_blocks(Schema({"a": [0, 1], "b": [0, 1], "c": [0, 1]}), vote_settings(1.0, 0.1))
         codes = np.array([[0, 0, 1]] * 9 + [[1, 1, 0]] * 9, dtype=np.uint8)
         assert learner.graph(codes)
         for scores in (np.ones((9, 9)), np.ones(3), np.full((3, 3), math.nan), None):

@@ -6,6 +6,7 @@ import contextlib
 import io
 import math
 import sqlite3
+import threading
 import warnings
 
 import dask
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pgmpy_dp import Budget, GuessedTypesWarning, PrivateSequences, PrivateTable, PrivateVectors, Schema
+from pgmpy_dp import Budget, GuessedTypesWarning, Ledger, PrivateSequences, PrivateTable, PrivateVectors, Schema
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import vectors
 from pgmpy_dp.private.data.table import contingency_tables, shared_codes, table_units
@@ -27,6 +28,7 @@ from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.reading import records
 from pgmpy_dp.private.reading.arrow_cells import cells_of
 from pgmpy_dp.private.reading.sources import open_source
+from pgmpy_dp.private.reading.variables import Variable
 from tests.private.test_engines import LAZY, SCHEMA, SCOPES, arrow, assert_same, exact, many_rows, sums
 
 BUDGET = {"ledger": Budget(epsilon=1.0)}
@@ -138,6 +140,44 @@ class TestDuckDB:
         assert counts(relation) == [300_000, 0]
         assert connection.execute("SELECT 1").fetchall() == [(1,)]  # nor is it left in use
 
+    @pytest.mark.parametrize("of_ibis", [False, True])
+    @pytest.mark.filterwarnings("ignore:.*deprecated, use to_arrow:DeprecationWarning")  # ibis of newer DuckDB
+    def test_threads_take_turns_on_one_connection(self, of_ibis):
+        connection = ibis.duckdb.connect() if of_ibis else duckdb.connect()
+        run = connection.raw_sql if of_ibis else connection.execute
+        sizes = {"a": 400_000, "b": 300_000}
+        for name, size in sizes.items():
+            run(f"CREATE TABLE cells_{name} AS SELECT '{name}' AS x FROM range({size})")  # noqa: S608
+        tables = [connection.table(f"cells_{name}") for name in sizes for _ in range(3)]
+        barrier, found = threading.Barrier(len(tables)), []
+
+        def read(table) -> None:
+            barrier.wait()
+            found.append(counts(table))
+
+        threads = [threading.Thread(target=read, args=(table,)) for table in tables]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(found) == [[0, 300_000]] * 3 + [[400_000, 0]] * 3
+
+    @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
+    def test_an_interrupted_pass_leaves_the_connection_free(self, raised, monkeypatch):
+        connection = duckdb.connect()
+        connection.execute("CREATE TABLE cells AS SELECT 'a' AS x FROM range(300000)").fetchall()
+        budget = Ledger(Budget(epsilon=1.0))
+        with monkeypatch.context() as patched:
+            patched.setattr(Variable, "marks", lambda self, column: (_ for _ in ()).throw(raised))
+            with pytest.raises(raised) as caught:
+                PrivateTable(connection.table("cells"), STATES, ledger=budget)
+        # While the error is held, as in a notebook, the connection and the turn of other threads are free.
+        found: list = []
+        other = threading.Thread(target=lambda: found.append(counts(connection.table("cells"))))
+        other.start()
+        other.join(timeout=60)
+        assert found == [[300_000, 0]] and caught.value is not None and not budget.entries
+
     def test_a_query_of_the_user_s_that_fails_on_a_cell_costs_nothing_and_quotes_nothing(self):
         """A limit: that it fails tells of the cell. Before the charge, and in a sentence of our own."""
         ledger_budget = Budget(epsilon=1.0)
@@ -183,6 +223,28 @@ class TestStreams:
         table = arrow(many_rows(200))
         cut = pa.concat_tables([table[:0], table[:1], table[1:70], table[70:70], table[70:]])
         assert_same(exact(cut), exact(table))
+
+    @pytest.mark.parametrize("other", [{"y": ["a"]}, {"y": ["a"], "x": ["a"]}, {"x": [1], "y": ["a"]}])
+    def test_a_batch_of_other_columns_is_refused_before_the_charge(self, other):
+        first = pa.record_batch({"x": ["a"], "y": ["a"]})
+        batches = (batch for batch in (first, pa.record_batch(other)))
+        ledger = Ledger(Budget(epsilon=1.0))
+        with pytest.raises(OSError, match="a batch of data has other columns than its stream declares"):
+            PrivateTable(pa.RecordBatchReader.from_batches(first.schema, batches), STATES, ledger=ledger)
+        assert not ledger.entries
+
+    def test_a_stream_that_fails_is_named_by_its_kind(self):
+        class Source:
+            def __arrow_c_stream__(self, requested_schema=None):
+                def batches():
+                    yield pa.record_batch({"x": ["a"]})
+                    raise RuntimeError("needle")
+
+                return pa.RecordBatchReader.from_batches(pa.schema({"x": pa.string()}), batches()).__arrow_c_stream__()
+
+        with pytest.raises(OSError, match=r"^the Source failed while it read the data") as caught:
+            counts(Source())
+        assert "needle" not in str(caught.value) and caught.value.__context__ is None
 
     def test_a_single_column_is_no_table(self):
         with pytest.raises(TypeError, match="not a dataframe"):

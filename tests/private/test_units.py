@@ -30,7 +30,7 @@ from pgmpy_dp.estimators import (
 from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits
 from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
 from pgmpy_dp.fields.regression_layout import regression_layout
-from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.private.budget import UnitBudget
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -45,6 +45,7 @@ from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from tests.auditing.replay_units import ODD_UNITS
+from tests.settings import vote_settings
 
 STATES = {"a": [0, 1, 2], "b": ["no", "yes"]}
 KEY = bytes(range(16))
@@ -566,7 +567,7 @@ class TestShares:
         rng = np.random.default_rng(3)
         codes = rng.integers(0, 2, (60, 3))
         times = rng.integers(1, 5, 60)
-        found = plan_blocks(Schema(BINARY), BlockSettings(1.5, 0.1, learner))
+        found = plan_blocks(Schema(BINARY), vote_settings(1.5, 0.1, learner))
         repeated, weighted = found.scores(np.repeat(codes, times, axis=0)), found.scores(codes, times.astype(float))
         assert np.abs(repeated - weighted).max() < 1e-6 and repeated.max() > 0.01
 

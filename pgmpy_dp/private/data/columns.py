@@ -100,11 +100,10 @@ class PrivateColumns(PrivateData):
         source = open_source(data)
         names = [*schema.variables, *(() if self._unit is None else (self._unit,))]
         source.positions(names)  # all are there
-        source.check_types(names)
         if self._unit is not None:
             warn_of_guessed_types(source, self._unit)
-        batches = source.batches(names, [*[frozenset[str]()] * len(schema), None][: len(names)])
-        self._counted = cell_counts(batches) if self._unit is None else drawn_counts(batches, self._key)
+        with source.one_pass(names, [*[frozenset[str]()] * len(schema), None][: len(names)]) as batches:
+            self._counted = cell_counts(batches) if self._unit is None else drawn_counts(batches, self._key)
         self._counted = self._counted or [Counter() for _ in schema.variables]
 
     @property

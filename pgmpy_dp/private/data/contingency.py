@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from pgmpy_dp.private.data.joint_tables import covering_scopes, marginal
 __all__ = ["LARGEST", "count", "count_all", "count_joint", "match_sensitivity", "table_sensitivity", "weighted_sum"]
 
 _ROWS_ON_DEVICE = 1 << 24
-_BITS_AT_ONCE = 1 << 29
+_BITS_AT_ONCE = 1 << 26
 _WORDS_AT_ONCE = 1 << 17  # of 64 records, in one intermediate array
 _LIMIT = 1 << 62
 _ROWS_AT_ONCE = 1 << 17
@@ -23,7 +23,9 @@ _ROWS_AT_ONCE = 1 << 17
 LARGEST = 1 << 16
 """Cells up to which one larger table is cheaper to count than several smaller ones."""
 
-_CELLS_BY_BITS = 48  # up to which that is quicker than one pass over indices
+_CELLS_BY_BITS = 16  # up to which that is quicker than one pass over indices
+_CELLS_BY_BITS_OF_FEW = 48
+_FEW = 1 << 18  # records
 
 
 def table_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
@@ -88,7 +90,7 @@ def count(
     shape = tuple(cardinalities[j] for j in columns)
     cells = math.prod(shape)
     if config.get_backend() == "torch" and weights is None:
-        return _count_on_device(codes, shape, columns)
+        return _count_on_device([list(codes.T)], shape, columns)
     index = codes[:, columns[0]].astype(np.intp)
     for j in columns[1:]:
         index *= cardinalities[j]
@@ -135,14 +137,19 @@ def weighted_sum(
 
 
 def count_all(
-    codes: np.ndarray, cardinalities: Sequence[int], scopes: Sequence[Sequence[int]], weights: np.ndarray | None = None
+    codes: np.ndarray | Sequence[Sequence[np.ndarray]],
+    cardinalities: Sequence[int],
+    scopes: Sequence[Sequence[int]],
+    weights: np.ndarray | None = None,
 ) -> list[np.ndarray]:
     """As :func:`count`, for many sets of columns; small tables together, 64 records at a time.
 
     Parameters
     ----------
-    codes, cardinalities, weights
-        See :func:`count`.
+    codes : ndarray of integers, shape (n, p), or sequence of blocks
+        A block is a list of p columns, of some of the records.
+    cardinalities, weights
+        See :func:`count`; no weights for blocks.
     scopes : sequence of sequence of int
 
     Returns
@@ -160,13 +167,17 @@ def count_all(
     >>> [table.tolist() for table in count_all(np.array([[0, 1], [1, 1], [0, 1]]), [2, 2], [(0, 1), (1,)])]
     [[[0, 2], [0, 1]], [0, 3]]
     """
+    blocks: Any = [codes.T] if isinstance(codes, np.ndarray) else codes
     if config.get_backend() == "torch" and weights is None:
-        return [count(codes, cardinalities, scope) for scope in scopes]
-    small = [weights is None and _is_small([cardinalities[j] for j in scope]) for scope in scopes]
+        return [_count_on_device(blocks, [cardinalities[j] for j in scope], scope) for scope in scopes]
+    largest = _CELLS_BY_BITS if sum(len(columns[0]) for columns in blocks) > _FEW else _CELLS_BY_BITS_OF_FEW
+    small = [weights is None and _bit_cells([cardinalities[j] for j in scope]) <= largest for scope in scopes]
     involved = {j for scope, by_bits in zip(scopes, small, strict=True) if by_bits for j in scope}
     if sum(small) <= len(involved):  # bits would take longer to make than to use
-        return _by_covers(codes, cardinalities, scopes, weights)
-    rest = iter(_by_covers(codes, cardinalities, [s for s, own in zip(scopes, small, strict=True) if not own], weights))
+        return _by_covers(blocks, cardinalities, scopes, weights)
+    rest = iter(
+        _by_covers(blocks, cardinalities, [s for s, own in zip(scopes, small, strict=True) if not own], weights)
+    )
     found = [
         np.zeros(tuple(cardinalities[j] for j in scope), dtype=np.int64) if by_bits else next(rest)
         for scope, by_bits in zip(scopes, small, strict=True)
@@ -175,20 +186,26 @@ def count_all(
     for place in np.flatnonzero(small).tolist():
         together.setdefault(tuple(scopes[place][:-1]), []).append(place)
     rows = max(1 << 16, _BITS_AT_ONCE // sum(cardinalities[j] for j in involved))
-    for start in range(0, len(codes), rows):
-        batch = codes[start : start + rows]
-        bits = {j: _bits_of(batch[:, j], cardinalities[j]) for j in involved}
+    for columns in _batches(blocks, rows):
+        bits = {j: _bits_of(columns[j], cardinalities[j]) for j in involved}
         for first, places in together.items():
             lasts = [bits[scopes[place][-1]] for place in places]
-            tables = _tables_of_bits([bits[j] for j in first], lasts, len(batch))
+            tables = _tables_of_bits([bits[j] for j in first], lasts, len(columns[0]))
             for place, table in zip(places, tables, strict=True):
                 found[place] += table.reshape(found[place].shape)
     return found
 
 
-def _is_small(shape: Sequence[int]) -> bool:
-    """Whether counting bits, cell by cell, is quicker than adding up the indices of all records."""
-    return math.prod(shape[:-1]) * (shape[-1] - 1) <= _CELLS_BY_BITS
+def _batches(blocks: Sequence[Sequence[np.ndarray]], rows: int) -> Iterator[list[np.ndarray]]:
+    """Columns of at most so many records at a time."""
+    for block in blocks:
+        for start in range(0, len(block[0]), rows):
+            yield [column[start : start + rows] for column in block]
+
+
+def _bit_cells(shape: Sequence[int]) -> int:
+    """How many cells of a table are counted by their bits."""
+    return math.prod(shape[:-1]) * (shape[-1] - 1)
 
 
 def _bits_of(column: np.ndarray, states: int) -> np.ndarray:
@@ -220,34 +237,37 @@ def _tables_of_bits(first: Sequence[np.ndarray], lasts: Sequence[np.ndarray], n_
     return tables
 
 
-def _count_on_device(codes: np.ndarray, shape: tuple[int, ...], columns: Sequence[int]) -> np.ndarray:
+def _count_on_device(blocks: Sequence[Sequence[np.ndarray]], shape: Sequence[int], scope: Sequence[int]) -> np.ndarray:
     """As :func:`count`: whole numbers, so the order in which a device adds them up is no matter."""
     import torch  # here, so that the package can be imported without it
 
     device = config.get_device()
     table = torch.zeros(math.prod(shape), dtype=torch.int64, device=device)
-    for start in range(0, len(codes), _ROWS_ON_DEVICE):
-        rows = codes[start : start + _ROWS_ON_DEVICE]
-        index = torch.zeros(len(rows), dtype=torch.int64, device=device)
-        for j, size in zip(columns, shape, strict=True):
+    for columns in _batches(blocks, _ROWS_ON_DEVICE):
+        index = torch.zeros(len(columns[0]), dtype=torch.int64, device=device)
+        for j, size in zip(scope, shape, strict=True):
             # Codes wider than a byte travel in a type that every device has; bytes become wider only there.
-            column = rows[:, j] if rows.dtype == np.uint8 else rows[:, j].astype(np.int64)
+            column = columns[j] if columns[j].dtype == np.uint8 else columns[j].astype(np.int64)
             index = index * size + torch.tensor(column, device=device)
         table += torch.bincount(index, minlength=len(table))
     return table.cpu().numpy().reshape(shape)
 
 
 def _by_covers(
-    codes: np.ndarray, cardinalities: Sequence[int], scopes: Sequence[Sequence[int]], weights: np.ndarray | None
+    blocks: Sequence[Sequence[np.ndarray]],
+    cardinalities: Sequence[int],
+    scopes: Sequence[Sequence[int]],
+    weights: np.ndarray | None,
 ) -> list[np.ndarray]:
     """Tables as sums of a few larger ones, each counted in one pass."""
     covers = covering_scopes([tuple(scope) for scope in scopes], cardinalities, LARGEST) if scopes else []
     tables = [np.zeros(math.prod(cardinalities[j] for j in cover), dtype=np.int64) for cover in covers]
-    for start in range(0, len(codes), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        columns = codes[rows].T
+    start = 0
+    for columns in _batches(blocks, _ROWS_AT_ONCE):
+        own = None if weights is None else weights[start : start + len(columns[0])]
+        start += len(columns[0])
         for cover, table in zip(covers, tables, strict=True):
-            table += count_joint(columns, cardinalities, cover, None if weights is None else weights[rows])
+            table += count_joint(columns, cardinalities, cover, own)
     shaped = {
         cover: table.reshape([cardinalities[j] for j in cover]) for cover, table in zip(covers, tables, strict=True)
     }

@@ -426,12 +426,12 @@ def _state_column(schema: Schema, sequence: Hashable, order: Hashable | None) ->
 def _sequences(source: Source, visits: Visits) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sequences from a source with :attr:`Visits.columns`."""
     place = key_coder(visits.schema, visits.schema.variables[0])
-    source.check_types(visits.columns)
     owners, states, times = Owners(), [], []
-    for first, *middle, last in source.batches(visits.columns, [None, *[frozenset[str]()] * (len(visits.columns) - 1)]):
-        owners.add(first)
-        times += middle
-        states.append(last)
+    with source.one_pass(visits.columns, [None, *[frozenset[str]()] * (len(visits.columns) - 1)]) as batches:
+        for first, *middle, last in batches:
+            owners.add(first)
+            times += middle
+            states.append(last)
     owner = owners.numbered()
     named = owner >= 0
     owner = owner[named]

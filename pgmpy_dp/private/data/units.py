@@ -192,19 +192,19 @@ def rows_as_they_are(
 
 def _read(schema: Schema, source: Source, unit: Hashable, most: int | None, key: bytes) -> _Rows:
     names = [*schema.variables, unit]
-    source.check_types(names)
     variables = [Variable(schema, name) for name in schema.variables]
-    owners, batches = Owners(), []
-    for *columns, whose in source.batches(names, [*spelled_texts(schema), None]):
-        batches.append([variable.marks(column) for variable, column in zip(variables, columns, strict=True)])
-        owners.add(whose)
+    owners, marked = Owners(), []
+    with source.one_pass(names, [*spelled_texts(schema), None]) as batches:
+        for *columns, whose in batches:
+            marked.append([variable.marks(column) for variable, column in zip(variables, columns, strict=True)])
+            owners.add(whose)
     owner = owners.numbered()
     marks = []
     for place, variable in enumerate(variables):
-        marks.append(np.concatenate([np.empty(0, variable.dtype), *(batch[place] for batch in batches)]))
-        for batch in batches:
+        marks.append(np.concatenate([np.empty(0, variable.dtype), *(batch[place] for batch in marked)]))
+        for batch in marked:
             batch[place] = np.empty(0, variable.dtype)  # so that no more than one column is in memory twice
-    del batches
+    del marked
     return _limited(marks, variables, schema, owner, owners, most, key)
 
 

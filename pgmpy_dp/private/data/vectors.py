@@ -11,7 +11,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.reading.arrow_cells import Column, number_rows
+from pgmpy_dp.private.reading.arrow_cells import Column, number_columns
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.sources import open_numbers
@@ -85,7 +85,7 @@ class PrivateVectors(PrivateData):
         if unit is not None:
             warn_of_guessed_types(source, unit)
         self._owner: np.ndarray | None = None
-        self._rows: np.ndarray | None
+        self._rows: list[np.ndarray] | None
         self._source: Source | None
         self._rows, self._owner, self._source = _read(source, self._columns, self._unit)
 
@@ -121,9 +121,9 @@ class PrivateVectors(PrivateData):
 
 def vector_rows(data: PrivateVectors) -> tuple[np.ndarray, np.ndarray | None]:
     """Kept records, shape (n, d), and the unit of each (None: its own), for learners inside the boundary; read only."""
-    if data._rows is None:
-        data._rows = _joined(list(_passed(data)), len(data._columns))
-    return data._rows, data._owner
+    if data._rows is None or len(data._rows) != 1:
+        data._rows = [_joined(list(_passed(data)) if data._rows is None else data._rows, len(data._columns))]
+    return data._rows[0], data._owner
 
 
 def unit_rows(data: PrivateVectors) -> tuple[np.ndarray, np.ndarray]:
@@ -135,53 +135,54 @@ def unit_rows(data: PrivateVectors) -> tuple[np.ndarray, np.ndarray]:
 
 def row_batches(data: PrivateVectors, size: int) -> Iterator[np.ndarray]:
     """Kept records in batches of at most `size` rows, for sums that are exact in any order, hence in any batches."""
-    for rows in _passed(data) if data._rows is None else [data._rows]:
+    for rows in _passed(data) if data._rows is None else data._rows:
         for start in range(0, len(rows), size):
             yield rows[start : start + size]
 
 
 def _read(
     source: Source, columns: Sequence[Hashable], unit: Hashable | None
-) -> tuple[np.ndarray | None, np.ndarray | None, Source | None]:
+) -> tuple[list[np.ndarray] | None, np.ndarray | None, Source | None]:
     """Kept records and their units in one pass; the source instead of the records where they are many."""
     names = [*columns, *([] if unit is None else [unit])]
-    source.check_types(names)
     owners = None if unit is None else Owners()
     kept: list[np.ndarray] | None = []
     masks, cells = [], 0
-    for batch in source.batches(names, [*[frozenset[str]()] * len(columns), *([] if unit is None else [None])]):
-        rows, keep = _finite(batch[: len(columns)])
-        cells += rows.size
-        if owners is not None:
-            owners.add(batch[-1])
-            masks.append(keep)
-        if kept is not None:
-            kept.append(rows)
-            if owners is None and source.is_ours and cells > MOST_KEPT:
-                kept = None
+    spelled = [*[frozenset[str]()] * len(columns), *([] if unit is None else [None])]
+    with source.one_pass(names, spelled) as batches:
+        for batch in batches:
+            rows, keep = _finite(batch[: len(columns)])
+            cells += rows.size
+            if owners is not None:
+                owners.add(batch[-1])
+                masks.append(keep)
+            if kept is not None:
+                kept.append(rows)
+                if owners is None and source.is_ours and cells > MOST_KEPT:
+                    kept = None
     if kept is None:
         return None, None, source
-    rows = _joined(kept, len(columns))
     if owners is None:
-        return rows, None, None
+        return kept, None, None
     owner = owners.numbered()[np.concatenate([np.empty(0, dtype=bool), *masks])]
-    return rows[owner >= 0], owner[owner >= 0], None
+    return [_joined(kept, len(columns))[owner >= 0]], owner[owner >= 0], None
 
 
 def _passed(data: PrivateVectors) -> Iterator[np.ndarray]:
     assert data._source is not None
-    for batch in data._source.batches(data._columns):
-        yield _finite(batch)[0]
+    with data._source.one_pass(data._columns) as batches:
+        for batch in batches:
+            yield _finite(batch)[0]
 
 
 def _finite(columns: Sequence[Column]) -> tuple[np.ndarray, np.ndarray]:
     """The rows of finite numbers, and which rows these are."""
-    rows = number_rows(columns)
-    keep = np.isfinite(rows).all(axis=1)
+    numbers = number_columns(columns)
+    keep = np.logical_and.reduce(list(map(np.isfinite, numbers)))
+    rows = np.stack(numbers, axis=1)
     # Of numbers that stand for texts too zeros have no sign: with it a text elsewhere in the column would be seen.
-    found = np.ascontiguousarray(rows[keep])
-    found += 0.0
-    return found, keep
+    rows += 0.0
+    return (rows if keep.all() else rows[keep]), keep
 
 
 def _joined(parts: list[np.ndarray], n_columns: int) -> np.ndarray:

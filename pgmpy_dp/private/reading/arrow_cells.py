@@ -32,9 +32,10 @@ __all__ = [
         "cells_of",
         "cells_of_objects",
         "dictionary_places",
+        "filled",
         "key_counts",
         "keyed",
-        "number_rows",
+        "number_columns",
     ),
     *("numbers", "places_among", "plain_numbers", "quietly", "ranks", "readily"),
 ]
@@ -167,11 +168,16 @@ def dictionary_places(array: pa.DictionaryArray) -> np.ndarray:
     indices = array.indices
     if indices.null_count:
         indices = indices.cast(pa.int64()).fill_null(len(array.dictionary))
-    return np.asarray(indices)
+    return filled(indices)
+
+
+def filled(column: pa.Array) -> np.ndarray:
+    """Numbers as they are in memory, 0 for missing ones; not to be written to. NumPy's own way would import pandas."""
+    return np.from_dlpack(column.fill_null(0) if column.null_count else column)
 
 
 def plain_numbers(column: pa.Array) -> np.ndarray | None:
-    """Numbers as doubles, NaN for missing, of types whose every cell is a number; None for other types."""
+    """Numbers as doubles, NaN for missing, if every cell of the type is a number, else None; not to be written to."""
     kind, kinds = column.type, pa.types
     if isinstance(column, pa.ExtensionArray) or not (
         kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
@@ -180,7 +186,7 @@ def plain_numbers(column: pa.Array) -> np.ndarray | None:
     if kinds.is_boolean(kind):
         column = column.cast(pa.uint8())
     # Not by a cast of Arrow's, which refuses integers that a double rounds, and would tell of them.
-    found = np.asarray(column.fill_null(0) if column.null_count else column).astype(np.float64)
+    found = filled(column).astype(np.float64, copy=column.null_count > 0)
     if column.null_count:
         found[np.asarray(column.is_null())] = np.nan
     return found
@@ -197,12 +203,9 @@ def numbers(column: Column) -> np.ndarray:
     return np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)[cells.places]
 
 
-def number_rows(columns: Sequence[Column]) -> np.ndarray:
-    """A batch of columns as numbers, shape (rows, columns), NaN for what is none; column-major."""
-    rows = np.empty((len(columns[0]), len(columns)), order="F")
-    for place, column in enumerate(columns):
-        rows[:, place] = quietly(numbers, column)
-    return rows
+def number_columns(columns: Sequence[Column]) -> list[np.ndarray]:
+    """A batch of columns as numbers, NaN for what is none."""
+    return [quietly(numbers, column) for column in columns]
 
 
 def keyed(columns: Sequence[Column]) -> tuple[np.ndarray, list[tuple]]:

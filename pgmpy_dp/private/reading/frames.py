@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.private.reading.arrow_cells import keyed, number_rows, quietly
+from pgmpy_dp.private.reading.arrow_cells import keyed, number_columns, quietly
 from pgmpy_dp.private.reading.records import read_records
 from pgmpy_dp.private.reading.sources import open_numbers, open_source
 from pgmpy_dp.schema import Schema, match_key
@@ -82,7 +82,8 @@ def n_rows(data: Any) -> int:
     source = open_source(data)
     if not source.names:  # of a frame without columns, which pandas has
         return len(data)
-    return sum(len(columns[0]) for columns in source.batches(source.names[:1]))
+    with source.one_pass(source.names[:1]) as batches:
+        return sum(len(columns[0]) for columns in batches)
 
 
 def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, list[tuple]]]:
@@ -115,13 +116,9 @@ def read_keys(data: Any, names: Sequence[Hashable]) -> list[tuple[np.ndarray, li
     >>> positions.tolist(), keys
     ([0, 0, 1], [('number', 7.0), ('number', 8.0)])
     """
-    source = open_source(data)
-    source.check_types(names)
-    parts: list[list] = [[] for _ in names]
-    for columns in source.batches(names):
-        for part, column in zip(parts, columns, strict=True):
-            part.append(column)
-    return [quietly(keyed, part) for part in parts]
+    with open_source(data).one_pass(names) as batches:
+        parts = zip(*batches, strict=True)
+        return [quietly(keyed, part) for part in parts] or [quietly(keyed, []) for _ in names]
 
 
 def read_numbers(data: Any, names: Sequence[Hashable]) -> np.ndarray:
@@ -138,9 +135,9 @@ def read_numbers(data: Any, names: Sequence[Hashable]) -> np.ndarray:
     >>> read_numbers(pd.DataFrame({"x": [1, 2], "y": ["3.5", "?"]}), ["x", "y"]).tolist()
     [[1.0, 3.5], [2.0, nan]]
     """
-    source = open_numbers(data, names)
-    source.check_types(names)
-    return np.concatenate([np.empty((0, len(names))), *map(number_rows, source.batches(names))])
+    with open_numbers(data, names).one_pass(names) as batches:
+        rows = [np.stack(number_columns(columns), axis=1) for columns in batches]
+    return np.concatenate([np.empty((0, len(names))), *rows])
 
 
 def read_edge_list(path: str | Path) -> list[tuple[np.ndarray, list[tuple]]]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, places_among
+from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, filled, places_among
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.schema import MISSING, match_key
 
@@ -163,8 +163,7 @@ class Owners:
         parts, missing = [], []
         for column in self._columns:
             missing.append(np.asarray(column.is_null()))
-            whole = np.asarray(column.fill_null(0) if column.null_count else column)
-            parts.append(whole.astype(np.int64 if signed else np.uint64))
+            parts.append(filled(column).astype(np.int64 if signed else np.uint64))
         self._columns = []
         is_missing = np.concatenate(missing)
         values = np.concatenate(parts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -45,12 +46,13 @@ class ParquetSource(Source):
         kinds = {kind_of_type(schema.field(self.positions([name])[0]).type) for schema in self._schemas}
         return kinds.pop() if len(kinds) == 1 else None
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         wanted = [self.names[place] for place in self.positions(names)]
         for name, schema in zip(self._files, self._schemas, strict=True):
             # As the file has them: a text is decoded and looked up once.
             texts = [each for each in wanted if pa.types.is_string(schema.field(each).type)]
-            with told(name, lambda name=name, texts=texts: pq.ParquetFile(name, read_dictionary=texts)) as file:
+            # Without a buffer of the whole file, which pyarrow makes by default for storage that is far away.
+            with told(name, partial(pq.ParquetFile, name, read_dictionary=texts, pre_buffer=False)) as file:
                 batches = told(name, lambda file=file: iter(file.iter_batches(ROWS, columns=wanted)))
                 while (batch := told(name, next, batches, None)) is not None:
                     found = batch.schema.names

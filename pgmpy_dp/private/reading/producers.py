@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -56,7 +57,7 @@ class _ArrowSource(_Frame):
     def declared_kind(self, name: Hashable) -> str | None:
         return kind_of_type(self._data.schema.field(self.positions([name])[0]).type)
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         chosen = self._data.select(self.positions(names))
         for batch in chosen.to_batches(ROWS) if isinstance(chosen, pa.Table) else [chosen]:
             yield batch.columns
@@ -80,9 +81,14 @@ class _StreamSource(_Frame):
     def declared_kind(self, name: Hashable) -> str | None:
         return kind_of_type(self._reader.schema.field(self.positions([name])[0]).type)
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         places = self.positions(names)
         for batch in _each(self._reader, _failed(self._data)):
+            if not batch.schema.equals(self._reader.schema):
+                raise OSError(
+                    "a batch of data has other columns than its stream declares, before anything was charged; make a "
+                    "stream in which each batch has the columns and types of its schema"
+                )
             yield [batch.column(place) for place in places]
 
 
@@ -98,7 +104,7 @@ class _PandasSource(_Frame):
         # The type "object" says nothing: a cell of it may be anything.
         return "text" if str(dtype).startswith(("str", "large_string")) else None
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         columns = [pandas_columns(self._data.iloc[:, place]) for place in self.positions(names)]
         for start in range(0, max(1, len(self._data)), ROWS):
             yield [column(start, start + ROWS) for column in columns]
@@ -124,7 +130,7 @@ class _DaskSource(_Frame):
                         "dask.config.set({'dataframe.convert-string': False})"
                     )
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         places = self.positions(names)
         chosen = self._data.iloc[:, places]
         for part in range(chosen.npartitions):
@@ -150,7 +156,7 @@ class _PolarsSource(_Frame):
     def _names(self) -> list[Any]:
         return list(self._data.columns) if self.ordered else list(quietly(self._data.collect_schema))
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         wanted = self._wanted(names)
         for part in self._parts(wanted):
             yield [_polars_column(part.get_column(name)) for name in wanted]
@@ -183,6 +189,9 @@ def _polars_column(series: Any) -> Column:
     return _one_array(quietly(series.alias("").to_arrow, compat_level=pl.CompatLevel.oldest()))
 
 
+_ONE_RELATION = threading.RLock()
+"""Held in a pass: a connection of DuckDB takes one query at a time, and a relation does not say whose it is."""
+
 _AS_TEXT = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "TIME WITH TIME ZONE", "VARIANT")
 """Types of DuckDB for which Arrow has none that holds every cell."""
 
@@ -210,25 +219,27 @@ class _DuckDBSource(_Frame):
         kind = str(self._data.types[self.positions([name])[0]])
         return "text" if kind == "VARCHAR" else "integer" if kind.endswith(("INT", "INTEGER")) else None
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         kinds = list(map(str, self._data.types))
         cells = [_sent(self.names[place], kinds[place]) for place in self.positions(names)]
         failed = (
             "DuckDB failed while it read the relation, before anything was charged. If a result of its connection has "
-            "not been fetched to the end, fetch or close it; else run the relation's query to its end in DuckDB, "
-            "which says why, and mend it there"
+            "not been fetched to the end, fetch or close it; if another thread uses it, wait for that; else run the "
+            "relation's query to its end in DuckDB, which says why, and mend it there"
         )
-        chosen = without_its_words(
-            failed, self._data.project, ", ".join(f"{cell} AS x{place}" for place, cell in enumerate(cells))
-        )
-        opened = next(m for m in ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader") if hasattr(chosen, m))
-        reader = without_its_words(failed, getattr(chosen, opened), ROWS)
-        try:
-            for batch in _each(reader, failed):
-                yield batch.columns
-        finally:
-            # An open reader makes any other query on its connection fail.
-            quietly(reader.close)
+        wanted = ", ".join(f"{cell} AS x{place}" for place, cell in enumerate(cells))
+        with _ONE_RELATION:
+            chosen = without_its_words(failed, self._data.project, wanted)
+            opened = next(
+                m for m in ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader") if hasattr(chosen, m)
+            )
+            reader = without_its_words(failed, getattr(chosen, opened), ROWS)
+            try:
+                for batch in _each(reader, failed):
+                    yield batch.columns
+            finally:
+                # An open reader makes any other query on its connection fail.
+                quietly(reader.close)
 
 
 def _sent(name: str, kind: str) -> str:
@@ -250,7 +261,7 @@ class _IbisSource(_Frame):
         if self._backend() == "duckdb":
             self._relation(names).check_types(list(map(str, range(len(names)))))
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         backend = self._backend()
         if backend == "duckdb":
             yield from self._relation(names).batches(list(map(str, range(len(names)))))
@@ -277,8 +288,9 @@ class _IbisSource(_Frame):
 
     def _relation(self, names: Sequence[Hashable]) -> _DuckDBSource:
         # Not to_pyarrow_batches: ibis 12 on DuckDB 2 calls a method that is gone, and leaves the connection in use.
-        connection, query = self._query(names)
-        return _DuckDBSource(without_its_words(_failed(self._data), connection.sql, query))
+        with _ONE_RELATION:
+            connection, query = self._query(names)
+            return _DuckDBSource(without_its_words(_failed(self._data), connection.sql, query))
 
     def _of_sqlite(self, names: Sequence[Hashable]) -> Iterator[list[Column]]:
         """Any cell of SQLite may be of any type, whatever is declared: as texts (in bytes), numbers and bytes."""
@@ -321,7 +333,7 @@ class ArraySource(Source):
         self._array = array
         self.names = list(names)
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         for start in range(0, max(1, len(self._array)), ROWS):
             yield [_of_array(self._array[start : start + ROWS, place]) for place in self.positions(names)]
 
@@ -426,7 +438,8 @@ def _each(batches: Iterable[Any], failed: str) -> Iterator[Any]:
 
 def _failed(data: Any) -> str:
     library = type(data).__module__.split(".")[0].removeprefix("_")
-    library = {"duckdb": "DuckDB", "pyspark": "Spark", "dask": "Dask"}.get(library, library)
+    names = {"duckdb": "DuckDB", "pyspark": "Spark", "dask": "Dask", "polars": "polars", "ibis": "ibis"}
+    library = names.get(library, f"the {type(data).__name__}")
     return (
         f"{library} failed while it read the data, before anything was charged; run the query to its end there, which "
         "says why, and mend it there"

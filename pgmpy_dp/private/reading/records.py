@@ -18,7 +18,7 @@ from pgmpy_dp.private.data.coding import coding
 from pgmpy_dp.private.data.contingency import LARGEST, count_all, count_joint
 from pgmpy_dp.private.data.joint_tables import covering_scopes, marginal
 from pgmpy_dp.private.reading.arrow_cells import Column
-from pgmpy_dp.private.reading.source_base import Source, Spelled
+from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema
 
@@ -28,6 +28,7 @@ MOST_KEPT = 1 << 30
 """Cells of files of which codes are kept; more are read again in every pass. Codes of all other data are kept."""
 
 _TABLES_KEPT = 1 << 22  # cells of joint tables that were counted while files were read: 32 MB
+_ROWS_IN_BLOCK = 1 << 20
 
 
 def spelled_texts(schema: Schema) -> list[frozenset[str] | None]:
@@ -44,8 +45,9 @@ class CodedRecords:
     Parameters
     ----------
     cardinalities : list of int
-    codes : ndarray of shape (n, p), or None
-        Column-major; None: they are read again from `passes` in each pass.
+    codes : ndarray of shape (n, p), list of blocks, or None
+        Column-major. A block is a list of p columns of some of the records. None: they are read again from `passes` in
+        each pass.
     matched : ndarray of int64, shape (2 + p,), or None
         How many records there are, are kept, and have a declared state in each column; None where nobody may ask.
     passes : callable, optional
@@ -57,7 +59,7 @@ class CodedRecords:
     def __init__(
         self,
         cardinalities: Sequence[int],
-        codes: np.ndarray | None,
+        codes: np.ndarray | list[list[np.ndarray]] | None,
         matched: np.ndarray | None,
         passes: Callable[[], Iterator[list[np.ndarray]]] | None = None,
         lines_without_record: int | None = None,
@@ -93,20 +95,20 @@ class CodedRecords:
 
     def codes(self) -> np.ndarray:
         """Codes of all records, shape (n, p), column-major, in the smallest type for all; kept from then on."""
-        if self._codes is None:
-            self._codes = joined(list(self._read()), self._cardinalities)
+        if not isinstance(self._codes, np.ndarray):
+            self._codes = _joined(list(self._read()) if self._codes is None else self._codes, self._cardinalities)
         return self._codes
 
     def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> CodedRecords:
         """These records in fewer states: ``maps[j][k]`` is what state k of variable j became."""
         cardinalities = list(schema.cardinalities.values())
         if self._codes is not None:
-            codes = merged_codes(self._codes, maps)
-            return CodedRecords(cardinalities, codes, self._matched, None, self.lines_without_record)
+            blocks = [list(self._codes.T)] if isinstance(self._codes, np.ndarray) else self._codes
+            kept = [_merged(columns, maps) for columns in blocks]
+            return CodedRecords(cardinalities, kept, self._matched, None, self.lines_without_record)
 
         def passes() -> Iterator[list[np.ndarray]]:
-            for columns in self._read():
-                yield [c if m is None else m[c] for c, m in zip(columns, maps, strict=True)]
+            return (_merged(columns, maps) for columns in self._read())
 
         return CodedRecords(cardinalities, None, self._matched, passes, self.lines_without_record)
 
@@ -153,39 +155,34 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
     ([[0, 0], [1, 1]], [3, 2, 2, 2])
     """
     schema.require_discrete()
-    source.check_types(schema.variables)
     if (found := source.coded(schema)) is not None:
         return found
-    cardinalities = list(schema.cardinalities.values())
-    reader = _Reader(source, schema)
+    cardinalities, spelled = list(schema.cardinalities.values()), spelled_texts(schema)
+    variables = [Variable(schema, name) for name in schema.variables]
     kept: list[list[np.ndarray]] | None = []
+    last: list[list[np.ndarray]] = []
     matched, cells = np.zeros(2 + len(schema), dtype=np.int64), 0
-    for columns, found in reader.batches():
-        matched += found
-        cells += len(columns) * len(columns[0])
-        if kept is not None:
-            kept.append(columns)
+    with source.one_pass(schema.variables, spelled) as batches:
+        for columns in batches:
+            codes, found = coded_batch(variables, columns)
+            matched += found
+            cells += len(codes) * len(codes[0])
             if source.is_ours and cells > MOST_KEPT:
-                kept = None
+                kept, last = None, []
+            if kept is not None:
+                last.append(codes)
+                if sum(len(codes[0]) for codes in last) >= _ROWS_IN_BLOCK:
+                    kept.append(_block(last, cardinalities))
+                    last = []
     if kept is not None:
-        return CodedRecords(cardinalities, joined(kept, cardinalities), matched, None, source.lines_without_record)
-    passes = reader.batches
-    lines = source.lines_without_record
-    return CodedRecords(cardinalities, None, matched, lambda: (columns for columns, _ in passes()), lines)
+        kept.append(_block(last, cardinalities))
 
+    def passes() -> Iterator[list[np.ndarray]]:
+        with source.one_pass(schema.variables, spelled) as batches:
+            for columns in batches:
+                yield coded_batch(variables, columns)[0]
 
-class _Reader:
-    """Passes over the records of a source."""
-
-    def __init__(self, source: Source, schema: Schema) -> None:
-        self._source, self._names = source, schema.variables
-        self._variables = [Variable(schema, name) for name in schema.variables]
-        self._spelled: Spelled = spelled_texts(schema)
-
-    def batches(self) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
-        """Columns of codes of the records that count, and how many there are, are kept, and match in each column."""
-        for columns in self._source.batches(self._names, self._spelled):
-            yield coded_batch(self._variables, columns)
+    return CodedRecords(cardinalities, kept, matched, passes, source.lines_without_record)
 
 
 def coded_batch(variables: Sequence[Variable], columns: Sequence[Column]) -> tuple[list[np.ndarray], np.ndarray]:
@@ -204,19 +201,34 @@ def coded_batch(variables: Sequence[Variable], columns: Sequence[Column]) -> tup
     return codes, np.array([len(keep), number, *own], dtype=np.int64)
 
 
-def joined(batches: list[list[np.ndarray]], cardinalities: Sequence[int]) -> np.ndarray:
-    """One matrix of batches of columns, which are let go as they are copied."""
-    dtype = np.min_scalar_type(max(cardinalities) - 1)
-    rows = sum(len(columns[0]) for columns in batches)
-    result = np.empty((rows, len(cardinalities)), dtype=dtype, order="F")
-    for place in range(len(cardinalities)):
-        start = 0
-        for columns in batches:
-            column = columns[place]
-            result[start : start + len(column), place] = column
-            start += len(column)
-            columns[place] = np.empty(0, dtype)  # so that no more than one column is in memory twice
+def _block(batches: Sequence[Sequence[np.ndarray]], cardinalities: Sequence[int]) -> list[np.ndarray]:
+    """Batches as one, each column in the smallest type."""
+    types = [np.min_scalar_type(size - 1) for size in cardinalities]
+    columns = [[batch[place] for batch in batches] for place in range(len(types))]
+    return [
+        np.concatenate([np.empty(0, dtype), *parts], dtype=dtype, casting="unsafe")
+        for parts, dtype in zip(columns, types, strict=True)
+    ]
+
+
+def _joined(blocks: Sequence[Sequence[np.ndarray]], cardinalities: Sequence[int]) -> np.ndarray:
+    """One matrix."""
+    result = np.empty(
+        (sum(len(columns[0]) for columns in blocks), len(cardinalities)),
+        np.min_scalar_type(max(cardinalities) - 1),
+        order="F",
+    )
+    start = 0
+    for columns in blocks:
+        stop = start + len(columns[0])
+        for place, column in enumerate(columns):
+            result[start:stop, place] = column
+        start = stop
     return result
+
+
+def _merged(columns: Sequence[np.ndarray], maps: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+    return [c if places is None else places.astype(c.dtype)[c] for c, places in zip(columns, maps, strict=True)]
 
 
 def merged_codes(codes: np.ndarray, maps: Sequence[np.ndarray | None]) -> np.ndarray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -62,8 +63,15 @@ class Source(ABC):
         """Records that are coded where they are (`CodedRecords`); None: code their batches here."""
         return None
 
+    @contextmanager
+    def one_pass(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[Iterator[list[Column]]]:
+        """The batches of columns that can be read; whatever happens in the block, an engine's reader ends with it."""
+        self.check_types(names)
+        with closing(self.batches(names, spelled)) as batches:
+            yield batches
+
     @abstractmethod
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         """The columns, some rows at a time; OSError without a word of the data where they cannot be read to the end."""
 
 

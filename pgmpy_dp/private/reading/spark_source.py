@@ -21,7 +21,7 @@ import math
 import sys
 import weakref
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from pgmpy_dp.private.data.contingency import count_joint
-from pgmpy_dp.private.reading.arrow_cells import NOT_OURS, Column, quietly
+from pgmpy_dp.private.reading.arrow_cells import NOT_OURS, Column, filled, quietly
 from pgmpy_dp.private.reading.records import CodedRecords, coded_batch
 from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled
 from pgmpy_dp.private.reading.variables import Variable
@@ -77,7 +77,7 @@ class SparkSource(Source):
                     "be handed over; cast it to string"
                 ) from None
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         sent = quietly(self._chosen(names).mapInArrow, _sent, "batch binary")
         is_empty = True
         for row in _rows(sent):
@@ -225,7 +225,7 @@ def _unpacked(packed: bytes) -> list[pa.Array]:
 
 
 def _mapped(packed: bytes, maps: Sequence[np.ndarray | None]) -> list[np.ndarray]:
-    columns = map(np.asarray, _unpacked(packed))
+    columns = map(filled, _unpacked(packed))
     return [column if m is None else m[column] for column, m in zip(columns, maps, strict=True)]
 
 

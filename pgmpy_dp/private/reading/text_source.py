@@ -12,7 +12,7 @@ from __future__ import annotations
 import codecs
 import gzip
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pgmpy_dp.private.data.header import header_names, missing_columns, named_columns, split_fields
 from pgmpy_dp.private.data.text_file import TextFile, cell_reader
-from pgmpy_dp.private.reading.arrow_cells import Cells, Column
+from pgmpy_dp.private.reading.arrow_cells import Cells, Column, dictionary_places
 from pgmpy_dp.private.reading.data_files import FileMarks, told
 from pgmpy_dp.private.reading.source_base import Source, Spelled
 from pgmpy_dp.schema import match_key
@@ -106,7 +106,7 @@ class TextSource(Source):
             )
         return self.names
 
-    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Iterator[list[Column]]:
+    def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         positions = self.positions(names)
         own = list(spelled) or [frozenset()] * len(positions)
         self.lines_without_record = 0
@@ -153,7 +153,7 @@ class TextSource(Source):
         for field in coded.dictionary.to_pylist():
             content = field[:-1].rstrip(b"\r") if field[-1:] == b"\n" else field[:-1]
             listed.append(self._cell_of(content, spelled) if content or filled else None)
-        return Cells(np.asarray(coded.indices), listed)
+        return Cells(dictionary_places(coded), listed)
 
     def _cell_of(self, field: bytes, spelled: frozenset[str] | None) -> Any:
         if self._cell is None:

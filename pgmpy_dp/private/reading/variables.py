@@ -21,7 +21,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pgmpy_dp.private.data.coding import DROPPED, OutsideCounted, coding, key_coder
-from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, dictionary_places, plain_numbers, quietly
+from pgmpy_dp.private.reading.arrow_cells import (
+    Cells,
+    Column,
+    cells_of,
+    dictionary_places,
+    filled,
+    plain_numbers,
+    quietly,
+)
 from pgmpy_dp.schema import Schema, match_key
 
 __all__ = ["Variable"]
@@ -147,7 +155,7 @@ class Variable:
             self._table = self._of_numbers(whole.astype(np.float64))
 
     def _of_integers(self, column: pa.Array, table: np.ndarray) -> np.ndarray:
-        values = np.asarray(column.fill_null(0) if column.null_count else column)
+        values = filled(column)
         limits = np.iinfo(values.dtype)  # bounds within the type, so that nothing wraps
         low, high = max(self._low, int(limits.min)), min(self._high, int(limits.max))
         if low > high:  # all of them on one side

@@ -20,6 +20,7 @@ from pgmpy_dp.inference.scope_marginals import Scope
 from pgmpy_dp.learning.fine_grids import merge, undivided
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -29,8 +30,8 @@ from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.budget_shares import (
-    NetworkSettings,
     NetworkShares,
+    asked_of,
     network_shares,
     one_way_weights,
     select_and_measure,
@@ -38,7 +39,7 @@ from pgmpy_dp.tables.networks.budget_shares import (
 from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.tables.networks.probes import draw_probes
 
-__all__ = ["NetworkSettings", "run"]
+__all__ = ["run"]
 
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
 _LEAST_WEIGHT = 1 / 1024  # of the largest: what a selection counts smaller ones as
@@ -48,7 +49,7 @@ Refit = Callable[..., NetworkEstimate]
 
 def run(
     table: PrivateTable,
-    settings: NetworkSettings,
+    settings: Settings,
     budget: Budget,
     progress: Callable[[float], None] | None = None,
     refit: Refit = estimate_network,
@@ -61,6 +62,9 @@ def run(
 
     Parameters
     ----------
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.PrivateNetwork`. Defaults that depend on the noise are those of
+        :meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.start`, `again` and `selecting`.
     progress : callable, optional
         Called after each fit with the share of the budget that is spent.
     refit : callable
@@ -122,7 +126,9 @@ def run(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(rho=1.0))
-    >>> release = run(table, NetworkSettings(n_rounds=3), Budget(rho=1.0))
+    >>> from pgmpy_dp.estimators import PrivateNetwork
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> release = run(table, settings_of(PrivateNetwork(n_rounds=3)), Budget(rho=1.0))
     >>> release.scopes[:3], str(release.guarantee), str(table.ledger.left)
     ((('a',), ('b',), ('c',)), '1-zCDP', '0-zCDP')
     """
@@ -136,7 +142,7 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    asked = settings.public(budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
+    asked = asked_of(settings, budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
     search = _Search(curator, shares, asked, refit, around, settings.random_state)
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)

@@ -1,10 +1,10 @@
-"""What learning a network spends on what: settings, and everything that follows from public numbers alone."""
+"""What learning a network spends on what: everything that follows from public numbers alone."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,9 +14,8 @@ from pgmpy_dp.checks import checked_weight
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.scope_marginals import Scope, admissible, largest_clique
 from pgmpy_dp.learning.fine_grids import largest_sizes
-from pgmpy_dp.learning.options import column
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import checked_graph, encoded_graph, set_positions
-from pgmpy_dp.learning.settings_base import SeededSettings, by, number, share, whole
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -32,7 +31,7 @@ from pgmpy_dp.tables.networks.probes import N_PROBES
 __all__ = [
     "NetworkShares",
     "MOST_IN_A_SET",
-    "NetworkSettings",
+    "asked_of",
     "checked_sets",
     "checked_workload",
     "network_shares",
@@ -66,56 +65,15 @@ there may be; and what of the error may be left, at most, if rounds are to give 
 that. The first is .59 to .75 on Adult, page visits and Parkinson's, the second 2.5 to 3.7."""
 
 
-@dataclass(frozen=True)
-class NetworkSettings(SeededSettings):
-    """How to look for a structure, fixed before the records are looked at.
+_ASKED = ("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "probe_share", "merge_rare", "max_order")
 
-    Parameters
-    ----------
-    required, forbidden : sequence of sets of variable names
-        As `required_edges` and `forbidden_edges` of :class:`~pgmpy_dp.estimators.PrivateNetwork`.
-    max_clique_cells, n_rounds, one_way_share, selection_share, probe_share, merge_rare, max_order, workload, target
-        As there. Defaults that depend on the noise are those of :meth:`NetworkShares.start`, `again` and `selecting`.
-    """
 
-    required: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
-    forbidden: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
-    max_clique_cells: int = field(default=50_000, metadata=whole(4))
-    n_rounds: int | None = field(default=None, metadata=whole(1))
-    one_way_share: float | None = field(default=None, metadata=share())
-    selection_share: float | None = field(default=None, metadata=share())
-    probe_share: float = field(default=0.08, metadata=number(positive=False, below_one=True))
-    merge_rare: bool = False
-    max_order: int = field(default=3, metadata=whole(2, MOST_IN_A_SET))
-    workload: Workload = field(default=(), metadata=by(lambda name, sets: checked_workload(name, sets)))
-    target: Hashable = field(default=None, metadata=by(column))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        both = [wanted for wanted in self.required if any(set(banned) <= set(wanted) for banned in self.forbidden)]
-        if both:
-            raise ValueError(f"required_edges and forbidden_edges both have {sorted(both, key=repr)}")
-        if self.workload and self.target is not None:
-            raise ValueError(
-                f"target={self.target!r} and a workload were both passed; pass one of them, for a target stands for "
-                "all sets that contain it"
-            )
-
-    def public(self, budget: Budget, *names: str) -> dict[str, Any]:
-        """What a release says of the budget and of all that was asked."""
-        own = (
-            "max_clique_cells",
-            "n_rounds",
-            "one_way_share",
-            "selection_share",
-            "probe_share",
-            "merge_rare",
-            "max_order",
-        )
-        sets = {"required": encoded_graph(self.required), "forbidden": encoded_graph(self.forbidden)}
-        workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in self.workload]
-        target = None if self.target is None else encode_label(self.target)
-        return super().public(budget, *(names or own)) | sets | {"workload": workload, "target": target}
+def asked_of(settings: Settings, budget: Budget) -> dict[str, Any]:
+    """What a release says of the budget and of all that was asked."""
+    sets = {name: encoded_graph(getattr(settings, f"{name}_edges") or ()) for name in ("required", "forbidden")}
+    workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in settings.workload or ()]
+    target = None if settings.target is None else encode_label(settings.target)
+    return settings.public(budget, *_ASKED) | sets | {"workload": workload, "target": target}
 
 
 @dataclass(frozen=True)
@@ -328,7 +286,7 @@ class NetworkShares:
         return self.noise(share, n_tables).mean_size
 
 
-def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettings, budget: Budget) -> NetworkShares:
+def network_shares(schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budget) -> NetworkShares:
     """Check public arguments, and divide the budget.
 
     Raises
@@ -376,13 +334,12 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
     return made
 
 
-def _tables_to_choose(
-    schema: Schema, settings: NetworkSettings
-) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
+def _tables_to_choose(schema: Schema, settings: Settings) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
     """Tables that are required, sets that may be chosen, and the pairs among these."""
-    required = _positions(schema, "required_edges", settings.required)
-    forbidden = _positions(schema, "forbidden_edges", settings.forbidden)
-    wanted = _positions(schema, "workload", [names for names, _ in settings.workload])
+    required = _positions(schema, "required_edges", settings.required_edges or ())
+    forbidden = _positions(schema, "forbidden_edges", settings.forbidden_edges or ())
+    workload = settings.workload or ()
+    wanted = _positions(schema, "workload", [names for names, _ in workload])
     target = None if settings.target is None else _positions(schema, "target", [(settings.target,)])[0][0]
     most, zeros = largest_sizes(schema), schema.fine().zeros
     sizes = tuple(most[name] for name in schema.variables)
@@ -400,7 +357,7 @@ def _tables_to_choose(
         settings.max_order,
         settings.max_clique_cells,
         tuple(map(frozenset, forbidden)),
-        {frozenset(scope): weight for scope, (_, weight) in zip(wanted, settings.workload, strict=True)},
+        {frozenset(scope): weight for scope, (_, weight) in zip(wanted, workload, strict=True)},
         target,
     )
     candidates = sets.pairs

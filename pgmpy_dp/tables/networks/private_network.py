@@ -33,7 +33,7 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
-from pgmpy_dp.tables.networks.budget_shares import MOST_IN_A_SET, workload_weights
+from pgmpy_dp.tables.networks.budget_shares import MOST_IN_A_SET, checked_sets, checked_workload, workload_weights
 from pgmpy_dp.tables.networks.first_guess import first_guess
 from pgmpy_dp.tables.networks.network_posterior import network_posterior
 from pgmpy_dp.tables.networks.structure_base import (
@@ -151,8 +151,8 @@ class PrivateNetwork(BaseStructureEstimator):
     ['rain', 'wet', 'coin']
     """
 
-    required_edges: list[tuple] | None = option(None, anything())
-    forbidden_edges: list[tuple] | None = option(None, anything())
+    required_edges: list[tuple] | None = option(None, by(checked_sets))
+    forbidden_edges: list[tuple] | None = option(None, by(checked_sets))
     max_clique_cells: int = option(50_000, whole(4))
     n_rounds: int | None = option(None, whole(1))
     one_way_share: float | None = option(None, number(below_one=True))
@@ -160,21 +160,25 @@ class PrivateNetwork(BaseStructureEstimator):
     random_state: int | None = None
     merge_rare: bool = option(False, flag())
     max_order: int = option(3, whole(2, MOST_IN_A_SET))
-    workload: Any = option(None, anything())
+    workload: Any = option(None, by(checked_workload))
     prior: Any = option(None, anything())
     probe_share: float = option(0.08, number(positive=False, below_one=True))
     target: Hashable = option(None, by(column))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 
-    def _settings(self) -> adaptive_search.NetworkSettings:
-        shares = ("n_rounds", "one_way_share", "selection_share", "probe_share")
-        how = self._given("max_clique_cells", *shares, "random_state", "merge_rare", "max_order")
-        how |= self._given("workload", "target")
-        return adaptive_search.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
+    def _check(self) -> None:
+        forbidden = [set(banned) for banned in self.forbidden_edges or ()]
+        both = [wanted for wanted in self.required_edges or () if any(banned <= set(wanted) for banned in forbidden)]
+        if both:
+            raise ValueError(f"required_edges and forbidden_edges both have {sorted(both, key=repr)}")
+        if self.workload and self.target is not None:
+            raise ValueError(
+                f"target={self.target!r} and a workload were both passed; pass one of them, for a target stands for "
+                "all sets that contain it"
+            )
 
     def _check_schema(self, schema: Schema) -> None:
-        self._settings()
         prior = given_prior(self)
         if prior is not None:
             prior.check(schema)
@@ -188,7 +192,7 @@ class PrivateNetwork(BaseStructureEstimator):
         around = None if prior is None else lambda release: prior.base(release, *limits)
         rests_on = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
         with budget_bar(type(self).__name__) as progress:
-            return adaptive_search.run(table, self._settings(), budget, progress, around=around, rests_on=rests_on)
+            return adaptive_search.run(table, self._options, budget, progress, around=around, rests_on=rests_on)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)

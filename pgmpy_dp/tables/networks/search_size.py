@@ -83,12 +83,15 @@ def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
 
     Examples
     --------
-    >>> from pgmpy_dp.tables.networks.budget_shares import NetworkSettings, network_shares
+    >>> from pgmpy_dp.estimators import PrivateNetwork
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> from pgmpy_dp.tables.networks.budget_shares import network_shares
     >>> from pgmpy_dp.private.adjacency import Adjacency
     >>> from pgmpy_dp.private.budget import Budget
     >>> from pgmpy_dp.schema import Schema
     >>> schema = Schema({f"v{i}": [0, 1] for i in range(100)})
-    >>> shares = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(n_rounds=400), Budget(rho=0.1))
+    >>> settings = settings_of(PrivateNetwork(n_rounds=400))
+    >>> shares = network_shares(schema, Adjacency.ADD_REMOVE, settings, Budget(rho=0.1))
     >>> size = network_size(shares, 100_000)
     >>> size.candidates, size.rounds, size.fits
     (9950, 400, 67)
