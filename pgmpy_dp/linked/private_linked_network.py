@@ -178,6 +178,7 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
             merge_rare=False,
             max_order=3,
             workload=None,
+            target=None,
         )
         kind = partial(LinkedSearch, data.linked, siblings)
         with budget_bar(type(self).__name__) as progress:

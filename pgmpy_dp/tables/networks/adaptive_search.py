@@ -84,7 +84,8 @@ def run(
     Release
         ``kind="marginals"``: one table per variable, in the order of the schema, then one per measurement, in the order
         in which they were made; a set may be measured again. ``public["rounds"]`` has an entry for each of the latter,
-        all of it computed from released and public numbers: ``round`` (0 for a required set), ``share`` of the budget,
+        all of it computed from released and public numbers: ``round`` (0 for a required set and for the star on a
+        target), ``share`` of the budget,
         ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit``
         and ``change`` (l1 distances in records between what the model before expected and the measured, and the
         refitted, table) and ``offset`` (the expected l1 norm of the table's noise); where candidates are so many that
@@ -105,9 +106,10 @@ def run(
         any of them is scored.
 
         *Guarantee.* Under the table's adjacency: rho-zCDP, or epsilon-DP for a pure budget; an (epsilon, delta) budget
-        has the largest rho that dp-accounting converts to it. The one-way tables, the required tables, and in each
-        round a selection and a measurement get exact rational shares of the budget. A round's share is a function of
-        earlier releases, is fixed before the round, and never exceeds what is left; so the shares of any course of
+        has the largest rho that dp-accounting converts to it. The one-way tables, the required tables, the star on a
+        target, and in each round a selection and a measurement get exact rational shares of the budget. The star's
+        share and that of a round are functions of earlier releases, are fixed before their tables are counted, and
+        never exceed what is left; so the shares of any course of
         events sum to at most 1, and a sum of rho (of epsilon) that never exceeds the budget is a valid filter for
         mechanisms, costs and a number of rounds that are chosen adaptively (Whitehouse, Ramdas, Rogers and Wu 2023,
         Theorem 1; Rogers, Roth, Ullman and Vadhan 2016 for epsilon). The fit between rounds is post-processing.
@@ -147,6 +149,7 @@ def run(
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
+        search.measure_star()
         # A round selects one set, or one for each 16 variables (more of them above 512 variables), no two with a pair
         # in common, and then measures them. For each it starts with `(1 - one_way_share)/n_rounds` of the budget,
         # n_rounds following the number of records over the noise (`start`), and so does the part of it that selects
@@ -223,7 +226,8 @@ class Search:
         self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)
         self._narrow()
         rng = np.random.default_rng(None if self.seed is None else [self.seed, len(self.names)])
-        self.probes = draw_probes(self.sets, rng) if self.shares.probes else []
+        # Also of sets without the target: they tell how wrong the model is where nothing is measured.
+        self.probes = draw_probes(replace(self.sets, target=None), rng) if self.shares.probes else []
 
     @property
     def asked_about(self) -> Sequence[Hashable]:
@@ -251,6 +255,20 @@ class Search:
             share, n = self.shares.each_required, len(self.shares.required)
             facts = {"round": 0, "share": float(share), "selection_scale": None, "candidates": n}
             self._measure(scopes, share * n, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
+
+    def measure_star(self) -> None:
+        """Tables of all pairs with the target, as far as no clique becomes too large, all at once."""
+        if self.sets.target is None:
+            return
+        scopes: list[Scope] = []
+        for pair in self.pairs:
+            if not any(set(pair) <= set(wanted) for wanted in self.shares.required) and self.tree.admits([pair])[0]:
+                self.tree.join(pair)
+                scopes.append(pair)
+        if spent := self.shares.star(self.n_records, [self.sets.cells(scope) for scope in scopes]):
+            n = len(scopes)
+            facts = {"round": 0, "share": float(spent / n), "selection_scale": None, "candidates": n, "weight": 1.0}
+            self._measure(scopes, spent, [facts] * n)
 
     def measure_worst(self, number: int, spent: Fraction) -> bool:
         """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
