@@ -233,11 +233,11 @@ class TestWhatDecidesNoise:
             asked = 0
 
             def as_integer_ratio(self):
-                Shrinking.asked += 1
-                return (1, 2) if Shrinking.asked == 1 else (1, 10**9)
+                return (1, 10**9)
 
             def __float__(self):
-                return 0.5
+                Shrinking.asked += 1
+                return 0.5 if Shrinking.asked == 1 else 1e-9
 
         curator = opened()
         curator.pseudo_likelihood([(0,), (0, 1)], 4.0).gradient(np.zeros(3), Shrinking(0.5))
