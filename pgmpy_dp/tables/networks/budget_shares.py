@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -286,8 +286,14 @@ class NetworkShares:
         return self.noise(share, n_tables).mean_size
 
 
-def network_shares(schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budget) -> NetworkShares:
-    """Check public arguments, and divide the budget.
+def network_shares(
+    schema: Schema,
+    adjacency: Adjacency,
+    settings: Settings,
+    budget: Budget,
+    among: Callable[[Collection[int]], bool] | None = None,
+) -> NetworkShares:
+    """Check public arguments, and divide the budget; `among` as :class:`Candidates` takes it.
 
     Raises
     ------
@@ -295,7 +301,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: Settings, bud
         For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
-    required, sets, candidates = _tables_to_choose(schema, settings)
+    required, sets, candidates = _tables_to_choose(schema, settings, among)
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
     one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else Fraction(1)
@@ -334,7 +340,9 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: Settings, bud
     return made
 
 
-def _tables_to_choose(schema: Schema, settings: Settings) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
+def _tables_to_choose(
+    schema: Schema, settings: Settings, among: Callable[[Collection[int]], bool] | None
+) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
     """Tables that are required, sets that may be chosen, and the pairs among these."""
     required = _positions(schema, "required_edges", settings.required_edges or ())
     forbidden = _positions(schema, "forbidden_edges", settings.forbidden_edges or ())
@@ -359,6 +367,7 @@ def _tables_to_choose(schema: Schema, settings: Settings) -> tuple[tuple[Scope, 
         tuple(map(frozenset, forbidden)),
         {frozenset(scope): weight for scope, (_, weight) in zip(wanted, workload, strict=True)},
         target,
+        among,
     )
     candidates = sets.pairs
     if zeros:

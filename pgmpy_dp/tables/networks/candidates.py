@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,6 +34,8 @@ class Candidates:
         How much each set of variables matters: these and what is inside them is measured. Empty: all sets alike.
     target : int, optional
         A variable that each set must have.
+    among : callable, optional
+        Whether a set may be measured at all; default: any.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Candidates:
     forbidden: Collection[frozenset[int]]
     workload: Mapping[frozenset[int], float]
     target: int | None = None
+    among: Callable[[Collection[int]], bool] | None = None
 
     def cells(self, scope: Iterable[int]) -> int:
         """Of the table of a set."""
@@ -67,8 +70,10 @@ class Candidates:
         return float(sum(count * weight for count, weight in shared if count > 1))
 
     def permits(self, scope: Collection[int]) -> bool:
-        """Whether a set is neither forbidden nor outside the workload, and has the target."""
+        """Whether a set is neither forbidden nor outside the workload or `among`, and has the target."""
         if self.target is not None and self.target not in scope:
+            return False
+        if self.among is not None and not self.among(scope):
             return False
         forbidden = bool(self.forbidden) and any(banned.issubset(scope) for banned in self.forbidden)
         return not forbidden and (not self.workload or any(wanted.issuperset(scope) for wanted in self.workload))
