@@ -33,10 +33,10 @@ config.set_show_progress(False)
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph, Release
 from pgmpy_dp.communities.correlation_projection import project_correlation
+from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.communities.planted_graphs import error_rate, planted_labels, sample_block_model
 from pgmpy_dp.estimators import PrivateBlockModel, PrivateGaussianMixture
 from pgmpy_dp.mixtures.membership_clusters import block_centres
-from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 
 HERE = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
 ROOT = next(folder for folder in (HERE, *HERE.parents) if (folder / "data" / "SOURCES.md").exists())

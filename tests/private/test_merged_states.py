@@ -21,11 +21,11 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
     PrivateSGD,
 )
+from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.operators.parities import WorstParity
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.learning import fine_grids, merging
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
-from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.tables.networks import adaptive_search
@@ -45,7 +45,7 @@ def records(seed=0, n=N):
 
 def curated(data, rho=1e6):
     table = PrivateTable(data, SCHEMA, ledger=Budget(rho=rho))
-    return TableCurator(table, Budget(rho=rho), what="tables", fine=True)
+    return FieldCurator(table, Budget(rho=rho), what="tables", fine=True)
 
 
 PLACES = {"x": [*[0] * 32, *[1] * 32, 2], "z": [0, 0, 0, 1, 1, 1, 1, 2, 2, 2]}
@@ -80,7 +80,7 @@ def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
         table = PrivateTable(
             pd.DataFrame({"a": states[-1:], "b": states[-1:]}), {"a": states, "b": states}, ledger=Budget(rho=1e15)
         )
-        curator = TableCurator(table, Budget(rho=1e15), what="a field")
+        curator = FieldCurator(table, Budget(rho=1e15), what="a field")
         if asked:
             curator.pseudo_likelihood([(0,)], 1.0).gradient(np.zeros(len(states) - 1), Fraction(1, 4))
         curator.merge(Schema({"a": range(n_states), "b": range(n_states)}), {"a": places, "b": places})
@@ -93,7 +93,7 @@ def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
 def test_parities_are_of_merged_records_whatever_was_asked_before():
     data = pd.DataFrame({"a": [0] * 50, "b": [0, 1] * 25})
     table = PrivateTable(data, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1e6))
-    curator = TableCurator(table, Budget(rho=1e6), what="parities")
+    curator = FieldCurator(table, Budget(rho=1e6), what="parities")
     single = [(0,), (1,)]
     before = curator.ask(WorstParity(single, [0, 0], signed=True), Fraction(1, 4))
     curator.merge(Schema({"a": [0, 1], "b": [0, 1]}), {"a": [1, 0]})
@@ -193,7 +193,7 @@ class TestFits:
             assert report.movement["tables"] <= 1.0
 
     def test_replay_sees_cells_that_are_merged_by_the_records(self, monkeypatch):
-        merge = TableCurator.merge
+        merge = FieldCurator.merge
 
         def peeking(self, schema, places):
             counts = np.bincount(self._data._codes[:, 0], minlength=65)
@@ -203,7 +203,7 @@ class TestFits:
             cut = schema.replaced({"x": number.with_cuts(number.edges[k] for k in starts)})
             merge(self, cut, {**places, "x": [*bins.tolist(), int(bins[-1]) + 1]})
 
-        monkeypatch.setattr(TableCurator, "merge", peeking)
+        monkeypatch.setattr(FieldCurator, "merge", peeking)
         many = records(n=20)
 
         def known(frame):
@@ -290,7 +290,7 @@ def test_engines_hold_no_fine_table_of_many_numbers():
     schema = Schema({name: Number(0, 127, resolution=1, missing="drop") for name in names})
     found = []
     for data in (frame, duckdb.from_df(frame), pl.from_pandas(frame).lazy()):
-        curator = TableCurator(PrivateTable(data, schema, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="", fine=True)
+        curator = FieldCurator(PrivateTable(data, schema, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="", fine=True)
         curator.merge(
             schema.replaced(dict.fromkeys(names, Number(0, 127, cuts=[64], resolution=1, missing="drop"))),
             dict.fromkeys(names, np.arange(128) // 64),
