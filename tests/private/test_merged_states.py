@@ -26,6 +26,7 @@ from pgmpy_dp.fields.operators.parities import WorstParity
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.learning import fine_grids, merging
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.tables.networks import adaptive_search
@@ -193,7 +194,7 @@ class TestFits:
             assert report.movement["tables"] <= 1.0
 
     def test_replay_sees_cells_that_are_merged_by_the_records(self, monkeypatch):
-        merge = FieldCurator.merge
+        merge = TableCurator.merge
 
         def peeking(self, schema, places):
             counts = np.bincount(self._data._codes[:, 0], minlength=65)
@@ -203,7 +204,7 @@ class TestFits:
             cut = schema.replaced({"x": number.with_cuts(number.edges[k] for k in starts)})
             merge(self, cut, {**places, "x": [*bins.tolist(), int(bins[-1]) + 1]})
 
-        monkeypatch.setattr(FieldCurator, "merge", peeking)
+        monkeypatch.setattr(TableCurator, "merge", peeking)
         many = records(n=20)
 
         def known(frame):

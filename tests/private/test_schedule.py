@@ -128,7 +128,19 @@ class TestScheduledCurators:
         for more in (lambda: curator.step(FLAT), curator.count):
             with pytest.raises(BudgetExceeded, match="not on the schedule"):
                 more()
-        assert not hasattr(curator, "tables") and not hasattr(curator, "split")
+        assert not hasattr(curator, "tables")
+
+    def test_shares_of_requests_buy_no_other_answers(self):
+        """After the step, which costs nearly all, half of the requests are left: not half of the budget."""
+        curator = opened(budget=Budget(rho=1.0), n_steps=1)
+        curator.step(FLAT)
+        assert curator.left == Fraction(1, 2)
+        questions = [lambda: curator.ask(RecordCount(), 0.5), lambda: curator.noise(RecordCount(), 0.5)]
+        questions += [lambda: curator.merge(curator.facts.schema, {}), lambda: curator.split(2)]
+        for question in questions:
+            with pytest.raises(TypeError, match="what its schedule has, and nothing else"):
+                question()
+        assert curator.left == Fraction(1, 2)
 
     def test_norms_that_can_be_changed_later_are_refused(self):
         """The noise is fixed with the norm at opening; one that doubles afterwards doubles the sensitivity."""

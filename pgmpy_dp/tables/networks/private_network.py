@@ -21,7 +21,7 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
-from pgmpy_dp.learning.options import anything, by, flag, number, option, whole
+from pgmpy_dp.learning.options import anything, by, column, flag, number, option, whole
 from pgmpy_dp.learning.prior import given_prior
 from pgmpy_dp.learning.prior_model import collective_map_with_prior, with_unmeasured
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -94,6 +94,10 @@ class PrivateNetwork(BaseStructureEstimator):
         two with ``max_order=2``), the probes, which are measured last. They tell how wrong the model is where nothing
         was chosen, which the intervals of `posterior` rest on, and then the model is learned from them too, but for
         those whose noise is expected to exceed the number of records. 0: none.
+    target : variable, optional
+        What will be predicted from the others. All pairs with it are measured first, as precisely as predictions need
+        it: where the budget is weak, with all that single variables and probes leave. Rounds get the rest, and choose
+        among sets with the target. Other pairs are measured inside these alone. Not together with `workload`.
 
     Attributes
     ----------
@@ -159,6 +163,7 @@ class PrivateNetwork(BaseStructureEstimator):
     workload: Any = option(None, by(checked_workload))
     prior: Any = option(None, anything())
     probe_share: float = option(0.08, number(positive=False, below_one=True))
+    target: Hashable = option(None, by(column))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 
@@ -167,6 +172,11 @@ class PrivateNetwork(BaseStructureEstimator):
         both = [wanted for wanted in self.required_edges or () if any(banned <= set(wanted) for banned in forbidden)]
         if both:
             raise ValueError(f"required_edges and forbidden_edges both have {sorted(both, key=repr)}")
+        if self.workload and self.target is not None:
+            raise ValueError(
+                f"target={self.target!r} and a workload were both passed; pass one of them, for a target stands for "
+                "all sets that contain it"
+            )
 
     def _check_schema(self, schema: Schema) -> None:
         prior = given_prior(self)
@@ -367,7 +377,7 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
     """The bound of each pair: from its tables, or from having been passed over in the last round it was in."""
     schema, n = release.schema, noisy.n_records
     own, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
-    weight = workload_weights(schema, settings.get("workload", ()))
+    weight = workload_weights(schema, settings)
     rounds: dict[int, int] = {}  # 0 is none: required tables
     for k, record in enumerate(release.public["rounds"]):
         rounds.setdefault(record["round"], k)  # the first selection of a round had all candidates

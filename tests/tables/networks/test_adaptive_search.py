@@ -76,7 +76,7 @@ class TestCost:
     @pytest.mark.parametrize("budget", BUDGETS, ids=str)
     @pytest.mark.parametrize(
         "settings",
-        [{}, {"required_edges": [("a", "d")]}, {"n_rounds": 1}, {"n_rounds": 50, "probe_share": 0.1}],
+        [{}, {"required_edges": [("a", "d")]}, {"n_rounds": 1}, {"n_rounds": 50, "probe_share": 0.1}, {"target": "b"}],
         ids=str,
     )
     def test_published_scales_cost_the_budget_and_no_more(self, adjacency, budget, settings):
@@ -131,6 +131,12 @@ class TestCost:
                 Budget(epsilon=0.1),
                 "required_edges need a clique of 12 cells",
             ),
+            ({"target": "z"}, Budget(epsilon=0.1), "target has the unknown variables 'z'"),
+            (
+                {"target": "a", "forbidden_edges": [("a", "b"), ("a", "c"), ("d", "a")]},
+                Budget(epsilon=0.1),
+                "target='a' has no table with another variable",
+            ),
         ],
     )
     def test_a_refusal_changes_nothing(self, settings, budget, message):
@@ -153,6 +159,8 @@ class TestCost:
             ({"workload": {("a", "b"): 0.0}}, ValueError, r"workload\[\('a', 'b'\)\]=0"),
             ({"workload": {"ab": 1.0}}, TypeError, "workload holds 'ab'"),
             ({"workload": [("a",)]}, ValueError, "workload holds"),
+            ({"target": ["a"]}, TypeError, "pass the name of a column"),
+            ({"workload": [("a", "b")], "target": "a"}, ValueError, "target='a' and a workload were both passed"),
             ({"forbidden_edges": ["ab"]}, TypeError, "forbidden_edges holds 'ab'"),
             ({"required_edges": [("a", "b")], "forbidden_edges": [("b", "a")]}, ValueError, "both have"),
             ({"max_clique_cells": 3}, ValueError, "max_clique_cells=3"),
@@ -217,6 +225,28 @@ class TestChoices:
         for weight, first in ((1.0, ("a", "b")), (10.0, ("c", "d"))):
             settings = network_settings(n_rounds=4, workload={("a", "b"): 1.0, ("c", "d"): weight})
             assert run(private(), settings, Budget(rho=10.0)).scopes[4] == first
+
+    def test_a_target_has_a_star_and_then_sets_that_contain_it(self):
+        release = run(private(), network_settings(target="c"), Budget(rho=100.0))
+        star = (("a", "c"), ("b", "c"), ("c", "d"))
+        assert release.scopes[4:7] == star and release.public["settings"]["target"] == "c"
+        assert [record["round"] for record in release.public["rounds"][:4]] == [0, 0, 0, 1]
+        assert all("c" in scope for scope in release.scopes[4:])
+        assert any(len(scope) == 3 for scope in release.scopes[7:])
+
+    def test_where_the_budget_is_weak_the_star_gets_all_that_is_left(self):
+        release = run(private(), network_settings(target="c"), Budget(rho=1e-4))
+        assert release.scopes[4:] == (("a", "c"), ("b", "c"), ("c", "d"))
+        assert sum(record["share"] for record in release.public["rounds"]) == pytest.approx(0.9)
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove") / Fraction(1e-4)) <= 1
+
+    def test_a_star_lacks_what_is_forbidden_required_or_too_large(self):
+        settings = network_settings(target="a", required_edges=[("a", "b", "c")], forbidden_edges=[("d", "a")])
+        assert run(private(), settings, Budget(rho=1.0)).scopes[4] == ("a", "b", "c")
+        release = run(private(), network_settings(target="a", forbidden_edges=[("d", "a")]), Budget(rho=1e-4))
+        assert release.scopes[4:] == (("a", "b"), ("a", "c"))
+        release = run(private(), network_settings(target="a", max_clique_cells=4), Budget(rho=1e-4))
+        assert all(np.prod([len(STATES[name]) for name in scope]) <= 4 for scope in release.scopes[4:])
 
     def test_floors_are_the_same_for_all_weights_however_small(self, monkeypatch):
         """A misfit below the noise counts for no more where it matters less, and weights that vanish are no error."""
@@ -455,6 +485,21 @@ class TestCandidates:
         assert len(sets.larger([], 100.0)) == 4 and len(sets.pairs) == 6
         assert sets.weight((3, 7, 499)) == 2 * 3 + 0.5 * 2 and sets.weight((7, 400)) == 4.0 and not sets.weight((1, 2))
 
+    @pytest.mark.parametrize("order", [3, 4])
+    def test_with_a_target_all_sets_have_it(self, order):
+        sets = Candidates((2,) * 6, order, 100, (frozenset({1, 2}),), {}, 2)
+        assert sets.pairs == ((0, 2), (2, 3), (2, 4), (2, 5))
+        found = sets.larger([], 100.0)
+        wanted = {s for k in range(3, order + 1) for s in itertools.combinations(range(6), k) if 2 in s and 1 not in s}
+        assert set(found) == wanted and len(found) == len(wanted)
+        assert sets.weight((1, 2)) == 1.0 and not sets.weight((0, 1))
+
+    def test_a_large_schema_with_a_target_has_so_many_sets_at_most(self):
+        sets = Candidates((2,) * 300, 3, 100, (), {}, 7)
+        star = [(min(7, i), max(7, i)) for i in range(300) if i != 7]
+        found = sets.larger(star, 100.0)
+        assert len(found) == candidates.MOST_SETS and all(7 in scope for scope in found)
+
 
 class TestShares:
     """Of rounds that follow the budget, the number of records and of candidates."""
@@ -463,6 +508,19 @@ class TestShares:
     def shares(budget, p=6, adjacency="add_remove", **settings):
         schema = Schema({f"v{k}": [0, 1] for k in range(p)})
         return network_shares(schema, Adjacency(adjacency), network_settings(**settings), budget)
+
+    @pytest.mark.parametrize("budget", BUDGETS, ids=str)
+    def test_of_a_star_fall_with_the_records(self, budget):
+        """All of it where noise drowns; never less than in a first round, never more than rounds have."""
+        shares = self.shares(budget, target="v2")
+        found = [shares.star(n, [4] * 5) for n in (0.0, 1.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e12)]
+        assert found == sorted(found, reverse=True) and found[0] == shares.rounds > found[-1]
+        for n, share in zip((1e4, 1e6), found[4::2], strict=False):
+            assert shares.rounds >= share >= 5 * shares.start(n)
+            if 5 * shares.start(n) < share < shares.rounds:
+                noise = shares.expected_noise(share, 5) * 4 / (2 * n)
+                assert noise == pytest.approx(0.05, rel=0.1)
+        assert self.shares(budget).star(1.0, [4] * 5) == 0
 
     @pytest.mark.parametrize("seed", range(30))
     def test_never_exceed_the_budget(self, seed):
