@@ -16,8 +16,10 @@ from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.table_distances import WHOLE
 from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.operator_base import Operator, planned_noise
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.tables import Tables
@@ -112,6 +114,16 @@ class Changing(str):
         return hash("a" if Changing.asked < 4 else "b")
 
 
+class Shared:
+    """It answers the request for a copy with an array that it keeps."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
 class TestWhatLies:
     @pytest.mark.parametrize("kind", [Longer, Fewer])
     def test_about_its_length(self, kind):
@@ -162,9 +174,10 @@ class TestWhatLies:
         worst.expected[:] = [0, 0, 1e9, 0, 0]
         assert curator.ask(worst, Fraction(1, 4)) == 1
 
-    def test_nobody_else_has_the_copy(self):
+    @pytest.mark.parametrize("wrapped", [np.asarray, Shared])
+    def test_nobody_else_has_the_copy(self, wrapped):
         facts = opened().facts
-        given = WorstFit([["a"]], np.zeros(2), [0.0], [1.0])
+        given = WorstFit([["a"]], np.zeros(2), wrapped(np.zeros(1)), wrapped(np.ones(1)))
         own = given.checked(facts)
         for field in fields(own):
             value = getattr(own, field.name)
@@ -172,6 +185,15 @@ class TestWhatLies:
             if isinstance(value, np.ndarray):
                 assert not value.flags.writeable and value.base is None
                 assert not np.shares_memory(value, getattr(given, field.name))
+
+    def test_about_its_array(self):
+        """NumPy takes the caller's own array for a copy: it was checked, and then counted with what it became."""
+        weights = np.ones(2)
+        own = WorstFit([["a"], ["b"]], [np.zeros(2), np.zeros(3)], weights=Shared(weights)).checked(opened().facts)
+        parts, means = np.array([0.5, 0.5]), np.ones((1, 1))
+        tables = Distances([["a"]], [Shared(parts)], Shared(means)).checked(opened().facts)
+        weights[:], parts[:], means[:] = np.nan, np.nan, np.nan
+        assert own.weights.tolist() == [1, 1] and tables.probabilities.sum() == WHOLE and (tables.weights > 0).all()
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])

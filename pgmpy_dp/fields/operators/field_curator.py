@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.checks import checked_integer, checked_number, own_copy
 from pgmpy_dp.fields.operators.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.fields.operators.regressions import (
     RESIDUAL_UNIT,
@@ -247,7 +247,7 @@ class RegressionPath:
 
     def _integers(self, rows: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         m = self._layout.n_regressions
-        rows, moves = np.asarray(rows), np.asarray(moves)
+        rows, moves = own_copy(rows, None), own_copy(moves, None)
         for name, value in (("rows", rows), ("moves", moves)):
             if value.shape != (m,) or not np.issubdtype(value.dtype, np.integer):
                 raise ValueError(f"{name} has shape {value.shape} and type {value.dtype}; pass {m} integers")
@@ -330,7 +330,7 @@ class PseudoLikelihood:
             raise ValueError(
                 f"the cost is {curator.cost}: gradients with Gaussian noise have no pure guarantee; pass a delta or rho"
             )
-        checked = np.array(theta, dtype=np.float64)
+        checked = own_copy(theta)
         if checked.shape != (grid.design.n_parameters,) or not np.isfinite(checked).all():
             raise ValueError(
                 f"theta has shape {checked.shape}; pass {grid.design.n_parameters} finite numbers, one per parameter"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number, require_choice
+from pgmpy_dp.checks import checked_integer, checked_number, own_copy, require_choice
 from pgmpy_dp.mixtures.operators.batched_membership import batched_membership
 from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
 from pgmpy_dp.mixtures.operators.lattice import lattice_basis, nearest_lattice_points
@@ -612,7 +612,7 @@ def _moment_units(
 
 
 def _checked_centres(centres: np.ndarray, n_columns: int) -> np.ndarray:
-    centres = np.array(centres, dtype=np.float64)
+    centres = own_copy(centres)
     if centres.ndim != 2 or not len(centres) or centres.shape[1] != n_columns:
         raise ValueError(f"centres have the shape {centres.shape}; pass one or more, of {n_columns} numbers each")
     return centres

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.checks import checked_integer, checked_number, own_copy
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
@@ -314,7 +314,7 @@ class SampledCurator(Curator):
 
             *Guarantee.* Of the schedule, for all requests together: ``gradient.md``.
         """
-        checked = np.array(parameters, dtype=np.float64)
+        checked = own_copy(parameters)
         if checked.shape != (self.n_cells,) or not np.isfinite(checked).all():
             raise ValueError(
                 f"parameters have shape {checked.shape}; pass {(self.n_cells,)} finite numbers, one for each cell"
