@@ -68,7 +68,7 @@ class PureDP:
         return accounting.zcdp_to_approx(accounting.pure_to_zcdp(self.epsilon), other.delta) <= other.epsilon
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, read back by :func:`guarantee_from_dict`.
+        """JSON-able form, read back by :func:`~pgmpy_dp.private.guarantee.guarantee_from_dict`.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class ZCDP:
         return self.rho == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, read back by :func:`guarantee_from_dict`.
+        """JSON-able form, read back by :func:`~pgmpy_dp.private.guarantee.guarantee_from_dict`.
 
         Returns
         -------
@@ -168,7 +168,7 @@ class ApproxDP:
         return isinstance(other, ApproxDP) and self.epsilon <= other.epsilon and self.delta <= other.delta
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, read back by :func:`guarantee_from_dict`.
+        """JSON-able form, read back by :func:`~pgmpy_dp.private.guarantee.guarantee_from_dict`.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class ReservedZCDP:
         return False
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, read back by :func:`guarantee_from_dict`."""
+        """JSON-able form, read back by :func:`~pgmpy_dp.private.guarantee.guarantee_from_dict`."""
         return {"measure": "reserved_zcdp", "rho": self.rho, "eta": self.eta}
 
     def __str__(self) -> str:
