@@ -23,7 +23,7 @@ _HOME = {
     "Ledger": "pgmpy_dp.private.ledger",
     "MarkovNetwork": "pgmpy_dp.models.markov_network",
     "Number": "pgmpy_dp.schema",
-    "PrivateGraph": "pgmpy_dp.private.data.graph",
+    "PrivateGraph": "pgmpy_dp.communities.operators.graph",
     "PrivateSequences": "pgmpy_dp.private.data.sequences",
     "PrivateTable": "pgmpy_dp.private.data.table",
     "PrivateVectors": "pgmpy_dp.private.data.vectors",
@@ -82,6 +82,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from pgmpy_dp.communities.operators.graph import PrivateGraph
     from pgmpy_dp.learning.few_records import (
         DroppedRecordsWarning,
         FewRecordsWarning,
@@ -96,7 +97,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.models.model_score import preview_score, score_model
     from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
     from pgmpy_dp.private.budget import Budget
-    from pgmpy_dp.private.data.graph import PrivateGraph
     from pgmpy_dp.private.data.sequences import PrivateSequences
     from pgmpy_dp.private.data.table import PrivateTable
     from pgmpy_dp.private.data.text_file import TextFile

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.communities.community_labels import balanced, community_scores, labels_of, marks_of
+from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.graph_curator import GraphCurator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 

@@ -17,11 +17,11 @@ from pgmpy_dp.communities.communities_base import (
     vote,
 )
 from pgmpy_dp.communities.community_labels import balanced, labels_of, marks_of
+from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["MAX_VERTICES", "run"]
@@ -53,11 +53,11 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     -----
     Privacy
         *Guarantee.* All of the budget, or where no degree is given 49/50 of it, is for the choice
-        (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.community_choice`): exactly epsilon-DP, or
+        (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.community_choice`): exactly epsilon-DP, or
         rho-zCDP; the rest for the number of edges. With a split the choice is from one half of the edges, for as much,
-        and a noisy majority vote (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.neighbour_sums`) on the
-        other half has all of the budget: an edge is in one of them
-        (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.split`).
+        and a noisy majority vote (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.neighbour_sums`) on
+        the other half has all of the budget: an edge is in one of them
+        (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.split`).
 
         *Source.* McSherry and Talwar 2007; score, split and vote: Chen et al. 2023, Algorithm 5.19.
 

@@ -22,11 +22,11 @@ from pgmpy_dp.communities.communities_base import (
     vote,
 )
 from pgmpy_dp.communities.community_labels import combined, expected_degrees, labels_of, marks_of, random_labels
+from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
@@ -70,7 +70,7 @@ def run(
     Privacy
         *Guarantee.* Marks are public when a round begins: the first are random, later ones follow from noisy sums. T
         rounds share the budget, whose noise is discrete Laplace of scale ``2 T/epsilon``, or discrete Gaussian of
-        variance ``T/rho`` (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.neighbour_sums`). Where no
+        variance ``T/rho`` (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.neighbour_sums`). Where no
         degree is given, the number of edges takes 1/50 of the budget, the sums of marks that are all 1, which are the
         degrees, 1/20, and the rounds share the rest.
 

@@ -16,14 +16,14 @@ from pgmpy_dp.communities.communities_base import (
     vote,
 )
 from pgmpy_dp.communities.community_labels import marks_of, spectral_labels
+from pgmpy_dp.communities.operators.block_projection import BlockProjection
+from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
 from pgmpy_dp.communities.projection_solvers import projected, projection
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.block_projection import BlockProjection
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
 from pgmpy_dp.private.curator.solutions import noise_plan, part_of
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["DEFAULT_BIAS", "run"]
@@ -71,13 +71,13 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
         is given, and the projection the rest; an (epsilon, delta) budget is converted to rho by dp-accounting, or,
         where the projection is alone, calibrated exactly. With a split: the projection of one half of the edges is
         (epsilon, delta)-DP, the vote on the other epsilon-DP with Laplace noise of scale 2/epsilon; together they are
-        (epsilon, delta)-DP (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.split`). With rho both have
-        Gaussian noise of it. A noisy number of edges is taken of the first half's own edges, from its share.
+        (epsilon, delta)-DP (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.split`). With rho both
+        have Gaussian noise of it. A noisy number of edges is taken of the first half's own edges, from its share.
 
         *Source.* Chen et al. 2023, Algorithms 5.4 (projection), 5.13 (vote) and 5.12 (split).
 
         *Side channels.* Running time depends on the graph. How the solver ended is not shown; what is released has a
-        certificate (:class:`~pgmpy_dp.private.curator.block_projection.BlockProjection`).
+        certificate (:class:`~pgmpy_dp.communities.operators.block_projection.BlockProjection`).
 
     Examples
     --------

@@ -11,12 +11,12 @@ import pandas as pd
 
 from pgmpy_dp.communities import exponential_mechanism, noisy_power, randomised_response
 from pgmpy_dp.communities.communities_base import communities
+from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.learning.devices import checked_device
 from pgmpy_dp.learning.options import Settings, by, flag, number, one_of, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["METHODS", "PrivateBlockModel"]
@@ -118,7 +118,8 @@ class PrivateBlockModel(BasePrivateEstimator):
         Parameters
         ----------
         graph : networkx.Graph, pgmpy UndirectedGraph, matrix, dataframe, path of an edge list, or PrivateGraph
-            See :class:`~pgmpy_dp.private.data.graph.PrivateGraph`, which is charged to its own ledger if it is given.
+            See :class:`~pgmpy_dp.communities.operators.graph.PrivateGraph`, which is charged to its own ledger if it is
+            given.
         nodes : sequence of hashable, optional
             The public vertices; required for a dataframe or a file.
 

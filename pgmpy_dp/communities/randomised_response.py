@@ -18,11 +18,11 @@ from pgmpy_dp.communities.communities_base import (
     vote,
 )
 from pgmpy_dp.communities.community_labels import centred_answers, marks_of, power_communities, spectral_labels
+from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise, response_rate
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise, response_rate
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
@@ -67,10 +67,10 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     -----
     Privacy
         *Guarantee.* epsilon-DP: 1/4 for the vote
-        (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.neighbour_sums`), 1/50 for the number of edges
-        where it decides whether there is one, and the rest for the answers
-        (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.randomised_response`). With a rho budget answers
-        for the share s are ``sqrt(2 s rho)``-DP, hence s rho-zCDP, and the others have Gaussian noise.
+        (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.neighbour_sums`), 1/50 for the number of
+        edges where it decides whether there is one, and the rest for the answers
+        (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.randomised_response`). With a rho budget
+        answers for the share s are ``sqrt(2 s rho)``-DP, hence s rho-zCDP, and the others have Gaussian noise.
 
         *Source.* Warner 1965; for graphs: Karwa, Slavković and Krivitsky 2014; vote: Chen et al. 2023, Algorithm 5.13.
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pgmpy_dp.fields.frank_wolfe_path import STEPS
+from pgmpy_dp.fields.operators.field_curator import LARGEST_REACH, selection_weight, vertex_scale
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import edge_positions
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.field_curator import LARGEST_REACH, selection_weight, vertex_scale
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.schema import Schema
 

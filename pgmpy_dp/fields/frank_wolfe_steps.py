@@ -1,7 +1,7 @@
 """Private Frank-Wolfe on all logistic regressions of a Markov random field (Zhang, Kamath, Kulkarni and Wu 2020).
 
 Algorithm 1 with the regressions of Algorithms 2 (Ising), 3 (pairwise) and 4 (binary of any order), as many steps at
-once as there are regressions. What differs from the paper, and why: ``private/curator/frank_wolfe.md``.
+once as there are regressions. What differs from the paper, and why: ``fields/operators/frank_wolfe.md``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import numpy as np
 
 from pgmpy_dp.fields.frank_wolfe_path import denominator, step_units, weights_of
 from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, completed, frank_wolfe_plan
+from pgmpy_dp.fields.operators.field_curator import RESIDUAL_UNIT, FieldCurator
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.learning.public_graph import encoded_graph, released_edges
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
-from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.record_count import RecordCount
@@ -82,14 +81,14 @@ def run(
     Privacy
         *Sensitivity.* A record's gradient has coordinates of at most 1 in absolute value, exactly, and depends on the
         record and on the current weights, which are public, alone. Scores are sums of gradients, never means: the
-        number of records is nowhere in them (:mod:`pgmpy_dp.private.data.regressions`).
+        number of records is nowhere in them (:mod:`pgmpy_dp.fields.operators.regressions`).
 
         *Guarantee.* Under the table's adjacency: rho-zCDP with Gumbel noise of scale ``sqrt(W (T - 1)/(2 rho))`` in
         each selection, epsilon-DP with exponential noise of scale ``2 W (T - 1)/epsilon``, W being
-        :func:`~pgmpy_dp.private.data.regressions.selection_weight`: for binary variables p under ``add_remove``, 4 p
-        (rho) or 2 p (epsilon) under ``replace_one``. An (epsilon, delta) budget takes the largest rho that
+        :func:`~pgmpy_dp.fields.operators.regressions.selection_weight`: for binary variables p under ``add_remove``, 4
+        p (rho) or 2 p (epsilon) under ``replace_one``. An (epsilon, delta) budget takes the largest rho that
         dp-accounting converts to it. A noisy count takes ``count_share`` of the budget. Proof:
-        ``private/curator/frank_wolfe.md``.
+        ``fields/operators/frank_wolfe.md``.
 
         *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithms 1 to 4, after Talwar, Thakurta and Zhang 2015; Cesar
         and Rogers 2021 for the cost of a selection.
@@ -113,7 +112,7 @@ def run(
     settings = completed(settings)
     made = frank_wolfe_plan(table.schema, table.adjacency, table.n_records, settings, budget)
     names = table.schema.variables
-    curator = TableCurator(
+    curator = FieldCurator(
         table,
         budget,
         what=f"Frank-Wolfe steps of {made.layout.n_regressions} logistic regressions",
@@ -141,13 +140,13 @@ def run(
 
 
 def descend(
-    curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None
+    curator: FieldCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None
 ) -> Generator[Descent, None, None]:
     """The descent itself, for the whole cost of a curator that has answered nothing yet: of a table, or of a part.
 
     Parameters
     ----------
-    curator : TableCurator
+    curator : FieldCurator
         Its schema, adjacency and cost are those of the plan.
     progress : callable, optional
     """

@@ -15,13 +15,12 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.fields.field_scopes import field_scopes
+from pgmpy_dp.fields.operators.field_curator import FieldCurator, FieldDesign, ResidualGrid, gradient_multiplier
 from pgmpy_dp.learning.ascent import PARAMETER_UNIT, parameter_integers, released_parameters
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import edge_positions, encoded_graph
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.field_curator import FieldDesign, ResidualGrid, gradient_multiplier
-from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.record_count import RecordCount
@@ -96,8 +95,8 @@ def run(
     Privacy
         *Sensitivity.* A record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on the
         current parameters, which are public, alone. Under ``add_remove`` the clipped sum moves by at most B, under
-        ``replace_one`` by at most 2B (:func:`~pgmpy_dp.private.data.pseudo_likelihood.gradient_sum`). B is a function
-        of the settings and of which interactions are left, a public outcome of earlier steps.
+        ``replace_one`` by at most 2B (:func:`~pgmpy_dp.fields.operators.pseudo_likelihood.gradient_sum`). B is a
+        function of the settings and of which interactions are left, a public outcome of earlier steps.
 
         *Guarantee.* rho-zCDP. Step t with noise of scale sigma_t is ``(1 or 4) B_t**2/(2 sigma_t**2)``-zCDP for
         whatever earlier steps released; the ratio B_t/sigma_t is fixed before the first step, and the costs of all
@@ -125,7 +124,7 @@ def run(
     budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     settings = settings.filled(n_steps=settings.n_iter or 60, **_DEFAULTS)
     plan = _plan(table, settings, budget)
-    curator = TableCurator(
+    curator = FieldCurator(
         table,
         budget,
         what=f"{settings.n_steps} gradient steps for {plan.design.n_parameters} parameters of a field",
@@ -180,7 +179,7 @@ def log_potentials(design: FieldDesign, theta: np.ndarray) -> list[np.ndarray]:
 
 
 def _ascend(
-    curator: TableCurator, settings: Settings, plan: _Plan, progress: Callable[[], None] | None
+    curator: FieldCurator, settings: Settings, plan: _Plan, progress: Callable[[], None] | None
 ) -> Generator[_Found, None, None]:
     """What was found before the first and after each step. Between two noisy sums everything is post-processing."""
     n = curator.facts.n_records if plan.count_part is None else curator.ask(RecordCount(), plan.count_part)

@@ -8,9 +8,7 @@ from fractions import Fraction
 
 from pgmpy_dp.checks import checked_integer, checked_number, require_choice
 from pgmpy_dp.learning.options import Settings
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.cluster_curator import (
+from pgmpy_dp.mixtures.operators.cluster_curator import (
     MAX_BLOCKS,
     MOMENT_KINDS,
     cluster_noise,
@@ -18,6 +16,8 @@ from pgmpy_dp.private.curator.cluster_curator import (
     moment_noise,
     stable_histogram,
 )
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 
 __all__ = [

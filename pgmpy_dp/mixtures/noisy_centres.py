@@ -36,8 +36,7 @@ from pgmpy_dp.mixtures.mixture_shares import (
     most_components,
     shares_of,
 )
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.cluster_curator import (
+from pgmpy_dp.mixtures.operators.cluster_curator import (
     BlockClusters,
     ClusterCurator,
     cluster_noise,
@@ -45,6 +44,7 @@ from pgmpy_dp.private.curator.cluster_curator import (
     power_of_two,
     require_clusters,
 )
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
@@ -111,10 +111,10 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     Notes
     -----
     Privacy
-        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.private.curator.cluster_curator.ClusterCurator`): the rho
-        that converts to epsilon and nine tenths of delta, and the last tenth in reserve for thresholds, whatever the
-        outcome. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not accounted as
-        such; that costs 7 % more noise at (1, 1e-6).
+        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.mixtures.operators.cluster_curator.ClusterCurator`): the
+        rho that converts to epsilon and nine tenths of delta, and the last tenth in reserve for thresholds, whatever
+        the outcome. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not accounted
+        as such; that costs 7 % more noise at (1, 1e-6).
 
         *Side channels.* Running time depends on the number of records, and on whether the centres were found.
 

@@ -12,13 +12,6 @@ from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.sequence_curator import (
-    LARGEST_TABLE,
-    SequenceCurator,
-    departure_noise,
-    ngram_table_noise,
-    user_additions,
-)
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -26,6 +19,13 @@ from pgmpy_dp.private.named_values import distinct_names
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.sequences.chain_model import map_chain, noisy_chain_tables
 from pgmpy_dp.sequences.chain_order import OrderTest, order_test
+from pgmpy_dp.sequences.operators.sequence_curator import (
+    LARGEST_TABLE,
+    SequenceCurator,
+    departure_noise,
+    ngram_table_noise,
+    user_additions,
+)
 
 __all__ = ["ORDERS", "checked_order", "run"]
 
@@ -65,7 +65,7 @@ def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
     Release
         ``kind="chain"``; ``values`` are the initial table, shape (K,), and the transitions (from, to), shape (K, K); of
         second order then the triples, shape (K, K, K). With "auto" after the transitions come the three numbers of
-        :meth:`~pgmpy_dp.private.curator.sequence_curator.SequenceCurator.order_departure`, and the triples, or the
+        :meth:`~pgmpy_dp.sequences.operators.sequence_curator.SequenceCurator.order_departure`, and the triples, or the
         transitions once more. ``public["units"]`` has what one user adds to each at most: dividing by it gives tables
         in users; ``public["lengths"]`` what each is: 1, 2 or 3 for a table, 0 for the three numbers. ``public["test"]``
         has what "auto" found, an :class:`~pgmpy_dp.sequences.chain_order.OrderTest`; empty where it did not ask.
@@ -76,11 +76,11 @@ def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
         *Unit.* A user: all rows with one value of the column ``data.unit``.
 
         *Guarantee.* The budget goes to one request for all tables,
-        :meth:`~pgmpy_dp.private.curator.sequence_curator.SequenceCurator.ngram_tables`, which has their sensitivities.
-        With M_c the most that a user adds to table c and shares s_c of sum 1: Laplace noise of scale
+        :meth:`~pgmpy_dp.sequences.operators.sequence_curator.SequenceCurator.ngram_tables`, which has their
+        sensitivities. With M_c the most that a user adds to table c and shares s_c of sum 1: Laplace noise of scale
         ``(1 or 2) M_c/(s_c epsilon)``, epsilon-DP, or Gaussian noise of scale ``M_c sqrt((1 or 2)/(2 s_c rho))``,
         rho-zCDP. With "auto" to three requests one after the other, each with its share, of which the second is
-        :meth:`~pgmpy_dp.private.curator.sequence_curator.SequenceCurator.order_departure`. What is asked last is
+        :meth:`~pgmpy_dp.sequences.operators.sequence_curator.SequenceCurator.order_departure`. What is asked last is
         decided by noisy answers alone.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020; the shares: Bernstein et al.

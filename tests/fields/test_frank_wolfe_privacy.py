@@ -18,11 +18,12 @@ from scipy.stats import laplace
 
 from pgmpy_dp.fields import frank_wolfe_plan
 from pgmpy_dp.fields.frank_wolfe_steps import run
+from pgmpy_dp.fields.operators import field_curator
+from pgmpy_dp.fields.operators.regressions import RESIDUAL_UNIT, GradientSums, residual_table
 from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import field_curator, mechanism
-from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, residual_table
+from pgmpy_dp.private.curator import mechanism
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers

@@ -18,9 +18,9 @@ from pgmpy_dp.fields import frank_wolfe_steps
 from pgmpy_dp.fields.frank_wolfe_path import STEPS
 from pgmpy_dp.fields.frank_wolfe_plan import frank_wolfe_plan
 from pgmpy_dp.fields.frank_wolfe_steps import regression_weights, regressions_of, run
+from pgmpy_dp.fields.operators.regressions import RESIDUAL_UNIT
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded

@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.fields.field_scopes import field_scopes
+from pgmpy_dp.fields.operators import field_curator as learner
+from pgmpy_dp.fields.operators import pseudo_likelihood as sums
+from pgmpy_dp.fields.operators.pseudo_likelihood import ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.fields.pseudo_likelihood_ascent import log_potentials, parameters, run
 from pgmpy_dp.fields.random_fields import BinaryField, Pairwise
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import field_curator as learner
-from pgmpy_dp.private.data import pseudo_likelihood as sums
-from pgmpy_dp.private.data.pseudo_likelihood import ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.ledger import BudgetExceeded

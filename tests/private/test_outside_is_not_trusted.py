@@ -14,23 +14,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.fields.operators import parities
+from pgmpy_dp.communities.operators.graph import PrivateGraph, adjacency_matrix, neighbour_sums
+from pgmpy_dp.fields.operators import parities, pseudo_likelihood, regressions
 from pgmpy_dp.fields.operators.parities import parity_misfits
 from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.gaussian import output_perturbation
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
+from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
+from pgmpy_dp.mixtures.operators.cluster_curator import ClusterCurator
+from pgmpy_dp.mixtures.operators.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.cluster_curator import ClusterCurator
 from pgmpy_dp.private.curator.outside_functions import named_function
-from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution
-from pgmpy_dp.private.data import pseudo_likelihood, regressions
 from pgmpy_dp.private.data.gradients import ClippingGrid, sampled_gradient_sum
-from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix, neighbour_sums
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Sensitive

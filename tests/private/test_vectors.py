@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors
-from pgmpy_dp.private.data.vector_sums import require_single_records
+from pgmpy_dp.mixtures.operators.vector_sums import require_single_records
 from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.reading.frames import read_numbers
 

@@ -13,7 +13,6 @@ import pytest
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import sequence_curator as curators
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data import sequences
@@ -27,6 +26,7 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.sequences import chain_counts
 from pgmpy_dp.sequences.chain_counts import run
+from pgmpy_dp.sequences.operators import sequence_curator as curators
 from tests.private import audit
 from tests.settings import settings, table_settings
 

@@ -6,13 +6,12 @@ import math
 
 import numpy as np
 
+from pgmpy_dp.fields.operators.voting_curator import MAX_BLOCKS, VotingCurator, edge_vote_noise
 from pgmpy_dp.fields.votes.block_graphs import block_arguments, blocks_public, plan_blocks
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.curator.voting_curator import MAX_BLOCKS, edge_vote_noise
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
@@ -42,7 +41,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     -----
     Privacy
         *Guarantee.* epsilon-DP or rho-zCDP, by one request for noisy counts of the blocks that have each edge
-        (:meth:`~pgmpy_dp.private.curator.voting_curator.VotingCurator.edge_votes`), which takes all of the budget. For
+        (:meth:`~pgmpy_dp.fields.operators.voting_curator.VotingCurator.edge_votes`), which takes all of the budget. For
         an (epsilon, delta) budget the noise of smaller variance, with the largest rho that dp-accounting converts.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
@@ -75,7 +74,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
             f"n_blocks={settings.n_blocks!r} asks for more than {MAX_BLOCKS} blocks; raise the budget, or bound "
             "max_edges"
         )
-    curator = TableCurator(
+    curator = VotingCurator(
         table,
         budget,
         what=f"votes of {n_blocks} blocks on the edges between {p} variables",

@@ -156,6 +156,9 @@ def sampled_schedule(
     return Schedule(cost, n_steps, rate, multiplier, count_share, count_scale)
 
 
+_NOTHING_ELSE = "this curator answers what its schedule has, and nothing else"
+
+
 class SampledCurator(Curator):
     """A curator that answers what :func:`sampled_schedule` declares, and nothing else; abstract.
 
@@ -227,6 +230,18 @@ class SampledCurator(Curator):
         if reserve or pure:
             raise ValueError(f"reserve={reserve!r} and pure={pure!r} are for curators with shares; a schedule has none")
         return self._schedule.cost
+
+    def _planned(self, operator: Any, share: Any, eta: Any) -> Any:
+        """Shares count requests here, whose costs differ: who asked otherwise would pay less than it costs."""
+        raise TypeError(f"{_NOTHING_ELSE}: {type(operator).__name__} is not on it")
+
+    def merge(self, schema: Any, places: Any) -> None:
+        """Refused: the noise of steps is for the states that there were."""
+        raise TypeError(f"{_NOTHING_ELSE}; its states stay")
+
+    def split(self, n_parts: int) -> Any:
+        """Refused: steps sample the units themselves."""
+        raise TypeError(f"{_NOTHING_ELSE}; it has no parts")
 
     @property
     def schedule(self) -> Schedule:

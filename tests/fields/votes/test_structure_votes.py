@@ -14,6 +14,8 @@ import pytest
 from scipy.stats import chi2
 
 from benchmarks.field_sampling import sample_field
+from pgmpy_dp.fields.operators.field_curator import FieldCurator
+from pgmpy_dp.fields.operators.voting_curator import vote_sensitivity
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.fields.votes import block_graphs, edge_votes, graph_votes
 from pgmpy_dp.fields.votes.block_graphs import (
@@ -29,8 +31,6 @@ from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import curator_base as curator_module
 from pgmpy_dp.private.curator.curator_base import Observer, observed
-from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.curator.voting_curator import vote_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
@@ -50,7 +50,7 @@ LEARNERS = ["logistic", "inverse-covariance", "chow-liu"]
 
 
 def parts_of(table, n):
-    with TableCurator(table, Budget(rho=1e-3), what="parts").split(n) as parts:
+    with FieldCurator(table, Budget(rho=1e-3), what="parts").split(n) as parts:
         return [shared_codes(part._data)[0] for part in parts]
 
 
@@ -168,8 +168,8 @@ class TestBlockLearners:
         """Against scipy on the split into positive and negative parts, with an active constraint."""
         from scipy.optimize import minimize
 
+        from pgmpy_dp.fields.operators.regressions import feature_rows
         from pgmpy_dp.fields.regression_layout import regression_layout
-        from pgmpy_dp.private.data.regressions import feature_rows
 
         layout = regression_layout("ising", [2] * 4)
         ours = node_regressions(feature_rows(CODES[:300], layout).astype(float), CODES[:300], layout, 0.7)
@@ -273,7 +273,7 @@ def test_counts_of_neighbouring_records_stay_within_it(adjacency):
             counts = []
             for c, d in ((codes, part), (changed, draws)):
                 subject = private(c, adjacency, states={name: [0, 1] for name in "abc"})
-                curator = TableCurator(subject, BUDGET, what="test", columns=[])
+                curator = FieldCurator(subject, BUDGET, what="test", columns=[])
                 with observed(Exact(d)):
                     counts.append(curator.edge_votes(**block_arguments(learner), n_blocks=3, share=1, n_workers=1))
             largest = max(largest, np.abs(counts[0] - counts[1]).sum())

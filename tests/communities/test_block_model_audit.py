@@ -15,9 +15,9 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
 from pgmpy_dp.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
+from pgmpy_dp.communities.operators import graph_curator
+from pgmpy_dp.communities.operators.graph_curator import response_rate
 from pgmpy_dp.estimators import PrivateBlockModel
-from pgmpy_dp.private.curator import graph_curator
-from pgmpy_dp.private.curator.graph_curator import response_rate
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive
 from tests.private import audit
