@@ -38,11 +38,9 @@ from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
 from pgmpy_dp.communities.communities_base import communities
-from pgmpy_dp.communities.exponential_mechanism import ExponentialSettings
-from pgmpy_dp.communities.noisy_power import NoisyPowerSettings
-from pgmpy_dp.communities.noisy_projection import ProjectionSettings
 from pgmpy_dp.communities.planted_graphs import error_rate, planted_labels, sample_block_model
-from pgmpy_dp.communities.randomised_response import ResponseSettings
+from pgmpy_dp.estimators import PrivateBlockModel
+from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 DELTA = 1e-6
@@ -56,24 +54,24 @@ def degree_weights(n: int, rng: np.random.Generator, spread: float = 0.5, larges
     return weights / weights.mean()
 
 
-def learner(run: Callable, settings: Callable, delta: float = DELTA, **options: object) -> Method:
-    """A method of the table: a learner with its settings."""
+def learner(
+    run: Callable, delta: float = DELTA, method: str = "auto", vote: bool | None = None, **options: str
+) -> Method:
+    """A method of the table: a learner with options of its own, and those of the estimator."""
 
     def labels(graph: sp.csr_array, k: int, epsilon: float, bias: float, seed: int) -> np.ndarray:
         budget = Budget(epsilon=epsilon, delta=delta)
-        given = {"bias": bias} if settings is ProjectionSettings else {}
-        chosen = settings(n_communities=k, random_state=seed, **given, **options)
+        given = {"bias": bias} if method.startswith("sdp") else {}
+        chosen = settings_of(PrivateBlockModel(k, method, vote=vote, random_state=seed, **given))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReproducibleNoiseWarning)
-            return communities(run(PrivateGraph(graph, ledger=budget), chosen, budget)).labels
+            return communities(run(PrivateGraph(graph, ledger=budget), chosen, budget, **options)).labels
 
     return labels
 
 
 def automatic(graph: sp.csr_array, k: int, epsilon: float, bias: float, seed: int) -> np.ndarray:
     """What the estimator takes by itself."""
-    from pgmpy_dp.estimators import PrivateBlockModel
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ReproducibleNoiseWarning)
         found = PrivateBlockModel(k, epsilon=epsilon, delta=DELTA, random_state=seed).fit(graph)
@@ -82,15 +80,15 @@ def automatic(graph: sp.csr_array, k: int, epsilon: float, bias: float, seed: in
 
 METHODS: dict[str, Method] = {
     "auto": automatic,
-    "RR": learner(randomised_response.run, ResponseSettings, 0.0, vote=False),
-    "RR + vote": learner(randomised_response.run, ResponseSettings, 0.0, vote=True),
-    "W published": learner(noisy_projection.run, ProjectionSettings, vote=False, analysis="published"),
-    "W tight": learner(noisy_projection.run, ProjectionSettings, vote=False),
-    "W + vote": learner(noisy_projection.run, ProjectionSettings),
-    "E (split)": learner(noisy_projection.run, ProjectionSettings, split=True),
-    "NPM Gaussian": learner(noisy_power.run, NoisyPowerSettings, noise="gaussian"),
-    "NPM Laplace": learner(noisy_power.run, NoisyPowerSettings, 0.0, noise="laplace"),
-    "exponential": learner(exponential_mechanism.run, ExponentialSettings, 0.0),
+    "RR": learner(randomised_response.run, 0.0, vote=False),
+    "RR + vote": learner(randomised_response.run, 0.0, vote=True),
+    "W published": learner(noisy_projection.run, method="sdp", vote=False, analysis="published"),
+    "W tight": learner(noisy_projection.run, method="sdp", vote=False),
+    "W + vote": learner(noisy_projection.run, method="sdp"),
+    "E (split)": learner(noisy_projection.run, method="sdp-exact"),
+    "NPM Gaussian": learner(noisy_power.run, noise="gaussian"),
+    "NPM Laplace": learner(noisy_power.run, 0.0, noise="laplace"),
+    "exponential": learner(exponential_mechanism.run, 0.0),
 }
 PROJECTIONS = ("W published", "W tight", "W + vote", "E (split)")
 FAST = ("RR", "RR + vote", "NPM Gaussian", "NPM Laplace")
@@ -299,7 +297,7 @@ def large(n: int) -> dict:
     private = PrivateGraph(graph, ledger=budget)
     read = time.perf_counter() - start
     start, cpu = time.perf_counter(), time.process_time()
-    found = communities(noisy_power.run(private, NoisyPowerSettings(), budget)).labels
+    found = communities(noisy_power.run(private, settings_of(PrivateBlockModel()), budget)).labels
     return {
         "edges": int(graph.nnz // 2),
         "read": read,

@@ -24,9 +24,9 @@ from scipy.optimize import minimize
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
 from pgmpy_dp.communities.correlation_projection import project_correlation
-from pgmpy_dp.private.curator.block_projection import BlockProjection
+from pgmpy_dp.communities.operators.block_projection import BlockProjection
+from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.private.mathematics.certificates import certified_projection
-from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 
 CASES = (
     (30, 10, 0.8),

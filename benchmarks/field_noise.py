@@ -33,9 +33,8 @@ from benchmarks.random_graphs import named_graph, random_ising, random_pairwise
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
 from pgmpy_dp.fields import noisy_interactions, noisy_parities
-from pgmpy_dp.fields.noisy_interactions import InteractionSettings
-from pgmpy_dp.fields.noisy_parities import ParitySettings
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
+from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -76,13 +75,14 @@ def measure(family: str, p: int, n: int, seed: int) -> dict[str, float]:
         make: Callable[..., Any] = {"ising": PrivateIsing, "pairwise": PrivatePairwise, "binary": PrivateBinaryMRF}[
             family
         ]
+        chosen = settings_of(make(random_state=seed))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReproducibleNoiseWarning)
             if family == "pairwise":
-                release = noisy_interactions.run(table, InteractionSettings(noise, random_state=seed), budget)
+                release = noisy_interactions.run(table, chosen.but(noise=noise), budget)
             else:
                 order = 2 if family == "ising" else 3
-                release = noisy_parities.run(table, ParitySettings(order, noise, random_state=seed), budget)
+                release = noisy_parities.run(table, chosen.but(order=order, method=noise), budget)
         if family == "binary":
             options["order"] = 3
         found[noise] = _error(model, make(model.width, **options).fit_release(release).field_)

@@ -131,9 +131,9 @@ def newton(n: int) -> Callable[[str | None], Call]:
 
 def centred(n: int, degree: float = 40.0, bias: float = 0.8) -> tuple[Any, float]:
     """What the learner of block models projects, and to which distance."""
+    from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
     from pgmpy_dp.communities.planted_graphs import planted_labels, sample_block_model
     from pgmpy_dp.communities.projection_solvers import projection as program_of
-    from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 
     rng, program = np.random.default_rng(n), program_of(n, degree, bias)
     graph = sample_block_model(planted_labels(n, 2, rng), degree, bias, rng)
@@ -204,7 +204,7 @@ def membership(n: int) -> Callable[[str | None], Call]:
 
 def k_means(m: int = 1000, b: int = 500, d: int = 32, k: int = 5) -> Callable[[str | None], Call]:
     """Blocks of records, as the learner of mixtures clusters them."""
-    from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
+    from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
 
     rng = np.random.default_rng(0)
     points = rng.normal(size=(m, b, d)) + 20.0 * rng.normal(size=(k, d))[rng.integers(k, size=(m, b))]

@@ -58,6 +58,7 @@ def measure(p: int, n: int, seed: int) -> dict:
     from pgmpy_dp.inference.cliques import Cliques
     from pgmpy_dp.inference.log_linear import LogLinearModel
     from pgmpy_dp.inference.scope_marginals import ScopeMarginals
+    from pgmpy_dp.learning.options import settings_of
     from pgmpy_dp.tables.networks import adaptive_search, network_estimate
 
     warnings.simplefilter("ignore")  # of seeded noise
@@ -71,7 +72,8 @@ def measure(p: int, n: int, seed: int) -> dict:
 
     budget, start = Budget(epsilon=1.0, delta=1e-9), time.process_time()
     table = PrivateTable(frame, states, ledger=budget)
-    release = adaptive_search.run(table, adaptive_search.NetworkSettings(random_state=seed), budget, None, refit)
+    settings = settings_of(PrivateNetwork(random_state=seed))
+    release = adaptive_search.run(table, settings, budget, None, refit)
     searched = time.process_time() - start
     found = {
         "columns": p,

@@ -44,9 +44,9 @@ from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
 from pgmpy_dp.fields import frank_wolfe_steps
-from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.fields.nodewise_regressions import ising_from_regressions
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise, RandomField
+from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 SEED = 20261203
@@ -280,10 +280,10 @@ def published_step(codes: np.ndarray, case: Case, truth: RandomField, rho: float
     """This package's noise and number of steps with the paper's step 2/(t+2), which no estimator takes."""
     states, budget = {f"x{j}": list(range(case.states)) for j in range(case.p)}, Budget(rho=rho)
     table = PrivateTable(pd.DataFrame(codes, columns=list(states)), states, ledger=budget, n_records=case.n)
-    given = {"family": case.family, "order": case.order, "width": truth.width, "random_state": seed}
-    release = frank_wolfe_steps.run(table, FrankWolfeSettings(**given, step="2/(t+2)"), budget)
     kind = {"ising": PrivateIsing, "pairwise": PrivatePairwise, "binary": partial(PrivateBinaryMRF, order=case.order)}
-    return kind[case.family](width=truth.width).fit_release(release).field_
+    estimator = kind[case.family](width=truth.width, random_state=seed)
+    settings = settings_of(estimator).but(family=case.family, order=case.order, step="2/(t+2)")
+    return estimator.fit_release(frank_wolfe_steps.run(table, settings, budget)).field_
 
 
 METHODS: dict[str, Callable[[np.ndarray, Case, RandomField, float, int], RandomField]] = {

@@ -28,6 +28,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 if __name__ == "__main__":  # before numpy is imported
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
@@ -38,9 +39,11 @@ from scipy.special import log_softmax
 
 from benchmarks.data import find
 from benchmarks.folders import raw_folder
+from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.learning.expectation_maximisation import collective_em
 from pgmpy_dp.learning.maximum_likelihood import naive_mle
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.learning.published_em import published_em
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.budget import Budget
@@ -49,8 +52,7 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.sequences import chain_gradient
-from pgmpy_dp.sequences.chain_counts import ChainSettings, run
-from pgmpy_dp.sequences.chain_gradient import ChainGradientSettings
+from pgmpy_dp.sequences.chain_counts import run
 from pgmpy_dp.sequences.chain_model import (
     MarkovChain,
     fit_chain,
@@ -108,9 +110,13 @@ BOTH_NOISES = {f"{method}, Gaussian": method for method in ("CollectiveMAP", "Co
 """Rows of methods that also learn from tables with Gaussian noise, under (epsilon, delta)."""
 
 
+SGD: dict[str, Any] = {"method": "sgd"}
+
+
 def private_sgd(data: PrivateSequences, budget: Budget, seed: int) -> MarkovChain:
     """Private gradient descent with its defaults."""
-    logits = chain_gradient.parameters(chain_gradient.run(data, ChainGradientSettings(random_state=seed), budget))
+    settings = settings_of(PrivateMarkovChain(**SGD, random_state=seed))
+    logits = chain_gradient.parameters(chain_gradient.run(data, settings, budget))
     return MarkovChain(*(log_softmax(part, axis=-1) for part in logits))
 
 
@@ -181,8 +187,9 @@ def run_split(seed: int, split: int) -> list[dict]:
         for number, epsilon in enumerate(EPSILONS):
             data = PrivateSequences(frame[~held_out], schema, ledger=Budget(epsilon=epsilon))
             noise_seed = int(np.random.default_rng([seed, split, number]).integers(1 << 31))
+            chosen = settings_of(PrivateMarkovChain(random_state=noise_seed, **bounds))
             start = time.process_time()
-            release = run(data, ChainSettings(random_state=noise_seed, **bounds), Budget(epsilon=epsilon))
+            release = run(data, chosen, Budget(epsilon=epsilon))
             before = time.process_time() - start
             for method, learn in FROM_TABLES.items():
                 add(method, rule, epsilon, lambda f=learn, r=release: f(tables_of(r)), before)
@@ -193,7 +200,7 @@ def run_split(seed: int, split: int) -> list[dict]:
         noise_seed = seed + 100 * split + number
         data = PrivateSequences(frame[~held_out], schema, ledger=budget, n_users=users)
         # The search for the scale of the noise is done once per budget and then remembered: not timed.
-        chosen = ChainSettings(noise="gaussian", random_state=noise_seed)
+        chosen = settings_of(PrivateMarkovChain(noise="gaussian", random_state=noise_seed))
         accounting.approx_to_zcdp(epsilon, budget.delta)
         start = time.process_time()
         release = run(data, chosen, budget)

@@ -13,11 +13,13 @@ import warnings
 import numpy as np
 import pandas as pd
 
+from pgmpy_dp.estimators import PrivateSGD
 from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
-from pgmpy_dp.tables.collective.gradient_ascent import GradientSettings, parameters, run
+from pgmpy_dp.tables.collective.gradient_ascent import parameters, run
 
 __all__ = ["fit_private_sgd"]
 
@@ -40,10 +42,11 @@ def fit_private_sgd(codes: np.ndarray, cliques: Cliques, epsilon: float, seed: i
     budget = Budget(epsilon=epsilon, delta=1.0 / len(codes))
     frame = pd.DataFrame(codes, columns=list(cliques.variables))
     table = PrivateTable(frame, states, ledger=budget, n_records=len(codes))
+    settings = settings_of(PrivateSGD(random_state=seed)).but(scopes=cliques.scopes)
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ReproducibleNoiseWarning)
-        release = run(table, GradientSettings(cliques.scopes, random_state=seed), budget)
+        release = run(table, settings, budget)
     seconds = time.process_time() - start
     path = release.public["path"]
     return parameters(release), seconds, f"delta = 1/N, last learning rate {path['last_learning_rate']:.3g}"

@@ -35,9 +35,11 @@ import pandas as pd
 from tqdm import tqdm
 
 from benchmarks.report import markdown_table
-from pgmpy_dp.fields.noisy_parities import ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.estimators import PrivateBinaryMRF
+from pgmpy_dp.fields.noisy_parities import ParityPlan, ask_parities, plan_parities
 from pgmpy_dp.fields.operators.parities import ParitySums, parity_sums
 from pgmpy_dp.fields.parity_maximum import linear_values, polynomial_values
+from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -74,7 +76,7 @@ class Setting:
     def plan(self, method: str) -> ParityPlan:
         """What is asked, from public numbers."""
         schema = Schema({f"x{j}": [0, 1] for j in range(self.p)})
-        chosen = ParitySettings(order=self.order, method=method)
+        chosen = settings_of(PrivateBinaryMRF()).but(order=self.order, method=method)
         return plan_parities(schema, Adjacency.ADD_REMOVE, self.n, chosen, self.budget)
 
 

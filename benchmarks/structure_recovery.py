@@ -41,7 +41,8 @@ from benchmarks.random_graphs import named_graph, random_ising
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import EdgeVoting, PrivateChowLiu, PrivateIsing, StableStructure
 from pgmpy_dp.fields.random_fields import Ising
-from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import plan_blocks
+from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema
 
@@ -166,7 +167,7 @@ def _plain(block: str) -> Callable[[Population, int], Edges]:
     """The learner of a block, without noise, on all records."""
 
     def find(population: Population, n: int) -> Edges:
-        settings = BlockSettings(population.field.width, WEIGHTS[population.kind], block)
+        settings = settings_of(EdgeVoting(population.field.width, WEIGHTS[population.kind], learner=block))
         pairs = np.transpose(np.triu_indices(population.p, 1))
         chosen = plan_blocks(Schema(population.states), settings).graph(population.codes(n))
         return {(int(i), int(j)) for i, j in pairs[list(chosen)]}

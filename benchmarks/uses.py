@@ -37,29 +37,38 @@ from pgmpy import config
 from benchmarks.compare_scores import classifier_auc, model_scores, mutual_scopes
 from benchmarks.compare_tables import TABLES, Table, held_out
 from benchmarks.report import markdown_table
-from pgmpy_dp.estimators import CollectiveMAP, PrivateNetwork
+from pgmpy_dp.estimators import CollectiveMAP, PrivateChowLiu, PrivateNetwork
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 DELTA = 1e-9
 QUERIES = 500
 BEFORE = ", before"
 _RARE = 0.01
-COLUMNS = ("edges", "pairs", "triples", "counts", "auc", "nats")
-MODES = ("independent", "plain", "workload")
-"""Tables of single variables alone; `learn` with its defaults; with a workload of all triples with the target."""
+COLUMNS = ("edges", "pairs", "triples", "counts", "auc", "own_auc", "log_loss", "nats")
+MODES = ("independent", "star", "chow-liu", "plain", "workload", "target")
+"""Tables of single variables alone; all of the budget for pairs with the target, `CollectiveMAP` on this star;
+`PrivateChowLiu`; `learn` with its defaults; with a workload of all triples with the target; with `target=`."""
 
 
-def fitted(table: Table, codes: np.ndarray, mode: str, epsilon: float, seed: int) -> CollectiveMAP | PrivateNetwork:
+def fitted(
+    table: Table, codes: np.ndarray, mode: str, epsilon: float, seed: int
+) -> CollectiveMAP | PrivateChowLiu | PrivateNetwork:
     """What was learned of the records in one of `MODES`."""
     frame = pd.DataFrame(codes, columns=table.names)
     states = {name: list(range(k)) for name, k in zip(table.names, table.cardinalities, strict=True)}
     given: dict[str, Any] = {"state_names": states, "random_state": seed}
-    if mode == "independent":
+    others = [name for name in table.names if name != table.target]
+    if mode in ("independent", "star"):
         graph = nx.Graph()
         graph.add_nodes_from(table.names)
+        if mode == "star":
+            graph.add_edges_from((name, table.target) for name in others)
         return CollectiveMAP(epsilon, DELTA, noise="gaussian", **given).fit(graph, frame)
+    if mode == "chow-liu":
+        return PrivateChowLiu(epsilon, DELTA, **given).fit(frame)
+    if mode == "target":
+        given["target"] = table.target
     if mode == "workload":
-        others = [name for name in table.names if name != table.target]
         given["workload"] = [(*pair, table.target) for pair in itertools.combinations(others, 2)]
     return PrivateNetwork(epsilon, DELTA, **given).fit(frame)
 
@@ -80,7 +89,19 @@ def scores(name: str, mode: str, epsilon: float, seed: int) -> dict:
     found["target_edges"] = graph.degree(table.target) if table.target in graph else 0
     found |= model_scores(model, known, new, mutual_scopes(table.cardinalities))
     found |= {"auc": classifier_auc(synthetic, new, table), "counts": counting_error(synthetic, known, seed)}
-    return found | {"seconds": seconds}
+    return found | own_prediction(network, new, table) | {"seconds": seconds}
+
+
+def own_prediction(network: CollectiveMAP | PrivateChowLiu | PrivateNetwork, unseen: np.ndarray, table: Table) -> dict:
+    """How well the model itself predicts the target of real records: AUC, mean over its states, and log-loss."""
+    from sklearn.metrics import roc_auc_score
+
+    told = network.model_.predict_proba(pd.DataFrame(unseen, columns=table.names), table.target).to_numpy()
+    true = unseen[:, table.names.index(table.target)]
+    states = [k for k in np.unique(true) if (true != k).any()]
+    auc = [roc_auc_score(true == k, told[:, k]) for k in states]
+    loss = -np.log(np.maximum(told[np.arange(len(true)), true], 1e-300))
+    return {"own_auc": float(np.mean(auc)), "log_loss": float(loss.mean())}
 
 
 def counting_error(synthetic: np.ndarray, real: np.ndarray, seed: int) -> float:
@@ -101,7 +122,7 @@ def report(rows: list[dict]) -> str:
     for (name, epsilon, mode), group in frame.groupby(["table", "epsilon", "mode"], sort=False):
         means = group[list(COLUMNS)].mean()
         cells = [f"{means['edges']:.0f}", *(f"{means[c]:.4f}" for c in ("pairs", "triples"))]
-        cells += [f"{means[c]:.3f}" for c in ("counts", "auc")] + [f"{means['nats']:.2f}"]
+        cells += [f"{means[c]:.3f}" for c in ("counts", "auc", "own_auc", "log_loss")] + [f"{means['nats']:.2f}"]
         lines.append([TABLES[name].label, f"{epsilon:g}", mode, str(len(group)), *cells])
     return markdown_table(["table", "epsilon", "how", "seeds", *COLUMNS], lines)
 

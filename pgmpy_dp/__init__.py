@@ -11,7 +11,9 @@ from pgmpy_dp.front_door import front_door
 __version__ = "0.2.0"
 
 _HOME = {
+    "ApproxDP": "pgmpy_dp.private.guarantee",
     "Budget": "pgmpy_dp.private.budget",
+    "BudgetExceeded": "pgmpy_dp.private.filter",
     "Date": "pgmpy_dp.schema",
     "DroppedRecordsWarning": "pgmpy_dp.learning.few_records",
     "FewRecordsWarning": "pgmpy_dp.learning.few_records",
@@ -21,15 +23,18 @@ _HOME = {
     "Ledger": "pgmpy_dp.private.ledger",
     "MarkovNetwork": "pgmpy_dp.models.markov_network",
     "Number": "pgmpy_dp.schema",
-    "PrivateGraph": "pgmpy_dp.private.data.graph",
+    "PrivateGraph": "pgmpy_dp.communities.operators.graph",
     "PrivateSequences": "pgmpy_dp.private.data.sequences",
     "PrivateTable": "pgmpy_dp.private.data.table",
     "PrivateVectors": "pgmpy_dp.private.data.vectors",
+    "PureDP": "pgmpy_dp.private.guarantee",
     "Release": "pgmpy_dp.private.sensitive",
     "Schema": "pgmpy_dp.schema",
     "TextFile": "pgmpy_dp.private.data.text_file",
     "VariableElimination": "pgmpy_dp.models.elimination",
+    "ZCDP": "pgmpy_dp.private.guarantee",
     "check_schema": "pgmpy_dp.tables.schema_check",
+    "combine_synthetic": "pgmpy_dp.models.posterior.multiple_imputation",
     "discover": "pgmpy_dp.tables.discovery",
     "fit_in_place": "pgmpy_dp.learning.in_place",
     "learn": "pgmpy_dp.tables.networks.private_network",
@@ -41,7 +46,9 @@ _HOME = {
 }
 
 __all__ = [
+    "ApproxDP",
     "Budget",
+    "BudgetExceeded",
     "Date",
     "DroppedRecordsWarning",
     "FewRecordsWarning",
@@ -55,12 +62,15 @@ __all__ = [
     "PrivateSequences",
     "PrivateTable",
     "PrivateVectors",
+    "PureDP",
     "Release",
     "Schema",
     "TextFile",
     "VariableElimination",
+    "ZCDP",
     "__version__",
     "check_schema",
+    "combine_synthetic",
     "discover",
     "fit_in_place",
     "learn",
@@ -72,6 +82,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from pgmpy_dp.communities.operators.graph import PrivateGraph
     from pgmpy_dp.learning.few_records import (
         DroppedRecordsWarning,
         FewRecordsWarning,
@@ -84,12 +95,14 @@ if TYPE_CHECKING:
     from pgmpy_dp.models.elimination import VariableElimination
     from pgmpy_dp.models.markov_network import MarkovNetwork
     from pgmpy_dp.models.model_score import preview_score, score_model
+    from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
     from pgmpy_dp.private.budget import Budget
-    from pgmpy_dp.private.data.graph import PrivateGraph
     from pgmpy_dp.private.data.sequences import PrivateSequences
     from pgmpy_dp.private.data.table import PrivateTable
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.private.data.vectors import PrivateVectors
+    from pgmpy_dp.private.filter import BudgetExceeded
+    from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
     from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.private.reading.owners import GuessedTypesWarning
     from pgmpy_dp.private.sensitive import Release

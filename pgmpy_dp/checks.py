@@ -20,6 +20,7 @@ __all__ = [
     "exact_fraction",
     "exact_integer",
     "missing_package",
+    "own_copy",
     "require_choice",
     "require_flag",
     "require_given",
@@ -173,6 +174,35 @@ def exact_integer(value: Any) -> int:
     (<class 'int'>, 3)
     """
     return int.__add__(operator.index(value), 0)
+
+
+def own_copy(value: Any, dtype: Any = np.float64) -> np.ndarray:
+    """`value` as an array that is nobody else's, to be checked and used: what is checked is then what is used.
+
+    NumPy takes what an object's ``__array__`` returns for a new array, also where a copy was asked for. So it is copied
+    once more.
+
+    Parameters
+    ----------
+    value : array_like
+    dtype : dtype, optional
+        None for its own.
+
+    Returns
+    -------
+    ndarray
+        In C order, of no subclass.
+
+    Examples
+    --------
+    >>> class Mine:
+    ...     shared = np.zeros(2)
+    ...     def __array__(self, dtype=None, copy=None):
+    ...         return self.shared
+    >>> np.array(Mine(), copy=True) is Mine.shared, own_copy(Mine()) is Mine.shared
+    (True, False)
+    """
+    return np.array(np.asarray(value, dtype=dtype), order="C", copy=True)
 
 
 def missing_package(package: str, what: str, instead: str = "") -> ImportError:

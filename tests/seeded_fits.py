@@ -290,6 +290,7 @@ def _networks() -> Iterator[Case]:
         {"workload": {("p", "q"): 2.0, ("r", "s"): 1.0}},
         {"workload": [("p", "q", "r")], "probe_share": 0.2},
         {"merge_rare": True},
+        {"target": "q"},
     ]
     for how in ways:
         yield _case("PrivateNetwork", bits, state_names=BITS, **BOTH, **how)

@@ -260,6 +260,7 @@ def test_evidence_that_is_none(survey, evidence, message):
         ("--edges age-income --adjacency replace_one --n-records 2000", 1),
         ('--max-order 2 --workload "age,income"', 1),
         ('--workload "age, income, job = 2.5; age,job"', 3),
+        ("--target income --max-order 2", 3),
     ],
 )
 def test_where_a_graph_may_come_from(folder, how, edges):
@@ -293,6 +294,9 @@ def test_a_prior_is_a_file_of_an_earlier_fit(folder):
         ('--workload "age,job=-1"', "a positive weight"),
         ("--max-order 2 --structure chow-liu", "--max-order is '2': it is for a graph that learn is to find"),
         ("--workload age,job --edges age-job", "it is for a graph that learn is to find"),
+        ("--target pay", "--target is 'pay': write the name of a variable; the schema has job"),
+        ("--target income --structure chow-liu", "it is for a graph that learn is to find"),
+        ("--target income --workload age,job", "target='income' and a workload were both passed"),
         ("--max-order 1", "max_order=1 is out of range"),
     ],
 )
@@ -1026,6 +1030,11 @@ def test_a_graph_without_an_edge_is_foreseen_and_said(folder):
     assert not json.loads(run(f"plan {budget} --n 1000000 --json").stdout)["no_edge"]
     said = run(f"fit codes.csv {budget} --out codes.npz")
     assert said.stdout.startswith("Learned no edges between 20 variables: ") and "pass --workload with" in said.stderr
+    foreseen = run(f"plan {budget} --n 400 --target c3")
+    assert "to predict c3: tables of 20 variables, and of the 19 pairs with it, which get all of" in foreseen.stdout
+    told = json.loads(run(f"plan {budget} --n 1000000 --target c3 --json").stdout)
+    assert told["rounds"] and not told["no_edge"]
+    assert "it is for a graph that learn" in run(f"plan {budget} --n 9 --target c3 --structure chow-liu", 2).stderr
     said = run(f"fit codes.csv {budget} --workload c0,c1,c2 --out codes.npz --overwrite --json")
     assert json.loads(said.stdout)["edges"] and not json.loads(said.stdout)["warnings"]
 

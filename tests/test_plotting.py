@@ -15,7 +15,6 @@ from matplotlib.colors import to_hex
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, plotting
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.noisy_tables import MarginalSettings
 from pgmpy_dp.learning.noisy_tables import run as release_marginals
 from pgmpy_dp.plotting import (
     plot_communities,
@@ -34,6 +33,8 @@ from pgmpy_dp.theory import feasibility_map
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+
+from tests.settings import table_settings
 
 SIZES = [10, 100, 1000]
 
@@ -270,7 +271,7 @@ def test_points_are_the_cells_of_all_pairs(network):
 def test_a_release_is_drawn_with_its_noise(network):
     records = network.sample(300, random_state=0)
     table = PrivateTable(records, network.states, ledger=Budget(epsilon=0.5))
-    settings = MarginalSettings(scopes=(("a", "b"), ("c",)), random_state=0)
+    settings = table_settings(scopes=(("a", "b"), ("c",)), random_state=0)
     release = release_marginals(table, settings, Budget(epsilon=0.5))
     ax = plot_marginals(release, network.to_log_linear(), floor=1e-3)
     noisy = release.values[release.scopes.index(("a", "b"))]

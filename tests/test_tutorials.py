@@ -1,4 +1,4 @@
-"""Tutorials are scripts and notebooks at once, in seven steps but for the primer; `make tutorials` runs them."""
+"""Tutorials are scripts and notebooks at once: seven steps but for the primer, exercises, mistakes of others."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TUTORIALS = sorted((ROOT / "tutorials").glob("*.py"))
 PRIMERS = [path for path in TUTORIALS if path.name.startswith("00_")]
+DOORS = {"pgmpy_dp", *(f"pgmpy_dp.{name}" for name in ("auditing", "estimators", "metrics", "plotting", "theory"))}
 STEPS = ("declare", "preview", "spend", "fit", "query", "check", "save")
 
 
@@ -75,8 +76,29 @@ class TestEach:
         assert [(c.cell_type, c.source) for c in notebook.cells] == ours
 
 
-@pytest.mark.parametrize("path", PRIMERS, ids=lambda path: path.stem)
-def test_exercises_have_answers_that_run(path):
-    """Each in bold with a number, and below it a cell that unfolds."""
-    prose, answers = path.read_text().split("# ## Exercises")[1], path.read_text().count('tags=["hide-cell"]')
-    assert 3 <= len(re.findall(r"^# \*\*\d\.\*\*", prose, flags=re.MULTILINE)) == answers <= 5
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+class TestWhatTheyTeach:
+    def test_the_first_cell_says_what_for_how_long_and_for_whom(self, path):
+        (_, first), *_ = cells_of(path)
+        words = " ".join(first.split())
+        assert re.search(r"\*\*Afterwards you can\*\* .*\*\*Time:\*\* \d+ minutes.*\*\*You need\*\* ", words)
+        code = "\n".join(text for kind, text in cells_of(path) if kind == "code")
+        for module, extra in (("matplotlib", "plot"), ("torch", "torch"), ("duckdb", "duckdb")):
+            if re.search(rf"^(?:import|from) {module}\b", code, flags=re.MULTILINE):
+                assert re.search(rf"pip install '\.\[(\w+,)*{extra}(,\w+)*\]'", words), extra
+
+    def test_exercises_have_answers_that_run(self, path):
+        """Each in bold with a number, and below it a cell that unfolds."""
+        prose, answers = path.read_text().split("# ## Exercises")[1], path.read_text().count('tags=["hide-cell"]')
+        numbers = [int(number) for number in re.findall(r"^# \*\*(\d)\.\*\*", prose, flags=re.MULTILINE)]
+        assert 3 <= answers <= 5 and numbers == list(range(1, answers + 1))
+
+    def test_it_ends_with_true_mistakes(self, path):
+        prose = "\n".join(text for kind, text in cells_of(path) if kind == "markdown")
+        _, *sections = re.split(r"^## ", prose, flags=re.MULTILINE)
+        assert sections[-2].startswith("Exercises") and sections[-1].startswith("What went wrong for others")
+        assert 2 <= len(re.findall(r"^\* ", sections[-1], flags=re.MULTILINE)) <= 4
+
+    def test_it_takes_public_names_only(self, path):
+        code = "\n".join(text for kind, text in cells_of(path) if kind == "code")
+        assert set(re.findall(r"^(?:import|from) (pgmpy_dp[\w.]*)", code, flags=re.MULTILINE)) <= DOORS

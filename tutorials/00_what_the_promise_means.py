@@ -12,7 +12,7 @@
 # **Afterwards you can** say what epsilon and delta promise and to whom, add up several releases, tell what may be done
 # with a release and what must never be done with records, and choose a budget that you can defend. **Time:** 40 minutes
 # with the exercises, one minute of computing. **You need** to know what a table of counts is, and some Python. No other
-# tutorial comes before this one.
+# tutorial comes before this one. The pictures need matplotlib: `pip install '.[plot]'`.
 #
 # Everything here is done on made-up records, so that we may look at what is otherwise hidden.
 

@@ -9,6 +9,11 @@
 # %% [markdown]
 # # Gaussian graphical models: which measurements depend on which
 #
+# **Afterwards you can** learn which columns of numbers depend on which, for records or for persons, and know beforehand
+# whether there are enough of them. **Time:** 40 minutes with the exercises, half a minute of computing. **You need**
+# the [primer](00_what_the_promise_means.py) and some linear algebra. The pictures need matplotlib:
+# `pip install '.[plot]'`.
+#
 # A Gaussian graphical model answers one question about columns of numbers: which pairs still depend on each other when
 # all other columns are held fixed? `PrivateGraphicalLasso` learns one under differential privacy. The data are
 # recordings of the voices of people with Parkinson's disease. We learn twice: once protecting each *recording*, and
@@ -22,6 +27,7 @@ import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import networkx as nx
 import numpy as np
 import pandas as pd
 
@@ -30,11 +36,10 @@ warnings.filterwarnings("ignore", message="IProgress not found")  # of notebooks
 from pgmpy import config
 
 config.set_show_progress(False)
+warnings.filterwarnings("ignore", message="unit=")  # of frames whose types are guessed: ours is read as text
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors, Release
 from pgmpy_dp.estimators import PrivateGraphicalLasso
-from pgmpy_dp.gaussian.gaussian_distribution import condition_gaussian, sample_gaussian
-from pgmpy_dp.gaussian.graphical_models import precision_graph
 from pgmpy_dp.metrics import EdgeF1
 from pgmpy_dp.plotting import plot_partial_correlations
 
@@ -142,7 +147,7 @@ for j in range(d):
     ring[j, (j + 1) % d] = ring[(j + 1) % d, j] = -0.35
 variances = np.diag(np.linalg.inv(ring))
 ring *= np.sqrt(np.outer(variances, variances))  # now every column has variance 1
-ring_graph = precision_graph(ring, columns)
+ring_graph = nx.cycle_graph(columns)
 
 
 def relative_error(estimate: np.ndarray, truth: np.ndarray) -> float:
@@ -152,7 +157,7 @@ def relative_error(estimate: np.ndarray, truth: np.ndarray) -> float:
 
 def rehearse(n: int, norm: float, seed: int) -> tuple[float, float]:
     """F1 of the ring's edges and relative error of its precision matrix, learned from n made-up records."""
-    rows = sample_gaussian(np.zeros(d), ring, n, np.random.default_rng(seed))
+    rows = np.random.default_rng(seed).multivariate_normal(np.zeros(d), np.linalg.inv(ring), size=n)
     fit = PrivateGraphicalLasso(row_norm=norm, center=[0.0] * d, epsilon=1.0, columns=columns).fit(rows)
     return EdgeF1()(ring_graph, fit.graph_), relative_error(fit.precision_, ring)
 
@@ -240,11 +245,12 @@ print(f"{type(network).__name__} with {len(network.nodes)} nodes and {len(networ
 
 deviation = knowledge["usual deviation"]
 jitter = columns.index("Jitter(%)")
-mean, precision = condition_gaussian(
-    recordings.location_, recordings.precision_, [jitter], np.array([np.log10(0.01) / deviation["Jitter(%)"]])
-)
 others = [name for name in columns if name != "Jitter(%)"]
-predicted = pd.DataFrame({"mean": mean, "standard deviation": np.linalg.inv(precision).diagonal() ** 0.5}, index=others)
+rest = [columns.index(name) for name in others]
+spread = np.linalg.inv(recordings.precision_[np.ix_(rest, rest)])  # covariance of the others, given jitter
+surprise = np.log10(0.01) / deviation["Jitter(%)"] - recordings.location_[jitter]
+mean = recordings.location_[rest] - spread @ recordings.precision_[rest, jitter] * surprise
+predicted = pd.DataFrame({"mean": mean, "standard deviation": spread.diagonal() ** 0.5}, index=others)
 print(predicted.mul(deviation[others], axis=0).loc[["motor_UPDRS", "HNR"]].round(1))
 
 # %% [markdown]
@@ -297,7 +303,7 @@ print(f"42 people, no noise, the same standard of certainty: {careful.graph_.num
 
 # %%
 rng = np.random.default_rng(2026)
-level = sample_gaussian(np.zeros(d), ring, 20_000, rng)
+level = rng.multivariate_normal(np.zeros(d), np.linalg.inv(ring), size=20_000)
 crowd = pd.DataFrame(np.repeat(level, 3, axis=0) + rng.normal(scale=0.1, size=(60_000, d)), columns=columns)
 crowd["person"] = np.repeat(np.arange(20_000), 3)
 works = PrivateGraphicalLasso(row_norm=row_norm, center=[0.0] * d, epsilon=1.0, unit="person", columns=columns).fit(
@@ -321,7 +327,7 @@ bounds = {
     for name, row in knowledge.iterrows()
 }
 made_up_people = pd.DataFrame(
-    sample_gaussian(np.zeros(d), ring, 20_000, np.random.default_rng(5)) * knowledge["usual deviation"].to_numpy()
+    rng.multivariate_normal(np.zeros(d), np.linalg.inv(ring), size=20_000) * knowledge["usual deviation"].to_numpy()
     + knowledge["typical value"].to_numpy(),
     columns=columns,
 )
@@ -344,3 +350,64 @@ pd.DataFrame(recordings.partial_correlations(), columns, columns).to_csv(OUT / "
 again = PrivateGraphicalLasso().fit_release(Release.load(OUT / "release.npz"))
 assert np.array_equal(again.precision_, recordings.precision_)
 print(f"Wrote {', '.join(sorted(path.name for path in OUT.iterdir()))} to {OUT.relative_to(ROOT)}")
+
+# %% [markdown]
+# ## Exercises
+#
+# Answers unfold. They ran with this page.
+#
+# **1.** Change the row norm of a rehearsal to half and to twice the root of d. What happens to the noise, and how many
+# records are shortened?
+
+# %% tags=["hide-cell"]
+for factor in (0.5, 1.0, 2.0):
+    norm = factor * row_norm
+    trial = PrivateGraphicalLasso(row_norm=norm, center=[0.0] * d, n_records=5000, epsilon=1.0).fit(made_up[:5000])
+    share = (np.linalg.norm(made_up, axis=1) > norm).mean()
+    print(f"row norm {norm:.1f}: noise {trial.noise_sd_:.4f}, {share:.0%} shortened")
+print("The noise goes with the square of the norm. Half the norm has a quarter of the noise, and shortens everybody.")
+
+# %% [markdown]
+# **2.** Which epsilon would give 42 people the noise that 5,875 recordings have at epsilon = 1?
+
+# %% tags=["hide-cell"]
+needed = 5875 / 42
+trial = PrivateGraphicalLasso(row_norm=row_norm, center=[0.0] * d, n_records=42, epsilon=needed, columns=columns).fit(
+    made_up[:42]
+)
+print(f"epsilon = {needed:.0f}: noise {trial.noise_sd_:.4f}. Odds of exp({needed:.0f}) to 1 promise nothing.")
+print("Noise in a mean goes like 1/(n epsilon). Few people cannot be bought off with any epsilon worth the name.")
+
+# %% [markdown]
+# **3.** Change the unit: give each of 2,000 made-up people one recording, or six. Does the noise by person change?
+
+# %% tags=["hide-cell"]
+for each in (1, 6):
+    rows = pd.DataFrame(np.repeat(level[:2_000], each, axis=0), columns=columns)
+    rows["person"] = np.repeat(np.arange(2_000), each)
+    public = {"row_norm": row_norm, "center": [0.0] * d, "epsilon": 1.0, "columns": columns}
+    by_crowd = PrivateGraphicalLasso(**public, unit="person").fit(rows)
+    print(f"{each} recordings each: noise {by_crowd.noise_sd_:.4f}, about {by_crowd.n_records_:.0f} people")
+print("No, but for the noise in the number of people: each counts as one record. More recordings of the same people")
+print("add little. More people do.")
+
+# %% [markdown]
+# **4.** Fit the paid release again with a tenth and with ten times the penalty. Which edges are left?
+
+# %% tags=["hide-cell"]
+for factor in (0.1, 1.0, 10.0):
+    again = PrivateGraphicalLasso(penalty=factor * recordings.penalty_, refit=False).fit_release(recordings.release_)
+    print(f"penalty {again.penalty_:.3f}: {again.graph_.number_of_edges()} of {d * (d - 1) // 2} edges")
+print("All at no cost. But to take the penalty whose graph one likes is a choice: say so beside the graph.")
+
+# %% [markdown]
+# ## What went wrong for others
+#
+# * **Noise with one side.** Wang, Huai and Xu (2018) add a Wishart matrix, which has no negative eigenvalue. With a
+#   record, some releases are impossible that have a probability of .28 without it. No epsilon is right. [Tutorial
+#   10](10_auditing_a_learner.py) breaks it.
+# * **A norm that is true by looking.** "The norm of each row is bounded by 1" is made true in some papers by the
+#   largest norm, or by each column's own deviation. Both are exact statistics of the records.
+# * **A bound on the solution that does not hold.** The largest eigenvalue of a graphical lasso's solution can exceed
+#   1/penalty. So output perturbation that relies on it adds too little noise ([papers and
+#   corrections](../docs/papers-and-corrections.md)).

@@ -9,6 +9,11 @@
 # %% [markdown]
 # # Sharing a release: what may leave the room, and what others can do with it
 #
+# **Afterwards you can** say which files may be handed over, keep a ledger in a file, and work with somebody else's
+# release: fit, ask with intervals, sample, and combine. **Time:** 40 minutes with the exercises, half a minute of
+# computing. **You need** the [first tutorial](01_first_private_network.py). The pictures need matplotlib:
+# `pip install '.[plot]'`.
+#
 # Somebody who holds private records (the *curator*) pays for one release. After that nobody needs the records any more.
 # Whoever has the release (a *reader*) can fit models, compute intervals and draw synthetic records, as often as they
 # like, at no further cost. This tutorial plays both roles, and says which files may be handed over and which may not.
@@ -32,11 +37,19 @@ from pgmpy.readwrite import UAIReader, UAIWriter
 
 config.set_show_progress(False)
 
-from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, preview
+from pgmpy_dp import (
+    Budget,
+    BudgetExceeded,
+    Ledger,
+    MarkovNetwork,
+    PrivateTable,
+    Release,
+    Schema,
+    combine_synthetic,
+    preview,
+)
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
-from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
 from pgmpy_dp.plotting import plot_ledger, plot_marginals
-from pgmpy_dp.private.ledger import BudgetExceeded
 
 HERE = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
 ROOT = next(folder for folder in (HERE, *HERE.parents) if (folder / "data" / "SOURCES.md").exists())
@@ -324,3 +337,65 @@ for folder in (ROOM, PUBLIC):
 loaded = MarkovNetwork.load(PUBLIC / "model.npz")
 assert all(np.array_equal(a.values, b.values) for a, b in zip(model.factors, loaded.factors, strict=True))
 assert Release.load(PUBLIC / "release.npz") == release
+
+# %% [markdown]
+# ## Exercises
+#
+# Answers unfold. They ran with this page.
+#
+# **1.** The curator keeps the seed secret, but it is a small number, "so that we remember it". Find it from the release
+# alone. A hint: without noise, all tables have the same total.
+
+# %% tags=["hide-cell"]
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # as above
+    for seed in range(20):
+        guess = NaiveMLE(epsilon=0.4, state_names=schema, random_state=seed).fit(graph, records.iloc[:0]).release_
+        totals = {int((noisy - drawn).sum()) for noisy, drawn in zip(published.values, guess.values, strict=True)}
+        if len(totals) == 1:
+            print(f"seed {seed}: without its noise all {len(guess.values)} tables have the total {totals.pop():,}")
+            break
+print("A wrong seed leaves as many totals as tables. Millions of seeds take hours. The system's source has no seed.")
+assert seed == 7
+
+# %% [markdown]
+# **2.** Change the question: how does the model do on a pair that has a table, and on one that has none?
+
+# %% tags=["hide-cell"]
+for pair in (["education", "income"], ["age", "education"]):
+    says = model.marginal(pair).values
+    counted = population.groupby(pair).size().reindex(pd.MultiIndex.from_product([schema[name] for name in pair]))
+    share = counted.fillna(0).to_numpy().reshape(says.shape) / len(population)
+    measured = "measured" if graph.has_edge(*pair) else "not measured"
+    print(f"{' - '.join(pair)}, {measured}: total variation {0.5 * np.abs(says - share).sum():.3f}")
+print("Where no table was bought the model says what its graph implies, which is a guess. Hand the graph over, too.")
+
+# %% [markdown]
+# **3.** Change the number of synthetic files that are combined: 2, 5, 10. What happens to the interval?
+
+# %% tags=["hide-cell"]
+for m in (2, 5, 10):
+    shares, variances = np.array(several[:m]).T
+    joined = combine_synthetic(shares, variances)
+    print(f"{m:2} files: {joined.estimate:.3f}, {joined.lower:.3f} to {joined.upper:.3f}")
+print("Two files say where the answer is, and hardly how sure it is: their spread is one number. Take ten or more.")
+
+# %% [markdown]
+# **4.** A reader fits ten more models to the release. What do the people in the data lose by it, and what does the
+# ledger say?
+
+# %% tags=["hide-cell"]
+print(f"Nothing. Entries in the ledger: {len(Ledger.open(ROOM / 'ledger.json').entries)}, as before.")
+print("What a release says about anybody is in it already.")
+
+# %% [markdown]
+# ## What went wrong for others
+#
+# * **A seed for reproducibility.** With `random_state` the noise can be drawn again and taken off. What should be
+#   reproducible is the *release*: save it, and every later step repeats from it.
+# * **A copy that forgets.** A ledger that is restored from a backup, or copied with the data to a second machine,
+#   spends the same budget twice. Nothing here can notice ([known limits](../docs/known-limits.md)).
+# * **Times of files.** How long a fit took depends on the records, and so do the times at which files were made.
+#   Nothing that this package writes has a time in it. The file system has: copy files without theirs before you publish
+#   them.
+# * **One synthetic file as if it were the people.** Its standard errors count neither noise nor the model.

@@ -11,8 +11,8 @@ import pandas as pd
 
 from pgmpy_dp.auditing.cases_base import AuditCase, fit_case, said
 from pgmpy_dp.auditing.neighbours import Neighbours, vector_neighbours
+from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 __all__ = ["CASES"]

@@ -45,11 +45,11 @@ from pgmpy_dp.auditing.movements import (
     selections_moved,
 )
 from pgmpy_dp.auditing.scales import stated_scales
+from pgmpy_dp.communities.operators.graph_curator import CommunityChoice, RandomisedResponse
 from pgmpy_dp.fields.operators.feature_matrices import MatrixSums
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.column_curator import StableMarks
 from pgmpy_dp.private.curator.curator_base import Curator, Observer, Request, observed
-from pgmpy_dp.private.curator.graph_curator import CommunityChoice, RandomisedResponse
 from pgmpy_dp.private.curator.mechanism import (
     AdditiveNoise,
     JointNoise,

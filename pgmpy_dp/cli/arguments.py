@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from pgmpy_dp.schema import Schema
 
 __all__ = [
-    *("as_written", "given_graph", "given_rows", "given_workload", "parse_assignment", "parse_states", "protection"),
+    *(
+        "as_written",
+        "given_graph",
+        "given_rows",
+        "given_variable",
+        "given_workload",
+        "parse_assignment",
+        "parse_states",
+        "protection",
+    ),
     "variable_named",
 ]
 
@@ -112,6 +121,14 @@ def given_graph(schema: Schema, edges: str | None, edges_file: Path | None) -> n
     graph.add_nodes_from(schema.variables)
     graph.add_edges_from(pairs)
     return graph
+
+
+def given_variable(option: str, variables: Iterable[Hashable], text: str | None) -> Hashable:
+    """The variable of this name; None where none was passed."""
+    names = {str(name): name for name in variables}
+    if text is not None and text not in names:
+        ask_for(option, text, f"write the name of a variable; the schema has {', '.join(names)}")
+    return None if text is None else names[text]
 
 
 def given_workload(

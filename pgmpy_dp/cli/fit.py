@@ -10,7 +10,7 @@ import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
-from pgmpy_dp.cli.arguments import as_written, given_graph, given_workload, protection
+from pgmpy_dp.cli.arguments import as_written, given_graph, given_variable, given_workload, protection
 from pgmpy_dp.cli.files import load_release, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
@@ -41,6 +41,7 @@ MaxOrderOption = Annotated[
 WorkloadOption = Annotated[
     str | None, typer.Option("--workload", help='What the model will be asked, with weights: "age,job=2; age,sex".')
 ]
+TargetOption = Annotated[str | None, typer.Option("--target", help="Variable that the model will predict from others.")]
 EstimatorOption = Annotated[
     Parameters | None,
     typer.Option("--estimator", help="How parameters are learned if the graph is given. Default: collective-map."),
@@ -84,6 +85,7 @@ def fit(
     structure: StructureOption = None,
     max_order: MaxOrderOption = None,
     workload: WorkloadOption = None,
+    target: TargetOption = None,
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
     estimator: EstimatorOption = None,
@@ -116,7 +118,7 @@ def fit(
     require_writable(overwrite, files, out=out, release=release)
     public_schema = column_options.described(described)
     graph = _fixed_graph(public_schema, structure, given_graph(public_schema, edges, edges_file))
-    search = _search(public_schema, structure, graph, max_order, workload)
+    search = _search(public_schema, structure, graph, max_order, workload, target)
     if graph is None:
         learner = _learner(structure, budget, protected.adjacency, **search)
     else:
@@ -246,9 +248,14 @@ def _search(
     graph: nx.Graph | None,
     max_order: int | None,
     workload: str | None,
+    target: str | None,
 ) -> dict[str, Any]:
     """How learn is to find a graph, as far as that was passed."""
-    search = {"max_order": max_order, "workload": given_workload(schema.variables, workload)}
+    search = {
+        "max_order": max_order,
+        "workload": given_workload(schema.variables, workload),
+        "target": given_variable("--target", schema.variables, target),
+    }
     search = {name: value for name, value in search.items() if value is not None}
     if search and (graph is not None or structure not in (None, option.Structure.LEARN)):
         name = next(iter(search))

@@ -10,11 +10,13 @@ import typer
 
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, progress, show
-from pgmpy_dp.cli.arguments import given_graph, given_rows
+from pgmpy_dp.cli.arguments import given_graph, given_rows, given_variable
 from pgmpy_dp.cli.files import load_schema
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.sensitive import Noise
     from pgmpy_dp.schema import Schema
@@ -88,6 +90,7 @@ def plan(
     structure: Annotated[
         option.Structure | None, typer.Option("--structure", help="The --structure of the fit; default learn.")
     ] = None,
+    target: Annotated[str | None, typer.Option("--target", help="The --target of the fit.")] = None,
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
@@ -118,6 +121,9 @@ def plan(
     graph = given_graph(public_schema, edges, edges_file)
     if graph is not None and structure is not None:
         ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
+    asked = given_variable("--target", public_schema.variables, target)
+    if asked is not None and (graph is not None or structure not in (None, option.Structure.LEARN)):
+        ask_for("--target", str(target), "it is for a graph that learn is to find")
     merged = [shown(name) for name in undivided(public_schema)]
     if structure == option.Structure.CHOW_LIU:
         public_schema.require_discrete(argument="--schema")
@@ -141,7 +147,7 @@ def plan(
     elif structure == option.Structure.CHOW_LIU:
         expected = _of_tree(public_schema, budget, adjacency, n)
     else:
-        expected = _of_network(public_schema, budget, adjacency, n, merged)
+        expected = _of_network(public_schema, budget, adjacency, n, merged, asked)
     document |= expected.facts
     lines += expected.lines
     document["tables"] = [table.to_dict(n) for table in expected.tables]
@@ -204,9 +210,12 @@ def _of_graph(
 
 def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int) -> _Expected:
     """The tree of an empty table is a random one; its largest tables stand for those of pairs not known yet."""
+    from pgmpy_dp.estimators import PrivateChowLiu
+    from pgmpy_dp.learning.options import settings_of
     from pgmpy_dp.tables.networks import spanning_tree
 
-    tables = _tables(spanning_tree.run(_empty(schema, budget, adjacency, n), spanning_tree.TreeSettings(), budget))
+    settings = settings_of(PrivateChowLiu())
+    tables = _tables(spanning_tree.run(_empty(schema, budget, adjacency, n), settings, budget))
     sizes = sorted((schema.cardinality(name) for name in schema.variables), reverse=True)
     single = [table for table in tables if " - " not in table.what]
     pairs = [table for table in tables if " - " in table.what]
@@ -219,14 +228,16 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n
 
 
 def _of_network(
-    schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int, merged: list[str]
+    schema: Schema, budget: Budget, adjacency: option.TableAdjacency, n: int, merged: list[str], target: Hashable
 ) -> _Expected:
     """A graph that is to be found: tables of single variables, and the smallest and the largest pair."""
+    from pgmpy_dp.estimators import PrivateNetwork
+    from pgmpy_dp.learning.options import settings_of
     from pgmpy_dp.private.adjacency import Adjacency
-    from pgmpy_dp.tables.networks.budget_shares import NetworkSettings, network_shares
+    from pgmpy_dp.tables.networks.budget_shares import network_shares
     from pgmpy_dp.tables.networks.search_size import network_size
 
-    shares = network_shares(schema, Adjacency(str(adjacency)), NetworkSettings(), budget)
+    shares = network_shares(schema, Adjacency(str(adjacency)), settings_of(PrivateNetwork(target=target)), budget)
     size = network_size(shares, n)
     sizes = shares.sizes
     tables = [
@@ -236,7 +247,13 @@ def _of_network(
     # Of a number that is not divided, cells are merged, nobody knows into how many.
     likely = [min(k, _MERGED) if str(name) in merged else k for name, k in zip(schema.variables, sizes, strict=True)]
     no_edge = shares.alone(n, likely)
-    if shares.first_round and not no_edge:
+    of_star = [likely[i] * likely[j] for i, j in shares.candidates]
+    star = shares.star(n, of_star)
+    if star:
+        cells, each = sorted(of_star), shares.noise(star, len(of_star))
+        tables.append(_Table(f"a pair with {shown(target)}, at most", cells[-1], each))
+        tables.append(_Table(f"a pair with {shown(target)}, at least", cells[0], each))
+    if shares.first_round and not no_edge and star < shares.rounds:
         start = shares.start(n)
         each = shares.noise(start * (1 - shares.selecting(start, n, size.candidates)))
         cells = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
@@ -251,6 +268,13 @@ def _of_network(
             f"A graph without an edge is expected: all of the budget would go to tables of {len(sizes)} variables, "
             "measured twice, since those of two would drown in noise. Where dependence matters, pass fit a --workload "
             "with the sets of variables that it matters in, fewer variables or states, or more budget"
+        )
+    if star:
+        part = "all" if star == shares.rounds else f"{float(star / shares.rounds):.0%}"
+        chosen = "" if star == shares.rounds else f"; then up to {size.rounds} tables of sets with it are chosen"
+        lines[0] = (
+            f"Graph and parameters, to predict {shown(target)}: tables of {len(sizes)} variables, and of the "
+            f"{len(of_star)} pairs with it, which get {part} of what is left{chosen}"
         )
     facts = {"rounds": 0 if no_edge else size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds}
     return _Expected(tables, lines, facts | {"no_edge": no_edge})

@@ -1,28 +1,28 @@
-"""What the plans for communities share: settings, the noisy average degree, a vote, and the release of labels."""
+"""What the methods for communities share: the noisy average degree, a vote, and the release of labels."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.communities.community_labels import balanced, community_scores, labels_of, marks_of
-from pgmpy_dp.learning.settings_base import SeededSettings, number, require_kind, whole
+from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.graph_curator import GraphCurator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
 __all__ = [
     "COUNT_SHARE",
     "Communities",
-    "CommunitySettings",
     "communities",
     "communities_release",
     "noisy_degree",
@@ -39,27 +39,6 @@ CHANCE = 4.0
 # Edges inside less edges between the best halves of a random graph of average degree d without communities are at most
 # n times this times root(d)/2, for large d (Dembo, Montanari and Sen 2017: P* = .7632).
 _BEST_HALVES = 2 * 0.7632
-
-
-@dataclass(frozen=True)
-class CommunitySettings(SeededSettings):
-    """What all learners of communities are told, fixed before the edges are looked at.
-
-    Parameters
-    ----------
-    n_communities : int, default 2
-        k, at least 2.
-    degree : float, optional
-        d, a public average degree. Default: from a noisy number of edges, inside the budget.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For numbers that are none, or out of range.
-    """
-
-    n_communities: int = field(default=2, metadata=whole(2))
-    degree: float | None = field(default=None, metadata=number())
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +68,7 @@ class Communities:
     chance: bool | None = None
 
 
-def require_graph_and_budget(graph: PrivateGraph, budget: Budget, settings: CommunitySettings) -> None:
+def require_graph_and_budget(graph: PrivateGraph, budget: Budget, settings: Settings) -> None:
     """Raise a TypeError if graph or budget is not one, a ValueError for more communities than vertices."""
     require_data_and_budget(graph, PrivateGraph, budget, name="graph")
     if settings.n_communities > graph.n:
@@ -146,7 +125,7 @@ def agreement(sums: np.ndarray, marks: np.ndarray, variance: float) -> list[floa
 
 def communities_release(
     curator: GraphCurator,
-    settings: CommunitySettings,
+    settings: Settings,
     budget: Budget,
     sums: np.ndarray,
     degree: float | None,

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.learning.devices import require_torch
-from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 
 __all__ = ["ArrayProducts", "Products", "TensorProducts"]
 

@@ -35,9 +35,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.communities.correlation_products import ASKED, ArrayProducts, Products, TensorProducts
+from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.inference.lbfgs import minimize_lbfgs
 from pgmpy_dp.learning.devices import chosen_device
-from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 
 __all__ = ["METHODS", "Projection", "project_correlation"]
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
 from pgmpy_dp.communities.communities_base import (
     COUNT_SHARE,
-    CommunitySettings,
     agreement,
     communities_release,
     noisy_degree,
@@ -24,16 +22,15 @@ from pgmpy_dp.communities.communities_base import (
     vote,
 )
 from pgmpy_dp.communities.community_labels import combined, expected_degrees, labels_of, marks_of, random_labels
-from pgmpy_dp.learning.least_noise import NOISES
-from pgmpy_dp.learning.settings_base import one_of, whole
+from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["NoisyPowerSettings", "round_deviation", "run"]
+__all__ = ["round_deviation", "run"]
 
 DEGREES_SHARE = Fraction(1, 20)
 """Of the budget, for the degrees of all vertices where none is given."""
@@ -45,33 +42,23 @@ _ROUNDS = {"gaussian": 20, "laplace": 8}
 _MEMORY = {"gaussian": 0.6, "laplace": 0.3}
 
 
-@dataclass(frozen=True)
-class NoisyPowerSettings(CommunitySettings):
-    """How to iterate, fixed before the edges are looked at.
-
-    Parameters
-    ----------
-    n_communities, degree, random_state
-        See :class:`~pgmpy_dp.communities.communities_base.CommunitySettings`.
-    noise : {"auto", "laplace", "gaussian"}, default "auto"
-        "auto" takes what suits the budget, and for (epsilon, delta) whichever tells more in all rounds together.
-    n_rounds : int, optional
-        T. Default: 20 with Gaussian, 8 with Laplace noise.
-    """
-
-    noise: str = field(default="auto", metadata=one_of(NOISES))
-    n_rounds: int | None = field(default=None, metadata=whole(1))
-
-
-def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Release:
+def run(
+    graph: PrivateGraph, settings: Settings, budget: Budget, noise: str = "auto", n_rounds: int | None = None
+) -> Release:
     """Find communities by noisy power iteration.
 
     Refuses more communities than vertices, noise that cannot give the budget, a budget too small for any noise.
 
     Parameters
     ----------
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.PrivateBlockModel`.
     budget : Budget
         Of all rounds together.
+    noise : {"auto", "laplace", "gaussian"}, default "auto"
+        "auto" takes what suits the budget, and for (epsilon, delta) whichever tells more in all rounds together.
+    n_rounds : int, optional
+        T. Default: 20 with Gaussian, 8 with Laplace noise.
 
     Returns
     -------
@@ -83,7 +70,7 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
     Privacy
         *Guarantee.* Marks are public when a round begins: the first are random, later ones follow from noisy sums. T
         rounds share the budget, whose noise is discrete Laplace of scale ``2 T/epsilon``, or discrete Gaussian of
-        variance ``T/rho`` (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.neighbour_sums`). Where no
+        variance ``T/rho`` (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.neighbour_sums`). Where no
         degree is given, the number of edges takes 1/50 of the budget, the sums of marks that are all 1, which are the
         degrees, 1/20, and the rounds share the rest.
 
@@ -100,11 +87,14 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
     >>> rng = np.random.default_rng(0)
     >>> truth = planted_labels(1000, 2, rng)
     >>> graph = PrivateGraph(sample_block_model(truth, 100.0, 0.8, rng), ledger=Budget(rho=0.1))
-    >>> found = communities(run(graph, NoisyPowerSettings(), Budget(rho=0.1)))
+    >>> from pgmpy_dp.estimators import PrivateBlockModel
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> found = communities(run(graph, settings_of(PrivateBlockModel()), Budget(rho=0.1)))
     >>> error_rate(found.labels, truth) < 0.01, str(graph.ledger.left)
     (True, '0-zCDP')
     """
     require_graph_and_budget(graph, budget, settings)
+    settings = settings.but(noise=noise, n_rounds=n_rounds)
     cost, n_rounds = _plan(settings, budget)
     kind = "laplace" if isinstance(cost, PureDP) else "gaussian"
     k, n = settings.n_communities, graph.n
@@ -152,13 +142,13 @@ def run(graph: PrivateGraph, settings: NoisyPowerSettings, budget: Budget) -> Re
 def round_deviation(budget: Budget) -> float:
     """Standard deviation of the noise that a vertex's sum has in one of the default rounds; infinite if impossible."""
     try:
-        cost, n_rounds = _plan(NoisyPowerSettings(), budget)
+        cost, n_rounds = _plan(Settings(degree=None, noise="auto", n_rounds=None), budget)
     except ValueError:
         return math.inf
     return math.sqrt(n_rounds / _information(cost, n_rounds))
 
 
-def _plan(settings: NoisyPowerSettings, budget: Budget) -> tuple[PureDP | ZCDP, int]:
+def _plan(settings: Settings, budget: Budget) -> tuple[PureDP | ZCDP, int]:
     """The guarantee, whose type tells the noise, and the number of rounds, from public numbers."""
     possible = (["gaussian"] if budget.rho or budget.delta else []) + (["laplace"] if budget.epsilon else [])
     kinds = possible if settings.noise == "auto" else [settings.noise]
@@ -180,6 +170,6 @@ def _information(cost: PureDP | ZCDP, n_rounds: int) -> float:
     return cost.rho  # variance T/rho
 
 
-def _share(settings: CommunitySettings, n_rounds: int) -> Fraction:
+def _share(settings: Settings, n_rounds: int) -> Fraction:
     """The share of the budget for one round."""
     return (1 - (COUNT_SHARE + DEGREES_SHARE if settings.degree is None else 0)) / Fraction(n_rounds)

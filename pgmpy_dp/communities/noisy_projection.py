@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
 from pgmpy_dp.communities.communities_base import (
     COUNT_SHARE,
-    CommunitySettings,
     communities_release,
     noisy_degree,
     require_graph_and_budget,
     vote,
 )
 from pgmpy_dp.communities.community_labels import marks_of, spectral_labels
+from pgmpy_dp.communities.operators.block_projection import BlockProjection
+from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
 from pgmpy_dp.communities.projection_solvers import projected, projection
-from pgmpy_dp.learning.devices import checked_device
-from pgmpy_dp.learning.settings_base import number, one_of
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.block_projection import ANALYSES, BlockProjection
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
 from pgmpy_dp.private.curator.solutions import noise_plan, part_of
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["DEFAULT_BIAS", "ProjectionSettings", "run"]
+__all__ = ["DEFAULT_BIAS", "run"]
 
 DEFAULT_BIAS = 0.7
 """Where none is given. With the default scale of 1.5/bias, biases from .5 to 1 come out between 1 and 2 of what the
@@ -38,48 +35,22 @@ projection needs, and so inside the range in which it works."""
 VOTE_SHARE = Fraction(15, 100)
 
 
-@dataclass(frozen=True)
-class ProjectionSettings(CommunitySettings):
-    """What to project and how to vote, fixed before the edges are looked at.
-
-    Parameters
-    ----------
-    n_communities, degree, random_state
-        See :class:`~pgmpy_dp.communities.communities_base.CommunitySettings`.
-    bias : float, default 0.7
-        gamma in (0, 1], public.
-    vote : bool, default True
-        Whether 15 hundredths of the budget go to a noisy majority vote. Not for a split, which always votes.
-    split : bool, default False
-        Project one half of the edges and vote on the other, as published for exact recovery.
-    analysis : {"tight", "published"}, default "tight"
-        Which sensitivity of the projection the noise is for.
-    device : str, optional
-        Torch device on which the projection is computed, see
-        :func:`~pgmpy_dp.communities.projection_solvers.solvers`; its certificate is not. The release is the same
-        up to the distance that the certificate allows.
-    """
-
-    bias: float = field(default=DEFAULT_BIAS, metadata=number(most=1))
-    vote: bool = True
-    split: bool = False
-    analysis: str = field(default="tight", metadata=one_of(ANALYSES))
-    device: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_device("device", self.device)
-
-
-def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Release:
+def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str = "tight") -> Release:
     """Find communities by the leading eigenvectors of a noisy projection, and a vote.
 
     Parameters
     ----------
     graph : PrivateGraph
         Time grows with the cube of its vertices, memory with the square: some thousand.
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.PrivateBlockModel`: "sdp-exact" projects one half of the edges and votes on the
+        other, as published for exact recovery; else 15 hundredths of the budget go to a vote, unless `vote` is False.
+        The device computes the projection, not its certificate: the release is the same up to the distance that the
+        certificate allows.
     budget : Budget
         Of rho, or of epsilon and a delta.
+    analysis : {"tight", "published"}, default "tight"
+        Which sensitivity of the projection the noise is for.
 
     Returns
     -------
@@ -100,13 +71,13 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
         is given, and the projection the rest; an (epsilon, delta) budget is converted to rho by dp-accounting, or,
         where the projection is alone, calibrated exactly. With a split: the projection of one half of the edges is
         (epsilon, delta)-DP, the vote on the other epsilon-DP with Laplace noise of scale 2/epsilon; together they are
-        (epsilon, delta)-DP (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.split`). With rho both have
-        Gaussian noise of it. A noisy number of edges is taken of the first half's own edges, from its share.
+        (epsilon, delta)-DP (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.split`). With rho both
+        have Gaussian noise of it. A noisy number of edges is taken of the first half's own edges, from its share.
 
         *Source.* Chen et al. 2023, Algorithms 5.4 (projection), 5.13 (vote) and 5.12 (split).
 
         *Side channels.* Running time depends on the graph. How the solver ended is not shown; what is released has a
-        certificate (:class:`~pgmpy_dp.private.curator.block_projection.BlockProjection`).
+        certificate (:class:`~pgmpy_dp.communities.operators.block_projection.BlockProjection`).
 
     Examples
     --------
@@ -114,11 +85,15 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
     >>> from pgmpy_dp.communities.communities_base import communities
     >>> cliques = np.kron(np.eye(2), np.ones((30, 30))) - np.eye(60)
     >>> graph = PrivateGraph(cliques, ledger=Budget(rho=4.0))
-    >>> labels = communities(run(graph, ProjectionSettings(bias=1.0), Budget(rho=4.0))).labels
+    >>> from pgmpy_dp.estimators import PrivateBlockModel
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(PrivateBlockModel(method="sdp", bias=1.0))
+    >>> labels = communities(run(graph, settings, Budget(rho=4.0))).labels
     >>> sorted([labels[:30].tolist(), labels[30:].tolist()]) == [[0] * 30, [1] * 30], str(graph.ledger.left)
     (True, '0-zCDP')
     """
     require_graph_and_budget(graph, budget, settings)
+    settings = _completed(settings, analysis)
     (projecting, voting, eta), k = _shares(graph.n, settings, budget), settings.n_communities
     curator = GraphCurator(
         graph,
@@ -150,7 +125,17 @@ def run(graph: PrivateGraph, settings: ProjectionSettings, budget: Budget) -> Re
     return curator.following(steps(), release)
 
 
-def _shares(n: int, settings: ProjectionSettings, budget: Budget) -> tuple[Fraction, Fraction, float]:
+def _completed(settings: Settings, analysis: str) -> Settings:
+    """With what the method takes where nothing was passed, and what its name says."""
+    return settings.but(
+        bias=DEFAULT_BIAS if settings.bias is None else settings.bias,
+        vote=settings.vote is not False,
+        split=settings.method == "sdp-exact",
+        analysis=analysis,
+    )
+
+
+def _shares(n: int, settings: Settings, budget: Budget) -> tuple[Fraction, Fraction, float]:
     """Shares of projection and vote, and what the projection takes of delta; shares are of epsilon if that is not 0.
 
     From public numbers; what no noise can do is refused for every degree that may come.
@@ -174,7 +159,7 @@ def _shares(n: int, settings: ProjectionSettings, budget: Budget) -> tuple[Fract
     return projecting, voting, eta
 
 
-def _program(n: int, settings: ProjectionSettings, degree: float) -> BlockProjection:
+def _program(n: int, settings: Settings, degree: float) -> BlockProjection:
     # A noisy degree may be anything; below 1 there is nothing to find.
     options = {"n_communities": settings.n_communities, "analysis": settings.analysis}
     return projection(n, max(1.0, degree), settings.bias, **options)

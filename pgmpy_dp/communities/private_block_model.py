@@ -11,12 +11,12 @@ import pandas as pd
 
 from pgmpy_dp.communities import exponential_mechanism, noisy_power, randomised_response
 from pgmpy_dp.communities.communities_base import communities
+from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.learning.devices import checked_device
-from pgmpy_dp.learning.options import by, flag, number, one_of, option, whole
+from pgmpy_dp.learning.options import Settings, by, flag, number, one_of, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["METHODS", "PrivateBlockModel"]
@@ -49,8 +49,8 @@ class PrivateBlockModel(BasePrivateEstimator):
     vote : bool, optional
         Whether part of the budget of "randomized-response" and "sdp" goes to a last noisy majority vote, which repairs
         most errors where a vertex has many neighbours, and harms where it has few. Default: with "sdp"; with answers,
-        for two communities, where the average degree bears it (`ResponseSettings`). "noisy-power" is votes throughout,
-        "sdp-exact" and "exponential-exact" always have one, "exponential" never.
+        for two communities, where the average degree bears it. "noisy-power" is votes throughout, "sdp-exact" and
+        "exponential-exact" always have one, "exponential" never.
     device : str, optional
         A device of torch, e.g. "cuda", on which "sdp" and "sdp-exact" compute the projection. Default: that of pgmpy's
         torch backend, else the processor, by whichever of NumPy and torch is the faster for n vertices.
@@ -118,7 +118,8 @@ class PrivateBlockModel(BasePrivateEstimator):
         Parameters
         ----------
         graph : networkx.Graph, pgmpy UndirectedGraph, matrix, dataframe, path of an edge list, or PrivateGraph
-            See :class:`~pgmpy_dp.private.data.graph.PrivateGraph`, which is charged to its own ledger if it is given.
+            See :class:`~pgmpy_dp.communities.operators.graph.PrivateGraph`, which is charged to its own ledger if it is
+            given.
         nodes : sequence of hashable, optional
             The public vertices; required for a dataframe or a file.
 
@@ -201,31 +202,25 @@ class PrivateBlockModel(BasePrivateEstimator):
                     f"{name}={getattr(self, name)!r} is used by the methods 'sdp' and 'sdp-exact' only, not by "
                     f"{self.method!r}; pass {name}=None"
                 )
+        if self.method.startswith("exponential") and self.n_communities != 2:
+            raise ValueError(
+                f"n_communities={self.n_communities!r}: the exponential mechanism is drawn from exactly for two "
+                "communities only; use method 'randomized-response' or 'noisy-power' for more"
+            )
 
     def _run(self, data: PrivateGraph, budget: Budget) -> Release:
-        given: dict[str, Any] = {
-            "n_communities": self.n_communities,
-            "degree": self.degree,
-            "random_state": self.random_state,
-        }
-        method = _automatic(data.n, self.n_communities, self.vote, budget) if self.method == "auto" else self.method
+        settings, method = self._options, self.method
+        if method == "auto":
+            method = _automatic(data.n, settings, budget)
         if method == "noisy-power":
-            return noisy_power.run(data, noisy_power.NoisyPowerSettings(**given), budget)
+            return noisy_power.run(data, settings, budget)
         if method == "randomized-response":
-            return randomised_response.run(data, randomised_response.ResponseSettings(**given, vote=self.vote), budget)
+            return randomised_response.run(data, settings, budget)
         if method.startswith("exponential"):
-            chosen = exponential_mechanism.ExponentialSettings(**given, split=method == "exponential-exact")
-            return exponential_mechanism.run(data, chosen, budget)
+            return exponential_mechanism.run(data, settings, budget)
         # Imported where it is used: the solvers behind it need torch.
         from pgmpy_dp.communities import noisy_projection
 
-        settings = noisy_projection.ProjectionSettings(
-            **given,
-            bias=noisy_projection.DEFAULT_BIAS if self.bias is None else self.bias,
-            vote=self.vote is not False,
-            split=method == "sdp-exact",
-            device=self.device,
-        )
         return noisy_projection.run(data, settings, budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
@@ -251,13 +246,14 @@ _NO_TIME = range(12, 23)
 """Vertices for which exact draws list all labels, and are better than answers."""
 
 
-def _automatic(n: int, k: int, vote: bool | None, budget: Budget) -> str:
+def _automatic(n: int, settings: Settings, budget: Budget) -> str:
     """A method for n vertices, from public numbers alone: the one whose sums over neighbours have less noise."""
     if n > randomised_response.MAX_DENSE_VERTICES:
         return "noisy-power"
-    if k == 2 and n in _NO_TIME and not vote:
+    k = settings.n_communities
+    if k == 2 and n in _NO_TIME and not settings.vote:
         return "exponential"
-    answers = randomised_response.answer_deviation(n, randomised_response.ResponseSettings(k, vote=vote), budget)
+    answers = randomised_response.answer_deviation(n, settings, budget)
     rounds = noisy_power.round_deviation(budget)
     # A round of power iteration needs less of it than answers do, where rounds are few (Laplace noise) much less. The
     # more communities, the more rounds it would take: then answers may have more noise. Factors are measured in

@@ -12,16 +12,16 @@ import numpy as np
 from pgmpy_dp.communities.correlation_newton import NEEDS_TORCH
 from pgmpy_dp.communities.correlation_path import central_path, least_accuracy
 from pgmpy_dp.communities.correlation_projection import project_correlation
+from pgmpy_dp.communities.operators.block_projection import BlockProjection
+from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator
+from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.learning import convex_program
 from pgmpy_dp.learning.devices import chosen_device, require_torch
-from pgmpy_dp.learning.settings_base import require_kind
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.block_projection import BlockProjection
-from pgmpy_dp.private.curator.graph_curator import GraphCurator
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.solutions import Solver, noise_plan, part_of
-from pgmpy_dp.private.data.graph import PrivateGraph
-from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["projected", "projection", "release", "released_matrix", "solvers"]
@@ -33,7 +33,7 @@ def projection(n: int, degree: float, bias: float, **options: Any) -> BlockProje
     Parameters
     ----------
     n, degree, bias, **options
-        Of :class:`~pgmpy_dp.private.curator.block_projection.BlockProjection`.
+        Of :class:`~pgmpy_dp.communities.operators.block_projection.BlockProjection`.
 
     Raises
     ------

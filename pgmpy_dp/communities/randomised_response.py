@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +11,6 @@ from scipy.special import entr
 
 from pgmpy_dp.communities.communities_base import (
     COUNT_SHARE,
-    CommunitySettings,
     agreement,
     communities_release,
     noisy_degree,
@@ -20,14 +18,15 @@ from pgmpy_dp.communities.communities_base import (
     vote,
 )
 from pgmpy_dp.communities.community_labels import centred_answers, marks_of, power_communities, spectral_labels
+from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise, response_rate
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise, response_rate
-from pgmpy_dp.private.data.graph import PrivateGraph
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["MAX_DENSE_VERTICES", "ResponseSettings", "answer_deviation", "run"]
+__all__ = ["MAX_DENSE_VERTICES", "answer_deviation", "run"]
 
 MAX_DENSE_VERTICES = 10_000
 """Every pair answers, so that time and memory grow with their number: 10,000 vertices take 1 GB and a minute."""
@@ -42,25 +41,7 @@ _BORNE = 2.0
 _BEST_SIGNS = 2 * 0.7632
 
 
-@dataclass(frozen=True)
-class ResponseSettings(CommunitySettings):
-    """How the pairs answer, fixed before the edges are looked at.
-
-    Parameters
-    ----------
-    n_communities, degree, random_state
-        See :class:`~pgmpy_dp.communities.communities_base.CommunitySettings`. Default degrees are those of the
-        answers, which cost nothing; with one public degree all vertices are taken to have it.
-    vote : bool, optional
-        Whether a quarter of the budget goes to a noisy majority vote on the labels that the answers gave. Default: of
-        two communities, where the average degree (a noisy one for a fiftieth of the budget, unless it is given) is at
-        least twice the deviation of the noise of a vertex's answers.
-    """
-
-    vote: bool | None = None
-
-
-def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Release:
+def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     """Find communities in a graph of randomised answers.
 
     Refuses too many vertices, more communities than vertices, a budget too small for any noise.
@@ -69,6 +50,11 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
     ----------
     graph : PrivateGraph
         Of at most 10,000 vertices.
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.PrivateBlockModel`. Default degrees are those of the answers, which cost
+        nothing; with one public degree all vertices are taken to have it. A vote is one on the labels that the answers
+        gave, for a quarter of the budget. Default: of two communities, where the average degree (a noisy one for a
+        fiftieth of the budget, unless it is given) is at least twice the deviation of the noise of a vertex's answers.
     budget : Budget
         Of answers and vote together. The method has no use for a delta and spends none.
 
@@ -81,10 +67,10 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
     -----
     Privacy
         *Guarantee.* epsilon-DP: 1/4 for the vote
-        (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.neighbour_sums`), 1/50 for the number of edges
-        where it decides whether there is one, and the rest for the answers
-        (:meth:`~pgmpy_dp.private.curator.graph_curator.GraphCurator.randomised_response`). With a rho budget answers
-        for the share s are ``sqrt(2 s rho)``-DP, hence s rho-zCDP, and the others have Gaussian noise.
+        (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.neighbour_sums`), 1/50 for the number of
+        edges where it decides whether there is one, and the rest for the answers
+        (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.randomised_response`). With a rho budget
+        answers for the share s are ``sqrt(2 s rho)``-DP, hence s rho-zCDP, and the others have Gaussian noise.
 
         *Source.* Warner 1965; for graphs: Karwa, Slavković and Krivitsky 2014; vote: Chen et al. 2023, Algorithm 5.13.
 
@@ -97,7 +83,9 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
     >>> rng = np.random.default_rng(0)
     >>> truth = planted_labels(300, 2, rng)
     >>> graph = PrivateGraph(sample_block_model(truth, 60.0, 0.8, rng), ledger=Budget(epsilon=2.0))
-    >>> found = communities(run(graph, ResponseSettings(), Budget(epsilon=2.0)))
+    >>> from pgmpy_dp.estimators import PrivateBlockModel
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> found = communities(run(graph, settings_of(PrivateBlockModel()), Budget(epsilon=2.0)))
     >>> error_rate(found.labels, truth) < 0.05, str(graph.ledger.left)
     (True, '0-DP')
     """
@@ -107,7 +95,7 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
             f"the graph has {graph.n} vertices; randomised response asks every pair and takes at most "
             f"{MAX_DENSE_VERTICES}: use noisy power iteration"
         )
-    cost, k, n = _checked_cost(settings, budget), settings.n_communities, graph.n
+    cost, k, n = _checked_cost(budget), settings.n_communities, graph.n
     curator = GraphCurator(
         graph,
         budget,
@@ -153,7 +141,7 @@ def run(graph: PrivateGraph, settings: ResponseSettings, budget: Budget) -> Rele
     return release((told * sums + asked * votes) / (told + asked), True, agreement=agreed)
 
 
-def _asks(settings: ResponseSettings) -> bool:
+def _asks(settings: Settings) -> bool:
     """Whether the degree decides about a vote."""
     return settings.vote is None and settings.n_communities == 2
 
@@ -176,10 +164,10 @@ def _by_chance(sums: np.ndarray, marks: np.ndarray, deviation: float, degree: fl
     return float(np.sum(sums * marks)), best * root * n**1.5, math.sqrt(2.0) * root * n
 
 
-def answer_deviation(n: int, settings: ResponseSettings, budget: Budget) -> float:
+def answer_deviation(n: int, settings: Settings, budget: Budget) -> float:
     """Standard deviation of the noise that a vertex's sum over all n answers has; infinite if they say nothing."""
     try:
-        cost = _checked_cost(settings, budget)
+        cost = _checked_cost(budget)
     except ValueError:
         return math.inf
     return _deviation(n, cost, 1 - (VOTE_SHARE if settings.vote else Fraction(0)))
@@ -190,7 +178,7 @@ def _deviation(n: int, cost: PureDP | ZCDP, share: Fraction) -> float:
     return math.inf if rate == 0.5 else math.sqrt(n * rate * (1.0 - rate)) / (1.0 - 2.0 * rate)
 
 
-def _checked_cost(settings: ResponseSettings, budget: Budget) -> PureDP | ZCDP:
+def _checked_cost(budget: Budget) -> PureDP | ZCDP:
     """What is spent, from public numbers; ValueError where the vote or the number of edges would say nothing."""
     cost = cost_of(budget, pure=budget.epsilon is not None)
     neighbour_noise(cost, VOTE_SHARE)

@@ -16,13 +16,11 @@ from pgmpy.base import UndirectedGraph
 from pgmpy_dp.checks import require_given
 from pgmpy_dp.fields import frank_wolfe_steps, pseudo_likelihood_ascent
 from pgmpy_dp.fields.field_fits import FieldFit, field_of
-from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfeSettings
-from pgmpy_dp.fields.pseudo_likelihood_ascent import PseudoLikelihoodSettings
 from pgmpy_dp.fields.random_fields import RandomField, edge_scores
 from pgmpy_dp.inference.exact_or_loopy import Inference, checked_inference
 from pgmpy_dp.learning.collective_base import progress_bar
 from pgmpy_dp.learning.graph_base import BaseGraphEstimator, graph_on
-from pgmpy_dp.learning.options import by, flag, number, one_of, option, whole
+from pgmpy_dp.learning.options import Settings, by, flag, number, one_of, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 from pgmpy_dp.learning.public_graph import checked_graph, edge_positions
@@ -137,22 +135,20 @@ class BaseFieldEstimator(BaseGraphEstimator):
         schema.require_discrete(argument="state_names")
         if len(schema) < 2:
             raise ValueError(f"state_names has {len(schema)} variable; interactions need at least two")
-        # The model, with its graph, obeys the rules of the regressions' settings under every method.
-        settings = self._regressions()
         other = [name for name in schema.variables if schema.cardinality(name) != 2]
         if other and self._family != "pairwise":
             raise ValueError(
                 f"state_names gives {other[:5]} other than two states, and {type(self).__name__} is for binary "
                 "variables; use PrivatePairwise, or merge states"
             )
-        if settings.order > len(schema):
-            raise ValueError(f"order={settings.order!r} is more than the {len(schema)} variables; pass at most as many")
-        if settings.graph is not None:
-            edge_positions(schema, settings.graph)
+        if self._order > len(schema):
+            raise ValueError(f"order={self._order!r} is more than the {len(schema)} variables; pass at most as many")
+        if self.graph is not None:
+            edge_positions(schema, self.graph)
 
-    def _regressions(self) -> FrankWolfeSettings:
-        given = self._given("width", "graph", "n_iter", "random_state")
-        return FrankWolfeSettings(family=self._family, order=self._order, **given)
+    def _settings(self, **more: Any) -> Settings:
+        """What the methods take: the options, and which model it is."""
+        return self._options.but(family=self._family, order=self._order, **more)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         method = self._chosen_method()
@@ -160,22 +156,18 @@ class BaseFieldEstimator(BaseGraphEstimator):
             return self._run_moments(table, budget)
         if method == "frank-wolfe":
             with progress_bar(type(self).__name__) as progress:
-                return frank_wolfe_steps.run(table, self._regressions(), budget, progress)
-        steps: dict[str, Any] = {} if self.n_iter is None else {"n_steps": self.n_iter}
-        sparse = self.sparse and self.graph is None
-        given = self._given("width", "graph", "random_state")
-        settings = PseudoLikelihoodSettings(self._family, order=self._order, sparse=sparse, **given, **steps)
+                return frank_wolfe_steps.run(table, self._settings(), budget, progress)
+        settings = self._settings(sparse=self.sparse and self.graph is None)
         with progress_bar(type(self).__name__) as progress:
             return pseudo_likelihood_ascent.run(table, settings, budget, progress)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        graph = self._regressions().graph
         assert self.width is not None  # checked with the release
         fit = field_of(
             release,
             self._family,
             width=self.width,
-            graph=graph,
+            graph=self.graph,
             sparse=self.sparse,
             min_edge_weight=self.min_edge_weight,
         )

@@ -1,4 +1,4 @@
-"""What the Frank-Wolfe learner will do, from public numbers alone: settings, checks, shares of the budget, defaults.
+"""What the Frank-Wolfe learner will do, from public numbers alone: checks, shares of the budget, defaults.
 
 Everything here is decided before anything is spent, but for the number of iterations where that follows from a noisy
 number of records.
@@ -7,22 +7,21 @@ number of records.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 from pgmpy_dp.fields.frank_wolfe_path import STEPS
-from pgmpy_dp.fields.regression_layout import FAMILIES, RegressionLayout, regression_layout, weight_count
-from pgmpy_dp.learning.public_graph import GRAPH, edge_positions
-from pgmpy_dp.learning.settings_base import SeededSettings, number, one_of, share, whole
+from pgmpy_dp.fields.operators.field_curator import LARGEST_REACH, selection_weight, vertex_scale
+from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout, weight_count
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.public_graph import edge_positions
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.field_curator import LARGEST_REACH, selection_weight, vertex_scale
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.schema import Schema
 
-__all__ = ["FrankWolfePlan", "FrankWolfeSettings", "frank_wolfe_plan"]
+__all__ = ["FrankWolfePlan", "completed", "frank_wolfe_plan"]
 
 _FEWEST = 10
 _MOST_AUTOMATIC = 10_000
@@ -34,52 +33,6 @@ _BOUND_SHARE = {
     ("1/(t+1)", PureDP): 1 / 4,
     ("2/(t+2)", PureDP): 1 / 3,
 }
-
-
-@dataclass(frozen=True)
-class FrankWolfeSettings(SeededSettings):
-    """Which model, and how to descend, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    width : float
-        Positive: public bound lambda on the width of the model. Regressions are constrained to an l1 norm of 2 lambda
-        ("ising", "binary") or 2 lambda k ("pairwise", k the largest number of states).
-    family : {"ising", "pairwise", "binary"}, default "ising"
-    order : int, default 2
-        At least 2: largest number of variables in a term of a "binary" model. The other families have order 2.
-    graph : networkx.Graph or iterable of pairs of variable names, optional
-        A public graph: regressions then have the features of neighbours only, and variables without neighbours a
-        regression with the constant alone (:mod:`pgmpy_dp.fields.regression_layout`). Kept as a tuple of
-        pairs of names, and of single names for a graph's isolated nodes.
-    n_iter : int, optional
-        T, at least 2: there are T - 1 steps, and every regression selects a vertex in each. Default: from the budget
-        and a public or noisy number of records.
-    step : {"1/(t+1)", "2/(t+2)"}, default "1/(t+1)"
-        mu_t. The default makes the result the mean of the vertices and of the start at 0.
-    count_share : float, default 0.01
-        In (0, 1): part of the budget for a noisy number of records, where none is public and `n_iter` is not given.
-    """
-
-    width: float = field(metadata=number())
-    family: str = field(default="ising", metadata=one_of(FAMILIES))
-    order: int = field(default=2, metadata=whole(2))
-    graph: tuple[tuple[Hashable, ...], ...] | None = field(default=None, metadata=GRAPH)
-    n_iter: int | None = field(default=None, metadata=whole(2))
-    step: str = field(default=STEPS[0], metadata=one_of(STEPS))
-    count_share: float = field(default=0.01, metadata=share())
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.family != "binary" and self.order != 2:
-            raise ValueError(
-                f"order={self.order!r} with family={self.family!r}, which has order 2; use family='binary'"
-            )
-        if self.n_iter is not None and self.n_iter > _most_iterations(self.step):
-            raise ValueError(
-                f"n_iter={self.n_iter!r} is more than {_most_iterations(self.step)}, the most with step={self.step!r}; "
-                "take fewer: noise grows with their number"
-            )
 
 
 @dataclass(frozen=True)
@@ -136,10 +89,20 @@ class FrankWolfePlan:
         return vertex_scale(self.layout, self.adjacency, self.cost, self.selection_part(n_iter))
 
 
+def completed(settings: Settings) -> Settings:
+    """With what no estimator asks."""
+    return settings.filled(step=STEPS[0], count_share=0.01)
+
+
 def frank_wolfe_plan(
-    schema: Schema, adjacency: Adjacency, n_records: int | None, settings: FrankWolfeSettings, budget: Budget
+    schema: Schema, adjacency: Adjacency, n_records: int | None, settings: Settings, budget: Budget
 ) -> FrankWolfePlan:
     """Check public arguments, and compute the regressions, the cost and the shares of the budget.
+
+    Parameters
+    ----------
+    settings : Settings
+        As of :func:`~pgmpy_dp.fields.frank_wolfe_steps.run`.
 
     Raises
     ------
@@ -147,6 +110,12 @@ def frank_wolfe_plan(
         For variables that do not fit the family or the graph, too many regressions, or a budget too small for any
         selection.
     """
+    settings = completed(settings)
+    if settings.n_iter is not None and settings.n_iter > _most_iterations(settings.step):
+        raise ValueError(
+            f"n_iter={settings.n_iter!r} is more than {_most_iterations(settings.step)}, the most with step="
+            f"{settings.step!r}; take fewer: noise grows with their number"
+        )
     layout = _layout(schema, settings)
     radius = 2.0 * settings.width * (max(layout.cardinalities) if settings.family == "pairwise" else 1)
     cost = cost_of(budget)
@@ -163,7 +132,7 @@ def frank_wolfe_plan(
     return made
 
 
-def _layout(schema: Schema, settings: FrankWolfeSettings) -> RegressionLayout:
+def _layout(schema: Schema, settings: Settings) -> RegressionLayout:
     sizes = [schema.cardinality(name) for name in schema.variables]
     if settings.family != "pairwise":
         other = [name for name, k in zip(schema.variables, sizes, strict=True) if k != 2]

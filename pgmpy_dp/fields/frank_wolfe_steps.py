@@ -1,7 +1,7 @@
 """Private Frank-Wolfe on all logistic regressions of a Markov random field (Zhang, Kamath, Kulkarni and Wu 2020).
 
 Algorithm 1 with the regressions of Algorithms 2 (Ising), 3 (pairwise) and 4 (binary of any order), as many steps at
-once as there are regressions. What differs from the paper, and why: ``private/curator/frank_wolfe.md``.
+once as there are regressions. What differs from the paper, and why: ``fields/operators/frank_wolfe.md``.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.fields.frank_wolfe_path import denominator, step_units, weights_of
-from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
+from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, completed, frank_wolfe_plan
+from pgmpy_dp.fields.operators.field_curator import RESIDUAL_UNIT, FieldCurator
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.learning.public_graph import encoded_graph, released_edges
-from pgmpy_dp.learning.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
-from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["Descent", "FrankWolfePlan", "FrankWolfeSettings", "descend", "regression_weights", "regressions_of", "run"]
+__all__ = ["Descent", "FrankWolfePlan", "descend", "regression_weights", "regressions_of", "run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Descent:
 
 def run(
     table: PrivateTable,
-    settings: FrankWolfeSettings,
+    settings: Settings,
     budget: Budget,
     progress: Callable[[], None] | None = None,
 ) -> Release:
@@ -55,6 +55,16 @@ def run(
 
     Parameters
     ----------
+    settings : Settings
+        `family` ("ising", "pairwise" or "binary"), `order`, `width`, `graph`, `n_iter` and `random_state`. Regressions
+        are constrained to an l1 norm of 2 width, for "pairwise" 2 width k, with k the largest number of states. With a
+        public graph they have the features of neighbours only, and variables without neighbours a regression with the
+        constant alone (:mod:`pgmpy_dp.fields.regression_layout`). There are n_iter - 1 steps, and every regression
+        selects a vertex in each; default: from the budget and a public or noisy number of records.
+
+        And what no estimator asks: `step`, "1/(t+1)" or "2/(t+2)" (default: the first, which makes the result the mean
+        of the vertices and of the start at 0); `count_share`, the part of the budget for a noisy number of records,
+        where none is public and `n_iter` is not given (default: 0.01).
     progress : callable, optional
         Called without arguments after each step.
 
@@ -71,14 +81,14 @@ def run(
     Privacy
         *Sensitivity.* A record's gradient has coordinates of at most 1 in absolute value, exactly, and depends on the
         record and on the current weights, which are public, alone. Scores are sums of gradients, never means: the
-        number of records is nowhere in them (:mod:`pgmpy_dp.private.data.regressions`).
+        number of records is nowhere in them (:mod:`pgmpy_dp.fields.operators.regressions`).
 
         *Guarantee.* Under the table's adjacency: rho-zCDP with Gumbel noise of scale ``sqrt(W (T - 1)/(2 rho))`` in
         each selection, epsilon-DP with exponential noise of scale ``2 W (T - 1)/epsilon``, W being
-        :func:`~pgmpy_dp.private.data.regressions.selection_weight`: for binary variables p under ``add_remove``, 4 p
-        (rho) or 2 p (epsilon) under ``replace_one``. An (epsilon, delta) budget takes the largest rho that
+        :func:`~pgmpy_dp.fields.operators.regressions.selection_weight`: for binary variables p under ``add_remove``, 4
+        p (rho) or 2 p (epsilon) under ``replace_one``. An (epsilon, delta) budget takes the largest rho that
         dp-accounting converts to it. A noisy count takes ``count_share`` of the budget. Proof:
-        ``private/curator/frank_wolfe.md``.
+        ``fields/operators/frank_wolfe.md``.
 
         *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithms 1 to 4, after Talwar, Thakurta and Zhang 2015; Cesar
         and Rogers 2021 for the cost of a selection.
@@ -91,14 +101,18 @@ def run(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 450 + [1, 0] * 50})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=10.0))
-    >>> release = run(table, FrankWolfeSettings(width=1.5), Budget(rho=10.0))
+    >>> from pgmpy_dp.estimators import PrivateIsing
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(PrivateIsing(width=1.5)).but(family="ising", order=2)
+    >>> release = run(table, settings, Budget(rho=10.0))
     >>> regressions_of(release).features, bool((regression_weights(release)[[0, 1], [1, 0]] > 1.0).all())
     (((0,), (1,), ()), True)
     """
     budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
+    settings = completed(settings)
     made = frank_wolfe_plan(table.schema, table.adjacency, table.n_records, settings, budget)
     names = table.schema.variables
-    curator = TableCurator(
+    curator = FieldCurator(
         table,
         budget,
         what=f"Frank-Wolfe steps of {made.layout.n_regressions} logistic regressions",
@@ -126,13 +140,13 @@ def run(
 
 
 def descend(
-    curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None
+    curator: FieldCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None
 ) -> Generator[Descent, None, None]:
     """The descent itself, for the whole cost of a curator that has answered nothing yet: of a table, or of a part.
 
     Parameters
     ----------
-    curator : TableCurator
+    curator : FieldCurator
         Its schema, adjacency and cost are those of the plan.
     progress : callable, optional
     """

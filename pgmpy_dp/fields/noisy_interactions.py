@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -13,9 +13,10 @@ import numpy as np
 from pgmpy_dp.fields.operators.feature_matrices import InteractionMatrixSums
 from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits
 from pgmpy_dp.fields.parity_features import MOST_FEATURES
-from pgmpy_dp.learning.least_noise import NOISES, least_noise, noise_for_ledger
-from pgmpy_dp.learning.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
-from pgmpy_dp.learning.settings_base import SeededSettings, one_of, require_kind, whole
+from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.privacy_record import require_kind
+from pgmpy_dp.learning.public_graph import edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
@@ -25,34 +26,12 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["InteractionSettings", "NoisyInteractions", "noisy_interactions", "run"]
+__all__ = ["NoisyInteractions", "noisy_interactions", "run"]
 
 Pairs = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class InteractionSettings(SeededSettings):
-    """What to release, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    noise : {"auto", "laplace", "gaussian", "wishart"}, default "auto"
-        "laplace" and "wishart" for an epsilon, "gaussian" for rho or a delta; "auto" takes the one with the smallest
-        variances in all, which public numbers decide; Gaussian in a ledger that counts zCDP already
-        (:func:`~pgmpy_dp.learning.least_noise.noise_for_ledger`).
-    graph : networkx.Graph or iterable of pairs of variable names, optional
-        A public graph: only interactions of its edges are released, and get less noise as they are fewer. Kept as in
-        :class:`~pgmpy_dp.fields.frank_wolfe_plan.FrankWolfeSettings`. Default: all pairs.
-    max_cells : int, default 10**8
-        Largest number of cells of all pairs together.
-    """
-
-    noise: str = field(default="auto", metadata=one_of((*NOISES, "wishart")))
-    graph: tuple[tuple[Hashable, ...], ...] | None = field(default=None, metadata=GRAPH)
-    max_cells: int = field(default=10**8, metadata=whole(1))
-
-
-def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> Release:
+def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Release noisy sums of centred indicators and of their products over all pairs, or a public graph's edges.
 
     Refuses a table of one variable, a graph of other variables, too many cells, noise that does not fit the budget's
@@ -62,6 +41,12 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     ----------
     table : PrivateTable
         Of at least two variables, with any numbers of states.
+    settings : Settings
+        `graph` and `random_state`: only interactions of a public graph's edges are released, with less noise as they
+        are fewer. And what no estimator asks: `noise`, "laplace" or "wishart" for an epsilon, "gaussian" for rho or a
+        delta (default: "auto", the one with the smallest variances in all, which public numbers decide; Gaussian in a
+        ledger that counts zCDP already, :func:`~pgmpy_dp.learning.least_noise.noise_for_ledger`); `max_cells`, the
+        largest number of cells of all pairs together (default: 10**8).
 
     Returns
     -------
@@ -99,11 +84,13 @@ def run(table: PrivateTable, settings: InteractionSettings, budget: Budget) -> R
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "z"]})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y", "z"]}, ledger=Budget(rho=1.0))
-    >>> release = run(table, InteractionSettings(), Budget(rho=0.5))
+    >>> from pgmpy_dp.learning.options import Settings
+    >>> release = run(table, Settings(graph=None, random_state=None), Budget(rho=0.5))
     >>> release.names, str(release.guarantee), str(table.ledger.left)
     (('fields', 'pairs', 'n_records'), '0.5-zCDP', '0.5-zCDP')
     """
     budget = require_table_and_budget(table, budget)
+    settings = settings.filled(noise="auto", max_cells=10**8)
     schema, with_count = table.schema, table.n_records is None
     pairs, cells = _pairs(schema, settings)
     sizes = [schema.cardinality(name) for name in schema.variables]
@@ -164,7 +151,7 @@ def _least(
     return (pure, True) if noise == "wishart" or better else (cost, False)
 
 
-def _pairs(schema: Schema, settings: InteractionSettings) -> tuple[Pairs | None, int]:
+def _pairs(schema: Schema, settings: Settings) -> tuple[Pairs | None, int]:
     """The edges of the public graph, None for all pairs, and their cells; ValueError for one variable, and too many."""
     sizes = [schema.cardinality(name) for name in schema.variables]
     if len(sizes) < 2:
@@ -175,8 +162,8 @@ def _pairs(schema: Schema, settings: InteractionSettings) -> tuple[Pairs | None,
         cells = sum(sizes[i] * sizes[j] for i, j in pairs)
     if cells > settings.max_cells:
         raise ValueError(
-            f"all {'pairs' if pairs is None else 'edges'} have {cells} cells together, more than max_cells="
-            f"{settings.max_cells}; merge states, drop variables, or raise max_cells (8 bytes a cell)"
+            f"all {'pairs' if pairs is None else 'edges'} have {cells} cells together, more than "
+            f"{settings.max_cells}; merge states, or drop variables"
         )
     return pairs, cells
 

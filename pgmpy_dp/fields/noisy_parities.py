@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Generator, Hashable
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,8 +16,9 @@ from pgmpy_dp.fields.operators.parities import ParitySums, Subsets, WorstParity,
 from pgmpy_dp.fields.parity_features import MOST_FEATURES, ParityFeatures, parity_features
 from pgmpy_dp.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
-from pgmpy_dp.learning.public_graph import GRAPH, edge_positions, encoded_graph, released_edges
-from pgmpy_dp.learning.settings_base import SeededSettings, one_of, require_kind, share, whole
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.privacy_record import require_kind
+from pgmpy_dp.learning.public_graph import edge_positions, encoded_graph, released_edges
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
@@ -32,7 +33,6 @@ __all__ = [
     "METHODS",
     "Found",
     "ParityPlan",
-    "ParitySettings",
     "ask_parities",
     "plan_parities",
     "released_deviations",
@@ -51,42 +51,6 @@ _PMW_LIMIT = 20  # variables
 # (p/2)**1.5/(epsilon N) for order 2, under add_remove. Below these numbers it is the most accurate, the fastest,
 # unbiased and of known distribution. See benchmarks/results/query-release.md and query-release-pure.md.
 _WEAK, _WEAK_PURE, _WEAK_MATRIX = 0.03, 0.003, 0.3
-
-
-@dataclass(frozen=True)
-class ParitySettings(SeededSettings):
-    """What to release and how, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    order : int, default 2
-        Largest number of variables of a parity.
-    method : {"noise", "gaussian", "laplace", "wishart", "pmw", "sepfem", "auto"}, default "noise"
-        "noise" adds noise to all sums: for a pure budget Laplace, or Wishart to a matrix of products from which they
-        are read; Gaussian for rho; for (epsilon, delta) any of these. It takes the one with the smallest variances in
-        all, which public numbers decide, Gaussian in a ledger that counts zCDP already
-        (:func:`~pgmpy_dp.learning.least_noise.noise_for_ledger`); "gaussian", "laplace" and "wishart" insist. "pmw" are
-        private multiplicative weights over all 2**p records, for up to 20 variables; "sepfem" the perturbed leader,
-        slower and rarely better. "auto" is "pmw" where noise on all sums would be large, else "noise".
-    n_rounds : int, optional
-        Of pmw and sepfem. Default: from the public or noisy number of records,
-        :func:`~pgmpy_dp.fields.parity_rounds.default_rounds`.
-    count_share : float in (0, 1), default 0.05
-        Part of the budget (of rho or epsilon) that pmw, sepfem and auto spend on a noisy number of records where no
-        public one is known. "noise" releases the count as one more parity.
-    graph : networkx.Graph or iterable of pairs of variable names, optional
-        A public graph: only parities of its cliques are released, and get less noise as they are fewer. Kept as in
-        :class:`~pgmpy_dp.fields.frank_wolfe_plan.FrankWolfeSettings`. Default: all parities.
-    max_parities : int, default 10**7
-        Largest number of parities.
-    """
-
-    order: int = field(default=2, metadata=whole(1))
-    method: str = field(default="noise", metadata=one_of(METHODS))
-    n_rounds: int | None = field(default=None, metadata=whole(1, 10**5))
-    count_share: float = field(default=0.05, metadata=share())
-    graph: tuple[tuple[Hashable, ...], ...] | None = field(default=None, metadata=GRAPH)
-    max_parities: int = field(default=10**7, metadata=whole(1))
 
 
 @dataclass(frozen=True)
@@ -132,7 +96,7 @@ class ParityPlan:
         return self.method
 
 
-def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Release:
+def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Release noisy sums of all parities of up to `order` variables, or of those of a public graph's cliques.
 
     Refuses variables that are not binary, a graph of other variables, an order above their number, too many parities,
@@ -142,6 +106,19 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     ----------
     table : PrivateTable
         All variables binary.
+    settings : Settings
+        `order`, `method`, `graph` and `random_state`. The method "noise" adds noise to all sums: for a pure budget
+        Laplace, or Wishart to a matrix of products from which they are read; Gaussian for rho; for (epsilon, delta) any
+        of these. It takes the one with the smallest variances in all, which public numbers decide, Gaussian in a ledger
+        that counts zCDP already (:func:`~pgmpy_dp.learning.least_noise.noise_for_ledger`); "gaussian", "laplace" and
+        "wishart" insist. "pmw" are private multiplicative weights over all 2**p records, for up to 20 variables;
+        "sepfem" the perturbed leader, slower and rarely better. "auto" is "pmw" where noise on all sums would be large,
+        else "noise". Only parities of cliques of a public graph are released, with less noise as they are fewer.
+
+        And what no estimator asks: `n_rounds` of pmw and sepfem (default: from the public or noisy number of records,
+        :func:`~pgmpy_dp.fields.parity_rounds.default_rounds`); `count_share`, the part of the budget that these and
+        auto spend on a noisy number of records where no public one is known (default: 0.05; "noise" releases the count
+        as one more parity); `max_parities`, the largest number of parities (default: 10**7).
 
     Returns
     -------
@@ -177,11 +154,14 @@ def run(table: PrivateTable, settings: ParitySettings, budget: Budget) -> Releas
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "y"]})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y"]}, ledger=Budget(rho=1.0))
-    >>> release = run(table, ParitySettings(), Budget(rho=0.5))
+    >>> from pgmpy_dp.learning.options import Settings
+    >>> settings = Settings(order=2, method="noise", graph=None, random_state=None)
+    >>> release = run(table, settings, Budget(rho=0.5))
     >>> release["sums"].array.shape, release["sums"].noise.scale, str(table.ledger.left)
     ((3,), 2.0, '0.5-zCDP')
     """
     budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
+    settings = _completed(settings)
     noise = noise_for_ledger("auto", budget, table)
     plan = plan_parities(table.schema, table.adjacency, table.n_records, settings, budget, noise)
     curator = TableCurator(
@@ -213,7 +193,7 @@ def plan_parities(
     schema: Schema,
     adjacency: Adjacency,
     n_records: int | None,
-    settings: ParitySettings,
+    settings: Settings,
     budget: Budget,
     noise: str = "auto",
 ) -> ParityPlan:
@@ -222,6 +202,7 @@ def plan_parities(
     With ``n_records=None`` a noisy count is released too, under either adjacency: the size of a random part of the
     records is private also where that of the whole is not. `noise` is "auto" or "gaussian", for methods without one.
     """
+    settings = _completed(settings)
     schema.require_discrete(argument="schema")
     others = {name: schema.cardinality(name) for name in schema.variables if schema.cardinality(name) != 2}
     if others:
@@ -235,9 +216,8 @@ def plan_parities(
     if family_size(family, p) > settings.max_parities:
         least = "" if settings.graph is None else "at least "
         raise ValueError(
-            f"order={order} gives {least}{family_size(family, p)} parities of {p} variables, more than max_parities="
-            f"{settings.max_parities}; lower the order, drop variables, or raise max_parities (8 bytes each, and about "
-            "200 for its set of variables)"
+            f"order={order} gives {least}{family_size(family, p)} parities of {p} variables, more than "
+            f"{settings.max_parities}; lower the order, or drop variables"
         )
     method = settings.method
     if method in ("gaussian", "laplace", "wishart"):
@@ -266,6 +246,10 @@ def plan_parities(
         RecordCount.noise_of(cost, share if n_records is None else Fraction(1))
         WorstParity.scale(adjacency, cost, plan.rest / (2 * (settings.n_rounds or 200)))
     return plan
+
+
+def _completed(settings: Settings) -> Settings:
+    return settings.filled(n_rounds=None, count_share=0.05, max_parities=10**7)
 
 
 def _least(

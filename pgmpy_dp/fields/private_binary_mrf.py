@@ -7,9 +7,7 @@ from typing import Any, ClassVar
 
 from pgmpy_dp.fields import noisy_parities, random_halves
 from pgmpy_dp.fields.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
-from pgmpy_dp.fields.noisy_parities import ParitySettings
 from pgmpy_dp.fields.random_fields import BinaryField, RandomField
-from pgmpy_dp.fields.random_halves import HalvesSettings
 from pgmpy_dp.inference.exact_or_loopy import Inference
 from pgmpy_dp.learning.collective_base import progress_bar
 from pgmpy_dp.learning.options import Rule, one_of, whole
@@ -145,18 +143,17 @@ class PrivateBinaryMRF(BaseFieldEstimator):
                 f"objective='linf' with method={self.method!r}, which has no regressions; use method='frank-wolfe'"
             )
 
-    def _parities(self, budget: Budget, random_state: int | None) -> ParitySettings:
-        # Noise on all sums is Laplace for a pure budget.
+    def _parities(self, budget: Budget) -> str:
+        """How parities are asked: noise on all sums is Laplace for a pure budget."""
         pure = budget.rho is None and not budget.delta
-        method = "noise" if self.queries == "gaussian" and pure else self.queries
-        return ParitySettings(order=self.order, method=method, graph=self.graph, random_state=random_state)
+        return "noise" if self.queries == "gaussian" and pure else self.queries
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
-        return noisy_parities.run(table, self._parities(budget, self.random_state), budget)
+        return noisy_parities.run(table, self._settings(method=self._parities(budget)), budget)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         if self.objective == "linf":
-            settings = HalvesSettings(self._regressions(), self._parities(budget, None))
+            settings = self._settings(queries=self._parities(budget))
             with progress_bar(type(self).__name__) as progress:
                 return random_halves.run(table, settings, budget, progress)
         return super()._run(table, budget)

@@ -10,7 +10,6 @@ import numpy as np
 
 from pgmpy_dp.fields import noisy_parities
 from pgmpy_dp.fields.field_base import BaseFieldEstimator
-from pgmpy_dp.fields.noisy_parities import ParitySettings
 from pgmpy_dp.fields.random_fields import Ising, RandomField
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -80,9 +79,7 @@ class PrivateIsing(BaseFieldEstimator):
     _release_kinds: ClassVar[tuple[str, ...]] = ("parities", "regressions", "pseudo_likelihood")
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
-        return noisy_parities.run(
-            table, ParitySettings(order=2, graph=self.graph, random_state=self.random_state), budget
-        )
+        return noisy_parities.run(table, self._settings(method="noise"), budget)
 
     def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[np.ndarray, np.ndarray]:
         assert isinstance(field, Ising)

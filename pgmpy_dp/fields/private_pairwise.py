@@ -9,7 +9,6 @@ import numpy as np
 
 from pgmpy_dp.fields import noisy_interactions
 from pgmpy_dp.fields.field_base import BaseFieldEstimator
-from pgmpy_dp.fields.noisy_interactions import InteractionSettings
 from pgmpy_dp.fields.random_fields import Pairwise, RandomField
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 from pgmpy_dp.private.budget import Budget
@@ -83,9 +82,7 @@ class PrivatePairwise(BaseFieldEstimator):
     _release_kinds: ClassVar[tuple[str, ...]] = ("interactions", "regressions", "pseudo_likelihood")
 
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
-        return noisy_interactions.run(
-            table, InteractionSettings(graph=self.graph, random_state=self.random_state), budget
-        )
+        return noisy_interactions.run(table, self._settings(), budget)
 
     def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[dict, dict]:
         assert isinstance(field, Pairwise)

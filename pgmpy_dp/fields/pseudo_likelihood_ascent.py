@@ -8,85 +8,29 @@ and a gradient with fewer parameters is shorter and needs less noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, require_flag
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfeSettings
+from pgmpy_dp.fields.operators.field_curator import FieldCurator, FieldDesign, ResidualGrid, gradient_multiplier
 from pgmpy_dp.learning.ascent import PARAMETER_UNIT, parameter_integers, released_parameters
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import edge_positions, encoded_graph
-from pgmpy_dp.learning.settings_base import SeededSettings, number, share, whole
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.field_curator import FieldDesign, ResidualGrid, gradient_multiplier
-from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["PseudoLikelihoodSettings", "log_potentials", "parameters", "run"]
+__all__ = ["log_potentials", "parameters", "run"]
 
 _MOST_SCOPES = 200_000
-
-
-@dataclass(frozen=True)
-class PseudoLikelihoodSettings(SeededSettings):
-    """How to ascend, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    family : {"ising", "pairwise", "binary"}
-        "ising" and "binary" need a schema of two states for each variable.
-    width : float
-        Positive: public bound on the sum of a node's interactions and field. No interaction leaves +-width.
-    order : int, default 2
-        Largest number of variables of an interaction; above 2 for "binary" only.
-    graph : networkx.Graph or iterable of pairs of variable names, optional
-        A public graph: only its cliques interact. Default: all sets of up to `order` variables. Kept as in
-        :class:`~pgmpy_dp.fields.frank_wolfe_plan.FrankWolfeSettings`.
-    sparse : bool, default True
-        Keep, after a first part of the steps, only the interactions that stand out of the noise.
-    n_steps : int, default 60
-        At least 2 where `sparse`.
-    clip_norm : float, default 1.5
-        l2 norm that no record's gradient exceeds, as a multiple of its norm at the uniform distribution.
-    learning_rate : float, default 0.3
-        For the mean gradient of a record.
-    first_share : float, default 0.5
-        In (0, 1): part of the steps and of the budget before interactions are dropped, where they are.
-    threshold : float, default 3.0
-        Keep an interaction if it exceeds so many standard deviations of its noise.
-    count_share : float, default 0.01
-        In (0, 1): part of the budget (of rho) for a noisy number of records, where no public one is known.
-    """
-
-    family: str
-    width: float
-    order: int = 2
-    graph: tuple[tuple[Hashable, ...], ...] | None = None
-    sparse: bool = True
-    n_steps: int = field(default=60, metadata=whole(1))
-    clip_norm: float = field(default=1.5, metadata=number())
-    learning_rate: float = field(default=0.3, metadata=number())
-    first_share: float = field(default=0.5, metadata=share())
-    threshold: float = field(default=3.0, metadata=number())
-    count_share: float = field(default=0.01, metadata=share())
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        # The model obeys the same rules as that of the nodewise regressions.
-        checked = FrankWolfeSettings(self.width, self.family, self.order, self.graph)
-        for name in ("width", "order", "graph"):
-            object.__setattr__(self, name, getattr(checked, name))
-        require_flag("sparse", self.sparse)
-        if self.sparse:
-            checked_integer("n_steps", self.n_steps, 2)
+_DEFAULTS = {"clip_norm": 1.5, "learning_rate": 0.3, "first_share": 0.5, "threshold": 3.0, "count_share": 0.01}
 
 
 @dataclass(frozen=True)
@@ -111,7 +55,7 @@ class _Found:
 
 def run(
     table: PrivateTable,
-    settings: PseudoLikelihoodSettings,
+    settings: Settings,
     budget: Budget,
     progress: Callable[[], None] | None = None,
 ) -> Release:
@@ -123,6 +67,16 @@ def run(
     ----------
     table : PrivateTable
         All variables of its schema take part.
+    settings : Settings
+        `family` ("ising", "pairwise" or "binary"), `order`, `width`, `graph`, `sparse`, `n_iter` (the steps, by default
+        60) and `random_state`. No interaction leaves +-width, the public bound on the sum of a node's interactions and
+        field. With `sparse` only the interactions that stand out of the noise are kept after a first part of the steps.
+
+        What no estimator asks: `clip_norm`, the l2 norm that no record's gradient exceeds, as a multiple of its norm
+        at the uniform distribution (default: 1.5); `learning_rate` for the mean gradient of a record (0.3);
+        `first_share`, the part of the steps and of the budget before interactions are dropped (0.5); `threshold`: those
+        are kept that exceed so many standard deviations of their noise (3); `count_share`, the part of the budget (of
+        rho) for a noisy number of records, where no public one is known (0.01).
     budget : Budget
         ``rho``, or ``epsilon`` with ``delta``.
     progress : callable, optional
@@ -141,8 +95,8 @@ def run(
     Privacy
         *Sensitivity.* A record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on the
         current parameters, which are public, alone. Under ``add_remove`` the clipped sum moves by at most B, under
-        ``replace_one`` by at most 2B (:func:`~pgmpy_dp.private.data.pseudo_likelihood.gradient_sum`). B is a function
-        of the settings and of which interactions are left, a public outcome of earlier steps.
+        ``replace_one`` by at most 2B (:func:`~pgmpy_dp.fields.operators.pseudo_likelihood.gradient_sum`). B is a
+        function of the settings and of which interactions are left, a public outcome of earlier steps.
 
         *Guarantee.* rho-zCDP. Step t with noise of scale sigma_t is ``(1 or 4) B_t**2/(2 sigma_t**2)``-zCDP for
         whatever earlier steps released; the ratio B_t/sigma_t is fixed before the first step, and the costs of all
@@ -159,14 +113,18 @@ def run(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0] * 500 + [1] * 500, "b": [0] * 450 + [1] * 500 + [0] * 50})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1.0))
-    >>> release = run(table, PseudoLikelihoodSettings("ising", width=2.0), Budget(rho=1.0))
+    >>> from pgmpy_dp.estimators import PrivateIsing
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(PrivateIsing(width=2.0)).but(family="ising", order=2)
+    >>> release = run(table, settings, Budget(rho=1.0))
     >>> fields, interaction = parameters(release)[:2], parameters(release)[2]
     >>> bool(interaction > 1)
     True
     """
     budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
+    settings = settings.filled(n_steps=settings.n_iter or 60, **_DEFAULTS)
     plan = _plan(table, settings, budget)
-    curator = TableCurator(
+    curator = FieldCurator(
         table,
         budget,
         what=f"{settings.n_steps} gradient steps for {plan.design.n_parameters} parameters of a field",
@@ -221,7 +179,7 @@ def log_potentials(design: FieldDesign, theta: np.ndarray) -> list[np.ndarray]:
 
 
 def _ascend(
-    curator: TableCurator, settings: PseudoLikelihoodSettings, plan: _Plan, progress: Callable[[], None] | None
+    curator: FieldCurator, settings: Settings, plan: _Plan, progress: Callable[[], None] | None
 ) -> Generator[_Found, None, None]:
     """What was found before the first and after each step. Between two noisy sums everything is post-processing."""
     n = curator.facts.n_records if plan.count_part is None else curator.ask(RecordCount(), plan.count_part)
@@ -266,7 +224,7 @@ def _per_parameter(design: FieldDesign, values: np.ndarray) -> np.ndarray:
 
 
 def _without_hidden(
-    design: FieldDesign, theta: np.ndarray, settings: PseudoLikelihoodSettings, sd: float, n_steps: int, records: float
+    design: FieldDesign, theta: np.ndarray, settings: Settings, sd: float, n_steps: int, records: float
 ) -> tuple[FieldDesign, np.ndarray]:
     """Drop the interactions within the noise of averaged steps and of sampling, from public and noisy numbers."""
     # Near the optimum a coordinate's error is its averaged noise over the curvature, about 1.2 for two nodes' terms.
@@ -294,7 +252,7 @@ def _interactions(design: FieldDesign) -> int:
     return sum(len(scope) > 1 for scope in design.scopes)
 
 
-def _plan(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budget) -> _Plan:
+def _plan(table: PrivateTable, settings: Settings, budget: Budget) -> _Plan:
     """Parameters, noise and cost, from public numbers; refuses what cannot be done before anything is spent."""
     if budget.rho is None and not budget.delta:
         raise ValueError(
@@ -320,7 +278,7 @@ def _plan(table: PrivateTable, settings: PseudoLikelihoodSettings, budget: Budge
     return _Plan(design, steps, parts, multipliers, count / total if count else None)
 
 
-def _design(schema: Schema, settings: PseudoLikelihoodSettings) -> FieldDesign:
+def _design(schema: Schema, settings: Settings) -> FieldDesign:
     cardinalities = tuple(schema.cardinality(name) for name in schema.variables)
     many = [name for name, k in zip(schema.variables, cardinalities, strict=True) if k != 2]
     if many and settings.family != "pairwise":

@@ -7,61 +7,27 @@ of them costs.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, FrankWolfeSettings, frank_wolfe_plan
+from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, completed, frank_wolfe_plan
 from pgmpy_dp.fields.frank_wolfe_steps import Descent, descend
-from pgmpy_dp.fields.noisy_parities import Found, ParityPlan, ParitySettings, ask_parities, plan_parities
+from pgmpy_dp.fields.noisy_parities import Found, ParityPlan, ask_parities, plan_parities
+from pgmpy_dp.fields.operators.field_curator import RESIDUAL_UNIT, FieldCurator
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.learning.public_graph import encoded_graph
-from pgmpy_dp.learning.settings_base import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.field_curator import RESIDUAL_UNIT
-from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["HalvesSettings", "parities_part", "regressions_part", "run"]
-
-
-@dataclass(frozen=True)
-class HalvesSettings:
-    """What to release of each half, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    regressions : FrankWolfeSettings
-        Of family "binary".
-    parities : ParitySettings
-        Of the same order and graph. Its method "gaussian" or "laplace" must suit the budget.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For settings of another kind, family, order, graph, or seed: the seed is that of `regressions`.
-    """
-
-    regressions: FrankWolfeSettings
-    parities: ParitySettings
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.regressions, FrankWolfeSettings) or not isinstance(self.parities, ParitySettings):
-            raise TypeError("regressions and parities must be FrankWolfeSettings and ParitySettings")
-        if self.regressions.family != "binary":
-            raise ValueError(f"regressions have family={self.regressions.family!r}; parities go with 'binary'")
-        if self.regressions.order != self.parities.order:
-            raise ValueError(f"order={self.regressions.order!r} of regressions, {self.parities.order!r} of parities")
-        if self.regressions.graph != self.parities.graph:
-            raise ValueError(f"graph={self.regressions.graph!r} of regressions, {self.parities.graph!r} of parities")
-        if self.parities.random_state is not None:
-            raise ValueError("parities have a random_state; set that of regressions, which is of both")
+__all__ = ["parities_part", "regressions_part", "run"]
 
 
 def run(
     table: PrivateTable,
-    settings: HalvesSettings,
+    settings: Settings,
     budget: Budget,
     progress: Callable[[], None] | None = None,
 ) -> Release:
@@ -73,6 +39,9 @@ def run(
     ----------
     table : PrivateTable
         All variables binary.
+    settings : Settings
+        As of :func:`~pgmpy_dp.fields.frank_wolfe_steps.run`, of family "binary"; with `queries`, the method of
+        :func:`~pgmpy_dp.fields.noisy_parities.run`. "gaussian" and "laplace" must suit the budget.
     budget : Budget
         Of each half, and of both together.
     progress : callable, optional
@@ -104,33 +73,35 @@ def run(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 450 + [1, 0] * 50})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=10.0))
-    >>> settings = HalvesSettings(FrankWolfeSettings(1.5, "binary"), ParitySettings(2))
+    >>> from pgmpy_dp.estimators import PrivateBinaryMRF
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(PrivateBinaryMRF(width=1.5, order=2)).but(family="binary", queries="noise")
     >>> release = run(table, settings, Budget(rho=10.0))
     >>> str(table.ledger.left), parities_part(release)["sums"].array.shape
     ('0-zCDP', (3,))
     """
     budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     descent_plan, parity_plan = _plans(table, settings, budget)
-    curator = TableCurator(
+    curator = FieldCurator(
         table,
         budget,
         what=f"Frank-Wolfe steps and parities of up to {parity_plan.order} variables, on disjoint halves",
         mechanism=f"frank_wolfe_and_{parity_plan.mechanism}",
         pure=isinstance(descent_plan.cost, PureDP),
-        random_state=settings.regressions.random_state,
+        random_state=settings.random_state,
     )
     shared = {
         "schema": table.schema.to_dict(),
         "order": parity_plan.order,
-        "graph": encoded_graph(settings.parities.graph),
+        "graph": encoded_graph(settings.graph),
         "n_records": None,
     }
-    asked = {"settings": settings.regressions.public(budget, "width")}
+    asked = {"settings": settings.public(budget, "width")}
     nodes = {
         **shared,
         "family": "binary",
         "radius": descent_plan.radius,
-        "step": settings.regressions.step,
+        "step": completed(settings).step,
         "grid": RESIDUAL_UNIT,
     }
 
@@ -152,7 +123,7 @@ def run(
 
 
 def _steps(
-    curator: TableCurator, descent: FrankWolfePlan, parity: ParityPlan, progress: Callable[[], None] | None
+    curator: FieldCurator, descent: FrankWolfePlan, parity: ParityPlan, progress: Callable[[], None] | None
 ) -> Generator[tuple[Descent, tuple[np.ndarray, ...], Found | None], None, None]:
     """What was found before the first and after each step of the regressions, at the end with the parities."""
     with curator.split(2) as (first, second):
@@ -172,12 +143,12 @@ def parities_part(release: Release) -> Release:
     return _part(release, "parities", {"sums": "sums", "half_n_records": "n_records"})
 
 
-def _plans(table: PrivateTable, settings: HalvesSettings, budget: Budget) -> tuple[FrankWolfePlan, ParityPlan]:
+def _plans(table: PrivateTable, settings: Settings, budget: Budget) -> tuple[FrankWolfePlan, ParityPlan]:
     half = None if table.n_records is None else table.n_records // 2
-    descent = frank_wolfe_plan(table.schema, table.adjacency, half, settings.regressions, budget)
+    descent = frank_wolfe_plan(table.schema, table.adjacency, half, settings, budget)
     # One measure for both halves: where a delta allows both, that of the regressions.
     measure = Budget(rho=descent.cost.rho) if isinstance(descent.cost, ZCDP) else budget
-    parity = plan_parities(table.schema, table.adjacency, None, settings.parities, measure)
+    parity = plan_parities(table.schema, table.adjacency, None, settings.but(method=settings.queries), measure)
     if parity.cost != descent.cost:  # one charge stands for both
         raise RuntimeError(f"the two halves cost {descent.cost} and {parity.cost}; they must cost the same")
     return descent, parity

@@ -15,9 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-__all__ = ["FAMILIES", "RegressionLayout", "regression_layout", "weight_count"]
-
-FAMILIES = ("ising", "pairwise", "binary")
+__all__ = ["RegressionLayout", "regression_layout", "weight_count"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from pgmpy import config
 
-from pgmpy_dp.private.mathematics.log_determinant import duality_gap, into_cap
+from pgmpy_dp.gaussian.operators.log_determinant import duality_gap, into_cap
 
 __all__ = ["admm"]
 

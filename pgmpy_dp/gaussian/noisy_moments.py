@@ -14,7 +14,7 @@ import numpy as np
 
 from pgmpy_dp.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShares
 from pgmpy_dp.learning.options import Settings
-from pgmpy_dp.learning.settings_base import require_kind
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.vector_curator import (
     GRID,

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
+from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.learning.options import Settings
-from pgmpy_dp.learning.settings_base import require_kind
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.outside_functions import outside_function
-from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import Solver, matrix_plan
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
@@ -61,7 +61,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     ----------
     settings : Settings
         The options of :class:`~pgmpy_dp.estimators.PrivateGraphicalLasso`;
-        :class:`~pgmpy_dp.private.curator.precision.PrecisionProgram` judges the program.
+        :class:`~pgmpy_dp.gaussian.operators.precision.PrecisionProgram` judges the program.
     data : PrivateVectors
         With a public number N of records: S is the second moments of clipped records over N, a public constant.
 
@@ -82,7 +82,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     Privacy
         *Guarantee.* The budget's, by one request for a solution
         (:meth:`~pgmpy_dp.private.curator.solutions.SolutionCurator.solution`) of a
-        :class:`~pgmpy_dp.private.curator.precision.PrecisionProgram`. Pure: K-norm noise in Frobenius norm, made in
+        :class:`~pgmpy_dp.gaussian.operators.precision.PrecisionProgram`. Pure: K-norm noise in Frobenius norm, made in
         floating point and rounded, as ``Release.floating_point`` says. Otherwise GOE, which is exact.
 
         *Side channels.* The running time depends on the records.

@@ -20,7 +20,7 @@ from pgmpy_dp.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShare
 from pgmpy_dp.gaussian.gaussian_pairs import orthant_correlations, pair_model
 from pgmpy_dp.gaussian.noisy_moments import sided, typical_sizes
 from pgmpy_dp.learning.options import Settings
-from pgmpy_dp.learning.settings_base import require_kind
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.vector_curator import (

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.learning.settings_base import SeededSettings, number, require_kind, share, whole
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.curator.schedule import SampledCurator
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = [
     "PARAMETER_UNIT",
     "Ascent",
-    "AscentSettings",
     "ascend",
     "largest_stable_rate",
     "parameter_integers",
@@ -31,38 +31,6 @@ _LARGEST_PARAMETER = 50.0  # log-potentials stay within +-50: a ratio of exp(100
 _PARAMETER_BITS = 32
 PARAMETER_UNIT = math.ldexp(1.0, -_PARAMETER_BITS)
 """Released parameters are multiples of it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AscentSettings(SeededSettings):
-    """How to ascend, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    n_steps : int, default 200
-    batch_rate : float, optional
-        In (0, 1]: probability with which a unit takes part in a step, rounded to a multiple of 2**-16. Default: 1/4,
-        and 1 for a rho budget, where sampling does not save any.
-    clip_norm : float, optional
-        l2 norm that no unit's gradient exceeds. The default is the learner's.
-    learning_rate : float, optional
-        Of every step, for the mean gradient of a unit. Default: from the public noise level and the curvature, see the
-        learner.
-    momentum : float, default 0.9
-        In [0, 1): share of the last step's direction that the next one keeps.
-    average_share : float, default 0.5
-        In (0, 1]: the result is the mean of the parameters over this last part of the steps.
-    count_share : float, default 0.05
-        In (0, 1): part of the budget (of rho) for a noisy number of units, where no public one is known.
-    """
-
-    n_steps: int = field(default=200, metadata=whole(1, 10**6))
-    batch_rate: float | None = field(default=None, metadata=number(most=1))
-    clip_norm: float | None = field(default=None, metadata=number())
-    learning_rate: float | None = field(default=None, metadata=number())
-    momentum: float = field(default=0.9, metadata=number(positive=False, below_one=True))
-    average_share: float = field(default=0.5, metadata=number(most=1))
-    count_share: float = field(default=0.05, metadata=share())
 
 
 @dataclass(frozen=True)
@@ -82,7 +50,7 @@ class Ascent:
 
 
 def ascend(
-    settings: AscentSettings,
+    settings: Settings,
     curator: SampledCurator,
     n_parameters: int,
     *,
@@ -97,6 +65,10 @@ def ascend(
 
     Parameters
     ----------
+    settings : Settings
+        `n_steps`, `learning_rate` (of every step, for the mean gradient of a unit), `momentum` (the share of the last
+        step's direction that the next one keeps) and `average_share`: the result is the mean of the parameters over
+        this last part of the steps.
     curator : SampledCurator
         Opened for the steps of `settings`.
     public_count : int or None

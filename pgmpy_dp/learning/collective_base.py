@@ -36,8 +36,8 @@ from pgmpy_dp.learning.fine_grids import fine_states, largest_sizes
 from pgmpy_dp.learning.least_noise import NOISES
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.learning.noisy_tables import noisy_marginals
-from pgmpy_dp.learning.options import anything, by, one_of, option, whole
+from pgmpy_dp.learning.noisy_tables import checked_weights, noisy_marginals
+from pgmpy_dp.learning.options import Settings, anything, by, one_of, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES, PrivateFit
 from pgmpy_dp.learning.probe_tables import tables_within
@@ -201,7 +201,7 @@ class BaseMarginalsEstimator(PrivateFit, parameter_estimator.DiscreteParameterEs
         budget = taken._budget()
         schema, table = schema_and_table(taken, data, unit, rows_per_unit)
         cliques = taken._checked_cliques(graph, schema, tables_of(model) if taken.cliques is None else taken.cliques)
-        settings = taken._settings(cliques)
+        settings = taken._settings(cliques.scopes)
         taken._rehearse()
         if table is None:
             own = schema.subset(name for name in schema if name in graph)
@@ -282,11 +282,11 @@ class BaseMarginalsEstimator(PrivateFit, parameter_estimator.DiscreteParameterEs
             require_inference(layout, chosen, self.memory_limit)
         return cliques
 
-    def _settings(self, cliques: Cliques) -> Any:
-        """The settings of the learner inside the boundary, checked."""
-        return noisy_tables.MarginalSettings(cliques.scopes, **self._given("noise", "weights", "random_state"))
+    def _settings(self, scopes: tuple[tuple, ...]) -> Settings:
+        """The options, and which tables are asked."""
+        return self._options.but(scopes=scopes, weights=checked_weights(self.weights, len(scopes)))
 
-    def _run(self, table: PrivateTable, settings: Any, budget: Budget) -> Release:
+    def _run(self, table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         """The learner inside the boundary."""
         return noisy_tables.run(table, settings, budget)
 

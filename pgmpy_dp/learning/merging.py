@@ -133,6 +133,7 @@ def merge_states(
     n_bins: int,
     least: float,
     merge_rare: Sequence = (),
+    cuts: Mapping[Any, Sequence[float]] | None = None,
 ) -> Merging:
     """Bins for the fine grids of some variables, and one state for the rare ones of others.
 
@@ -148,6 +149,8 @@ def merge_states(
         A category with a noisy count below it is rare.
     merge_rare : sequence of names
         Of the categorical variables among `tables`. Those that rules about what is impossible name keep their states.
+    cuts : mapping of name to sequence of float, optional
+        Where numbers are divided in any case; edges of their cells.
 
     Returns
     -------
@@ -173,7 +176,8 @@ def merge_states(
             bins = equal_bins(proportions[:cells], n_bins)
             starts = np.flatnonzero(np.diff(bins)) + 1
             # Rules about what is impossible compare there.
-            needed = [number.edges.index(cut) for cut in schema.rule_cuts(name)]
+            further = (cut for cut in (cuts or {}).get(name, ()) if number.divides(cut))
+            needed = [number.edges.index(cut) for cut in (*schema.rule_cuts(name), *further)]
             starts = np.union1d(starts, needed).astype(int)
             bins = np.searchsorted(starts, np.arange(cells), side="right")
             changed[name] = number.with_cuts(number.edges[k] for k in starts)

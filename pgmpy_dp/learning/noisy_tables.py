@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,65 +13,43 @@ import numpy as np
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.fine_grids import largest_sizes, merge, merged_values, undivided
-from pgmpy_dp.learning.least_noise import NOISES, least_noise, noise_for_ledger
+from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.learning.settings_base import SeededSettings, by, one_of, share, whole
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
-from pgmpy_dp.private.data.table_facts import TableFacts, checked_scopes, require_scopes
+from pgmpy_dp.private.data.table_facts import TableFacts, require_scopes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.named_values import distinct_names, scope_name
 from pgmpy_dp.private.operators.tables import Tables, rehearsed_tables
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = ["NOISES", "MarginalSettings", "agreed_total", "noisy_marginals", "planned_noise", "rehearse", "run"]
+__all__ = ["agreed_total", "checked_weights", "noisy_marginals", "planned_noise", "rehearse", "run"]
 
 _CONTRADICTED = 5.0
 """So many standard deviations between a public number of records and the tables' sums are no noise."""
 
 
-@dataclass(frozen=True)
-class MarginalSettings(SeededSettings):
-    """What to release, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    scopes : sequence of sequences of variable names
-        One table per scope, axes in its order. Scopes may repeat or contain each other; each is a table of its own.
-    noise : {"auto", "laplace", "gaussian"}, default "auto"
-        "auto" takes Laplace for a pure budget, Gaussian for rho, and for (epsilon, delta) whichever has the smaller
-        total variance, which depends on public numbers alone; Gaussian in a ledger that counts zCDP already
-        (:func:`~pgmpy_dp.learning.least_noise.noise_for_ledger`).
-    weights : sequence of float, optional
-        Positive, one per scope: its share of the budget (of epsilon or rho) is ``weights[c] / sum(weights)``. Default:
-        equal shares.
-    max_cells : int, default 10**8
-        Largest number of cells of all tables together.
-    fine_share : float in (0, 1), default 0.1
-        Share of the budget for fine tables of the numbers that are not divided, if there are any: the tables of
-        `scopes` are then counted in cells that these merge.
-    """
-
-    scopes: tuple[tuple, ...] = field(metadata=by(lambda _, scopes: checked_scopes(scopes)))
-    noise: str = field(default="auto", metadata=one_of(NOISES))
-    weights: tuple[float, ...] | None = None
-    max_cells: int = field(default=10**8, metadata=whole(1))
-    fine_share: float = field(default=0.1, metadata=share())
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.weights is not None:
-            object.__setattr__(self, "weights", _checked_weights(self.weights, len(self.scopes)))
-
-
-def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Release:
+def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Release one noisy contingency table per scope.
 
     Refuses scopes that the schema does not know, tables that are too large, noise that does not fit the budget's
     measure.
+
+    Parameters
+    ----------
+    settings : Settings
+        `scopes`, one table for each, axes in its order (they may repeat or contain each other); `noise`, `weights` and
+        `random_state` as of :class:`~pgmpy_dp.estimators.CollectiveMAP`. "auto" takes Laplace for a pure budget,
+        Gaussian for rho, and for (epsilon, delta) whichever has the smaller total variance, which depends on public
+        numbers alone; Gaussian in a ledger that counts zCDP already
+        (:func:`~pgmpy_dp.learning.least_noise.noise_for_ledger`). What no estimator asks: `max_cells`, the largest
+        number of cells of all tables together (10**8); `fine_share`, the share of the budget for fine tables of the
+        numbers that are not divided, if there are any (0.1): the tables of `scopes` are then counted in cells that
+        these merge.
 
     Returns
     -------
@@ -101,12 +79,15 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "y"]})
     >>> table = PrivateTable(frame, {"a": [0, 1], "b": ["x", "y"]}, ledger=Budget(epsilon=1.0))
-    >>> release = run(table, MarginalSettings([("a", "b")]), Budget(epsilon=0.5))
+    >>> from pgmpy_dp.learning.options import Settings
+    >>> settings = Settings(scopes=(("a", "b"),), random_state=None)
+    >>> release = run(table, settings, Budget(epsilon=0.5))
     >>> release["a, b"].array.shape, str(release.guarantee), release["a, b"].noise.scale, str(table.ledger.left)
     ((2, 2), '0.5-DP', 2.0, '0.5-DP')
     """
     budget = require_table_and_budget(table, budget)
-    chosen = replace(settings, noise=noise_for_ledger(settings.noise, budget, table))
+    settings = _completed(settings)
+    chosen = settings.but(noise=noise_for_ledger(settings.noise, budget, table))
     cost = _cost(table.schema, table.adjacency, chosen, budget)
     used = {name for scope in settings.scopes for name in scope}
     curator = TableCurator(
@@ -130,7 +111,7 @@ def run(table: PrivateTable, settings: MarginalSettings, budget: Budget) -> Rele
 
 
 def planned_noise(
-    schema: Schema, settings: MarginalSettings, budget: Budget, adjacency: str = "add_remove"
+    schema: Schema, settings: Settings, budget: Budget, adjacency: str = "add_remove"
 ) -> tuple[PureDP | ZCDP, list[Noise]]:
     """The guarantee under which `run` would release, and the noise of each table: from public numbers alone.
 
@@ -141,10 +122,11 @@ def planned_noise(
 
     Examples
     --------
-    >>> planned_noise(Schema({"a": [0, 1]}), MarginalSettings([("a",)]), Budget(epsilon=0.5))
+    >>> from pgmpy_dp.learning.options import Settings
+    >>> planned_noise(Schema({"a": [0, 1]}), Settings(scopes=(("a",),)), Budget(epsilon=0.5))
     (PureDP(epsilon=0.5), [Noise(distribution='discrete_laplace', scale=2.0)])
     """
-    parsed = Adjacency.parse(adjacency)
+    parsed, settings = Adjacency.parse(adjacency), _completed(settings)
     require_scopes(schema, settings.scopes)
     cost = _cost(schema, parsed, settings, budget)
     return cost, list(Tables.noise_of(len(settings.scopes), parsed, cost, Fraction(1), settings.weights))
@@ -153,7 +135,7 @@ def planned_noise(
 def rehearse(
     counts: Sequence[np.ndarray],
     schema: Schema,
-    settings: MarginalSettings,
+    settings: Settings,
     budget: Budget,
     rng: np.random.Generator,
     *,
@@ -169,7 +151,7 @@ def rehearse(
     ----------
     counts : sequence of ndarray of int
         One for each scope, of the shape of its cardinalities.
-    settings : MarginalSettings
+    settings : Settings
         Its `random_state` is not used.
     n_records : int, optional
         If it would be public.
@@ -181,13 +163,14 @@ def rehearse(
 
     Examples
     --------
-    >>> schema, settings = Schema({"a": [0, 1]}), MarginalSettings([("a",)])
+    >>> from pgmpy_dp.learning.options import Settings
+    >>> schema, settings = Schema({"a": [0, 1]}), Settings(scopes=(("a",),))
     >>> made_up = [np.array([60, 40])]
     >>> release = rehearse(made_up, schema, settings, Budget(epsilon=0.5), np.random.default_rng(0))
     >>> release["a"].noise.scale, release.reproducible
     (2.0, True)
     """
-    parsed = Adjacency.parse(adjacency)
+    parsed, settings = Adjacency.parse(adjacency), _completed(settings)
     require_scopes(schema, settings.scopes)
     cost = _cost(schema, parsed, settings, budget)
     asked, facts = Tables(settings.scopes, settings.weights), TableFacts(parsed, schema)
@@ -263,11 +246,15 @@ def agreed_total(public: int, estimate: float, sd: float) -> float | None:
     return total if abs(estimate - total) <= _CONTRADICTED * sd else None
 
 
-def _public(settings: MarginalSettings, budget: Budget) -> dict[str, Any]:
+def _completed(settings: Settings) -> Settings:
+    return settings.filled(noise="auto", weights=None, max_cells=10**8, fine_share=0.1)
+
+
+def _public(settings: Settings, budget: Budget) -> dict[str, Any]:
     return settings.public(budget, "noise", "weights")
 
 
-def _cost(schema: Schema, adjacency: Adjacency, settings: MarginalSettings, budget: Budget) -> PureDP | ZCDP:
+def _cost(schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budget) -> PureDP | ZCDP:
     """The guarantee to release under, from public numbers; its type tells the noise. Refuses impossible scales."""
     sizes, fine = _table_sizes(schema, settings), _fine(schema, settings)
     weights = settings.weights
@@ -282,13 +269,13 @@ def _cost(schema: Schema, adjacency: Adjacency, settings: MarginalSettings, budg
     )
 
 
-def _fine(schema: Schema, settings: MarginalSettings) -> list[Hashable]:
+def _fine(schema: Schema, settings: Settings) -> list[Hashable]:
     """The variables of which fine tables come first."""
     used = {name for scope in settings.scopes for name in scope}
     return [name for name in undivided(schema) if name in used]
 
 
-def _table_sizes(schema: Schema, settings: MarginalSettings) -> list[int]:
+def _table_sizes(schema: Schema, settings: Settings) -> list[int]:
     """Cells of each table, at most; ValueError for unknown variables and for more cells than allowed."""
     require_scopes(schema.fine(), settings.scopes)
     most = largest_sizes(schema)
@@ -296,14 +283,16 @@ def _table_sizes(schema: Schema, settings: MarginalSettings) -> list[int]:
     if sum(sizes) > settings.max_cells:
         largest = sizes.index(max(sizes))
         raise ValueError(
-            f"the tables of scopes have {sum(sizes)} cells together, more than max_cells={settings.max_cells}; the "
-            f"largest is {settings.scopes[largest]} with {sizes[largest]}: use smaller cliques, merge states, or raise "
-            f"max_cells (8 bytes a cell)"
+            f"the tables of scopes have {sum(sizes)} cells together, more than {settings.max_cells}; the "
+            f"largest is {settings.scopes[largest]} with {sizes[largest]}: use smaller cliques, or merge states"
         )
     return sizes
 
 
-def _checked_weights(weights: Sequence[float], count: int) -> tuple[float, ...]:
+def checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float, ...] | None:
+    """One positive number for each of so many scopes, or None; TypeError or ValueError for anything else."""
+    if weights is None:
+        return None
     if isinstance(weights, str | bytes) or not isinstance(weights, Sequence | np.ndarray):
         raise TypeError(
             f"weights={weights!r} is a {type(weights).__name__}; pass one positive number per scope, or None"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from pgmpy_dp.checks import checked_integer, checked_number, require_choice, require_flag
 from pgmpy_dp.private.budget import Budget
@@ -19,9 +19,12 @@ from pgmpy_dp.private.budget import Budget
 __all__ = [
     "Rule",
     "Settings",
+    "adjacencies",
     "anything",
+    "arguments_of",
     "by",
     "checked",
+    "declares",
     "flag",
     "number",
     "one_of",
@@ -30,6 +33,8 @@ __all__ = [
     "settings_of",
     "whole",
 ]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,11 @@ def anything() -> Rule:
     return Rule(lambda _, value: value)
 
 
+def adjacencies() -> Rule:
+    """Which datasets of records are neighbours."""
+    return one_of(("add_remove", "replace_one"))
+
+
 def column(name: str, value: Any) -> Hashable:
     """The name of a column."""
     if not isinstance(value, Hashable):
@@ -130,8 +140,8 @@ def option(default: Any, rule: Rule, **how: Any) -> Any:
 
 
 @cache
-def rules_of(owner: type) -> Mapping[str, tuple[Rule, Any]]:
-    """Rule and default of each declared option of a class, in the order of its constructor.
+def rules_of(owner: Any) -> Mapping[str, tuple[Rule, Any]]:
+    """Rule and default of each declared option of a class, in the order of its constructor, or of a public function.
 
     Raises
     ------
@@ -139,6 +149,8 @@ def rules_of(owner: type) -> Mapping[str, tuple[Rule, Any]]:
         For an option without a rule.
     """
     found = {}
+    if not isinstance(owner, type):
+        return {name: (rule, _defaults(owner)[name]) for name, rule in owner._rules.items()}
     for name, default in _defaults(owner).items():
         for base in owner.__mro__:
             declared = base.__dict__.get("__dataclass_fields__", {}).get(name)
@@ -151,7 +163,7 @@ def rules_of(owner: type) -> Mapping[str, tuple[Rule, Any]]:
     return found
 
 
-def _defaults(owner: type) -> dict[str, Any]:
+def _defaults(owner: Any) -> dict[str, Any]:
     import inspect
 
     return {
@@ -169,11 +181,34 @@ def checked(given: Any) -> dict[str, Any]:
     TypeError, ValueError
         For the first that is wrong.
     """
-    found = {}
-    for name, (rule, default) in rules_of(type(given)).items():  # type: ignore[arg-type]  # a class is hashable
-        value = getattr(given, name)
-        found[name] = None if value is None and (default is None or rule.nothing) else rule.check(name, value)
-    return found
+    owner: Any = type(given)
+    return {name: _used(name, getattr(given, name), *declared) for name, declared in rules_of(owner).items()}
+
+
+def _used(name: str, value: Any, rule: Rule, default: Any) -> Any:
+    return None if value is None and (default is None or rule.nothing) else rule.check(name, value)
+
+
+def declares(**rules: Rule) -> Callable[[F], F]:
+    """Say what options of a public function may be: its own `arguments_of` checks them so, and tests know."""
+
+    def declared(function: F) -> F:
+        function._rules = rules  # type: ignore[attr-defined]  # of a function
+        return function
+
+    return declared
+
+
+def arguments_of(function: Callable[..., Any], **given: Any) -> Settings:
+    """Options of a public function, checked, as a method takes them; those that are None by default may be None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For the first that is wrong.
+    """
+    declared = rules_of(function)
+    return Settings(**{name: _used(name, value, *declared[name]) for name, value in given.items()})
 
 
 def settings_of(given: Any) -> Settings:
@@ -192,6 +227,10 @@ class Settings(SimpleNamespace):
     def but(self, **changes: Any) -> Settings:
         """The same with some values changed or added."""
         return Settings(**{**vars(self), **changes})
+
+    def filled(self, **defaults: Any) -> Settings:
+        """The same with what it has not: what only a method takes, and no estimator asks."""
+        return Settings(**{**defaults, **vars(self)})
 
     def public(self, budget: Budget, *names: str) -> dict[str, Any]:
         """What a release says of the budget, and of the settings of these names."""

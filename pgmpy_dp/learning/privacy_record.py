@@ -18,7 +18,7 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, Reserv
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["Privacy", "composed", "handed_over", "require_agreement", "require_release", "steps_taken"]
+__all__ = ["Privacy", "composed", "handed_over", "require_agreement", "require_kind", "require_release", "steps_taken"]
 
 
 @dataclass(frozen=True)
@@ -255,6 +255,12 @@ def require_release(release: object) -> None:
     """Raise a TypeError if this is not a release."""
     if not isinstance(release, Release):
         raise TypeError(f"release={release!r} is a {type(release).__name__}; pass a Release, see Release.load")
+
+
+def require_kind(release: Release, kind: str) -> None:
+    """Raise a ValueError for a release of another kind."""
+    if release.kind != kind:
+        raise ValueError(f"release has kind {release.kind!r}; pass one of kind {kind!r}")
 
 
 def steps_taken(release: Release, number: int, fixed: str) -> str:

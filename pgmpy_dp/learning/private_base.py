@@ -20,7 +20,7 @@ from pgmpy_dp.learning.few_records import (
     few_records,
     large_delta,
 )
-from pgmpy_dp.learning.options import Rule, Settings, anything, checked, number, one_of, whole
+from pgmpy_dp.learning.options import Rule, Settings, adjacencies, anything, checked, number, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
@@ -71,7 +71,7 @@ class PrivateFit:
         "delta": number(positive=False, below_one=True),
         "rho": number(),
         "state_names": anything(),
-        "adjacency": one_of(("add_remove", "replace_one")),
+        "adjacency": adjacencies(),
         "n_records": whole(0),
         "random_state": whole(0),
     }

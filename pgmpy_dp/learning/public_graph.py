@@ -7,11 +7,10 @@ from typing import Any
 
 import networkx as nx
 
-from pgmpy_dp.learning.settings_base import by
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
-__all__ = ["GRAPH", "checked_graph", "edge_positions", "encoded_graph", "released_edges", "set_positions"]
+__all__ = ["checked_graph", "edge_positions", "encoded_graph", "released_edges", "set_positions"]
 
 
 def checked_graph(graph: Any, argument: str = "graph", sizes: tuple[int, ...] = (1, 2)) -> tuple[tuple, ...]:
@@ -44,9 +43,6 @@ def checked_graph(graph: Any, argument: str = "graph", sizes: tuple[int, ...] = 
             raise ValueError(f"{argument} holds {names!r}; {wanted} variable names")
         items.append(names)
     return tuple(items)
-
-
-GRAPH = by(lambda _, graph: checked_graph(graph))  # metadata of a field, see `Settings`
 
 
 def edge_positions(

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 
-from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
+from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
 
 __all__ = [
     "log_density",

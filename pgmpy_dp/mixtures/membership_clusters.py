@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pgmpy_dp.learning.devices import chosen_device
-from pgmpy_dp.private.mathematics.batched_membership import batched_membership
+from pgmpy_dp.mixtures.operators.batched_membership import batched_membership
 
 __all__ = ["block_centres", "membership_clusters"]
 
@@ -68,7 +68,7 @@ def block_centres(
     Returns
     -------
     ndarray, shape (m, k, d)
-        See :func:`~pgmpy_dp.private.mathematics.batched_membership.batched_membership`.
+        See :func:`~pgmpy_dp.mixtures.operators.batched_membership.batched_membership`.
 
     Examples
     --------

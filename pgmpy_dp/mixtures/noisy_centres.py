@@ -24,12 +24,19 @@ from enum import StrEnum
 import numpy as np
 
 from pgmpy_dp.learning.devices import chosen_device
-from pgmpy_dp.learning.settings_base import require_kind
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.mixtures.gaussian_mixture import merged_centres, smallest_distance, weighted_kmeans
 from pgmpy_dp.mixtures.mixture_covariances import NoisyMoments, mixture_of_moments
-from pgmpy_dp.mixtures.mixture_settings import AUTO, MixtureSettings, Shares, advised_blocks, shares_of
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.cluster_curator import (
+from pgmpy_dp.mixtures.mixture_shares import (
+    AUTO,
+    Shares,
+    advised_blocks,
+    largest_block,
+    most_components,
+    shares_of,
+)
+from pgmpy_dp.mixtures.operators.cluster_curator import (
     BlockClusters,
     ClusterCurator,
     cluster_noise,
@@ -37,6 +44,7 @@ from pgmpy_dp.private.curator.cluster_curator import (
     power_of_two,
     require_clusters,
 )
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
@@ -78,7 +86,7 @@ _GRID_BITS = 16  # of a radius, to say how long the noise of a sum is in parts o
 _VISIBLE = 3.0  # a centre is one where its noisy count exceeds so many standard deviations of the noise
 
 
-def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Release:
+def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     """Release k centres and the noisy numbers of records nearest to each, or that they were not found.
 
     Refuses a budget without a delta, too many columns, data with a `unit`.
@@ -103,10 +111,10 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
     Notes
     -----
     Privacy
-        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.private.curator.cluster_curator.ClusterCurator`): the rho
-        that converts to epsilon and nine tenths of delta, and the last tenth in reserve for thresholds, whatever the
-        outcome. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not accounted as
-        such; that costs 7 % more noise at (1, 1e-6).
+        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.mixtures.operators.cluster_curator.ClusterCurator`): the
+        rho that converts to epsilon and nine tenths of delta, and the last tenth in reserve for thresholds, whatever
+        the outcome. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not accounted
+        as such; that costs 7 % more noise at (1, 1e-6).
 
         *Side channels.* Running time depends on the number of records, and on whether the centres were found.
 
@@ -116,13 +124,16 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
     >>> centres = np.array([[1000.0, 0.0], [1010.0, 0.0]])
     >>> records = centres[rng.integers(2, size=20_000)] + rng.normal(size=(20_000, 2))
     >>> data = PrivateVectors(records, ledger=Budget(epsilon=1.0, delta=1e-6))
-    >>> release = run(data, MixtureSettings(2, separation=10.0, scale=1.0), Budget(epsilon=1.0, delta=1e-6))
+    >>> from pgmpy_dp.estimators import PrivateGaussianMixture
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(PrivateGaussianMixture(2, separation=10.0, scale=1.0))
+    >>> release = run(data, settings, Budget(epsilon=1.0, delta=1e-6))
     >>> mixture_estimate(release).status
     'found'
     """
     require_data_and_budget(data, PrivateVectors, budget, example="Budget(epsilon=..., delta=...)")
     require_clusters(data)
-    d, most = len(data.columns), settings.most_components
+    d, most = len(data.columns), most_components(settings)
     shares = shares_of(settings, data.adjacency, data.n_records, budget, d)
     curator = ClusterCurator(
         data,
@@ -165,7 +176,7 @@ def run(data: PrivateVectors, settings: MixtureSettings, budget: Budget) -> Rele
                 **settings.public(budget, "n_steps", "block_solver", "max_components"),
                 "method": "blocks",
                 "public_scale": settings.scale is not None,
-                "block_size": settings.largest_table(d),
+                "block_size": largest_block(settings, d),
                 "threshold": shares.threshold,
             },
         },
@@ -204,11 +215,9 @@ class _Found:
         return cls(outcome, stable, stable.cells[:0], np.zeros(0, dtype=np.int64))
 
 
-def _search(
-    curator: ClusterCurator, d: int, settings: MixtureSettings, shares: Shares, blocks: BlockClusters
-) -> _Found:
+def _search(curator: ClusterCurator, d: int, settings: Settings, shares: Shares, blocks: BlockClusters) -> _Found:
     """Blocks agree on rough centres in d columns, which noisy steps on all records make good."""
-    k, auto = settings.most_components, settings.n_components == AUTO
+    k, auto = most_components(settings), settings.n_components == AUTO
     scale = settings.scale if settings.scale is not None else _agreed_scale(curator, blocks, shares)
     if scale is None:
         return _Found.nothing(Outcome.NO_SCALE, _Stable.nothing(d, settings.separation))
@@ -243,7 +252,7 @@ def _search(
 
 def _grouped(
     curator: ClusterCurator,
-    settings: MixtureSettings,
+    settings: Settings,
     shares: Shares,
     stable: _Stable,
     first: tuple[np.ndarray, np.ndarray, np.ndarray],
@@ -260,7 +269,7 @@ def _grouped(
         groups = len(centres)
         if not groups:
             return _Found.nothing(Outcome.FEW_GROUPS, stable)
-        centres = centres[np.sort(np.argsort(-counts, kind="stable")[: settings.most_components])]
+        centres = centres[np.sort(np.argsort(-counts, kind="stable")[: most_components(settings)])]
         if len(centres) != before:
             results = []
         centres, counts, visible = _step(curator, centres, radius, shares, separation / 4.0)
@@ -274,7 +283,7 @@ def _grouped(
 
 
 def _moments(
-    curator: ClusterCurator, settings: MixtureSettings, shares: Shares, found: _Found
+    curator: ClusterCurator, settings: Settings, shares: Shares, found: _Found
 ) -> tuple[float | None, list[np.ndarray]]:
     """Second moments about centres that were found, and the radius to which records were shortened for them."""
     scale, unit = found.stable.scale, found.stable.unit
@@ -289,14 +298,14 @@ def _moments(
     return radius, curator.cluster_moments(centres, radius, kind, shares.moments)
 
 
-def _blocks(settings: MixtureSettings, shares: Shares, n_records: int, n_columns: int) -> BlockClusters:
+def _blocks(settings: Settings, shares: Shares, n_records: int, n_columns: int) -> BlockClusters:
     """Of public and noisy numbers: no block has many more records than the mean, so memory is that of the records."""
     n_blocks = advised_blocks(shares, settings, n_records)
     mean, program = max(n_records, 1) / n_blocks, settings.block_solver == "sdp"
-    most = min(settings.largest_table(n_columns), math.ceil(mean + _DEVIATIONS[program] * (math.sqrt(mean) + 1.0)))
+    most = min(largest_block(settings, n_columns), math.ceil(mean + _DEVIATIONS[program] * (math.sqrt(mean) + 1.0)))
     scale = settings.scale if program else None
     device = chosen_device(settings.device)
-    return BlockClusters(settings.most_components, n_blocks, most, scale=scale, device=device)
+    return BlockClusters(most_components(settings), n_blocks, most, scale=scale, device=device)
 
 
 def _agreed_scale(curator: ClusterCurator, blocks: BlockClusters, shares: Shares) -> float | None:

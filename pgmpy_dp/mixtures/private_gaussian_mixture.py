@@ -11,23 +11,24 @@ import numpy as np
 
 from pgmpy_dp.checks import require_given
 from pgmpy_dp.learning.devices import checked_device
-from pgmpy_dp.learning.options import anything, by, one_of, option, whole
+from pgmpy_dp.learning.options import Settings, anything, by, one_of, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.mixtures import noisy_centres
 from pgmpy_dp.mixtures.gaussian_mixture import log_density, responsibilities, sample_mixture
 from pgmpy_dp.mixtures.mixture_covariances import covariance_roots
-from pgmpy_dp.mixtures.mixture_settings import (
+from pgmpy_dp.mixtures.mixture_shares import (
+    AUTO,
     BLOCK_SOLVERS,
     MAX_COMPONENTS,
-    MixtureSettings,
     checked_components,
     checked_covariances,
     checked_length,
+    most_components,
 )
 from pgmpy_dp.mixtures.noisy_centres import MixtureEstimate, mixture_estimate
+from pgmpy_dp.mixtures.operators.cluster_curator import MAX_BLOCKS
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.cluster_curator import MAX_BLOCKS
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.theory import required_records
@@ -335,7 +336,34 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         return sample_mixture(self.means_, self.weights_, self._covariance_roots_, n_samples, rng)
 
     def _check(self) -> None:
-        self._settings()
+        require_given("n_components", self.n_components, "the number of components, at least 1")
+        if self.method == "sdp":
+            self._check_spheres()
+        if self.separation is not None and self.scale is not None and not 1e-3 <= self.separation / self.scale <= 1e4:
+            raise ValueError(
+                f"separation={self.separation!r} with scale={self.scale!r}: their ratio must be between 0.001 and "
+                "10000; a smaller separation is true too if centres are further apart than that"
+            )
+        if self.block_solver == "sdp" and self.scale is None:
+            raise ValueError("scale=None with block_solver='sdp', which needs a public scale; pass one, or 'kmeans'")
+        if (self.n_components == AUTO) != (self.max_components is not None):
+            raise ValueError(
+                f"n_components={self.n_components!r} with max_components={self.max_components!r}: 'auto' needs a "
+                "public bound on the number of components, and a number of them needs none"
+            )
+
+    def _check_spheres(self) -> None:
+        """What the membership program over all records would need."""
+        if self.separation is None or self.scale is None:
+            raise ValueError(
+                f"separation={self.separation!r}, scale={self.scale!r}: method='sdp' needs both as public numbers to "
+                "say how many records it would take; pass them, or use method='blocks'"
+            )
+        if self.n_components == AUTO or self.covariance_type is not None:
+            raise ValueError(
+                f"n_components={self.n_components!r}, covariance_type={self.covariance_type!r} with method='sdp', "
+                "which is for a known number of spheres; use method='blocks'"
+            )
 
     def _private(self, X: Any, budget: Budget) -> PrivateVectors:
         data = X if isinstance(X, PrivateVectors) else None
@@ -348,25 +376,9 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         return data
 
     def _run(self, data: PrivateVectors, budget: Budget) -> Release:
-        settings = self._settings()
         if self.method == "sdp":
-            raise ValueError(_too_many_records(settings, len(data.columns), budget))
-        return noisy_centres.run(data, settings, budget)
-
-    def _settings(self) -> MixtureSettings:
-        require_given("n_components", self.n_components, "the number of components, at least 1")
-        if self.method == "sdp" and (self.separation is None or self.scale is None):
-            raise ValueError(
-                f"separation={self.separation!r}, scale={self.scale!r}: method='sdp' needs both as public numbers to "
-                "say how many records it would take; pass them, or use method='blocks'"
-            )
-        if self.method == "sdp" and (self.n_components == "auto" or self.covariance_type is not None):
-            raise ValueError(
-                f"n_components={self.n_components!r}, covariance_type={self.covariance_type!r} with method='sdp', "
-                "which is for a known number of spheres; use method='blocks'"
-            )
-        names = ("n_components", "separation", "scale", "n_blocks", "block_size", "n_steps", "block_solver", "device")
-        return MixtureSettings(**self._given(*names, "max_components", "covariance_type", "random_state"))
+            raise ValueError(_too_many_records(self._options, len(data.columns), budget))
+        return noisy_centres.run(data, self._options, budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         found = mixture_estimate(release)
@@ -452,17 +464,15 @@ def _too_few(found: MixtureEstimate) -> list[str]:
     return [_APART.format(apart)] * (apart > 0) + [_WIDE.format(wide)] * (wide > 0)
 
 
-def _too_many_records(settings: MixtureSettings, n_features: int, budget: Budget) -> str:
+def _too_many_records(settings: Settings, n_features: int, budget: Budget) -> str:
     """Why the membership program over all records is not run, whatever their number; from public numbers alone."""
-    assert settings.separation is not None
-    assert settings.scale is not None
     if budget.epsilon is None or not budget.delta:
         return (
             f"the budget is {budget}: centres without a known bound take an epsilon and a delta above 0; pass both, "
             "and use method='blocks'"
         )
     ratio = settings.separation / settings.scale
-    least = required_records(settings.most_components, n_features, ratio, budget.epsilon, budget.delta)
+    least = required_records(most_components(settings), n_features, ratio, budget.epsilon, budget.delta)
     needed = "1e+36" if math.isinf(least) else f"about {least:.2g}"
     return (
         f"method='sdp' would take at least {needed} records ({settings.n_components} components in {n_features} "

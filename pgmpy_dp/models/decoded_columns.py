@@ -9,9 +9,9 @@ import pandas as pd
 
 from pgmpy_dp.inference.sampling import SamplingMethod, uniforms
 from pgmpy_dp.models.decoding import EVERYTHING, Range, Values
-from pgmpy_dp.schema import Date, Number, Schema
+from pgmpy_dp.schema import Date, Number
 
-__all__ = ["as_column", "as_series", "days_as_texts", "states_of", "values_of"]
+__all__ = ["as_column", "as_series", "states_of", "values_of"]
 
 
 def values_of(
@@ -61,27 +61,6 @@ def as_column(number: Number, drawn: np.ndarray, whole: bool) -> pd.Series:
         return pd.Series(drawn)
     may_lack = len(number.states) > len(number.cells)
     return pd.Series(drawn).astype("Int64" if may_lack else "int64")
-
-
-def days_as_texts(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Records with days as a file of text has them: ISO texts, or in their variable's format.
-
-    Examples
-    --------
-    >>> schema = Schema({"born": Date("1970-01-01", "1999-12-31", bins=2, format="%d.%m.%Y")})
-    >>> frame = pd.DataFrame({"born": pd.to_datetime(["1970-01-31", None])})
-    >>> days_as_texts(frame, schema).born[0]
-    '31.01.1970'
-    """
-    written = frame.copy()
-    for name, number in schema.numbers.items():
-        if isinstance(number, Date):
-            codes, days = pd.factorize(frame[name])
-            dates = [day.date() for day in pd.Series(days).astype(object)]
-            # Missing is -1: the last.
-            texts = [*(day.strftime(number.format) if number.format else day.isoformat() for day in dates), None]
-            written[name] = np.array(texts, dtype=object)[codes]
-    return written
 
 
 def states_of(states: Sequence, codes: np.ndarray) -> pd.Series:

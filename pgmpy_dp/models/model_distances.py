@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.learning.least_noise import least_noise
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import encoded_graph
-from pgmpy_dp.learning.settings_base import SeededSettings
 from pgmpy_dp.models.posterior.noisy_ratio import sampling_distance
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -24,7 +24,7 @@ from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["Mean", "ModelTables", "ScoreSettings", "planned_noise", "run"]
+__all__ = ["Mean", "ModelTables", "planned_noise", "run"]
 
 
 @dataclass(frozen=True)
@@ -76,35 +76,19 @@ class ModelTables:
         return found
 
 
-@dataclass(frozen=True)
-class ScoreSettings(SeededSettings):
-    """What is asked, fixed before the records are looked at.
+def _shares(settings: Settings) -> dict[str, Fraction]:
+    """Of the budget: the number of records, means, every table, the choice of the worst one, its distance.
 
-    Parameters
-    ----------
-    worst : bool, default True
-        Whether to look for the table that is the furthest off, and to measure it.
-    each : bool, default False
-        Whether to measure every table by itself.
+    The number of records only divides: its noise counts as much as the total variation is large.
     """
-
-    worst: bool = True
-    each: bool = False
-
-    @property
-    def shares(self) -> dict[str, Fraction]:
-        """Of the budget: the number of records, means, every table, the choice of the worst one, its distance.
-
-        The number of records only divides: its noise counts as much as the total variation is large.
-        """
-        parts = {"count": 1, "means": 7}
-        parts |= {"each": 16} if self.each else {}
-        parts |= {"choice": 4, "worst": 4} if self.worst else {}
-        return {name: Fraction(part, sum(parts.values())) for name, part in parts.items()}
+    parts = {"count": 1, "means": 7}
+    parts |= {"each": 16} if settings.each else {}
+    parts |= {"choice": 4, "worst": 4} if settings.worst else {}
+    return {name: Fraction(part, sum(parts.values())) for name, part in parts.items()}
 
 
 def planned_noise(
-    n_means: int, n_tables: int, settings: ScoreSettings, budget: Budget, adjacency: Adjacency
+    n_means: int, n_tables: int, settings: Settings, budget: Budget, adjacency: Adjacency
 ) -> tuple[PureDP | ZCDP, dict[str, Noise]]:
     """What is spent, and the noise of the number of records, of means, of each table and of the worst one.
 
@@ -113,7 +97,7 @@ def planned_noise(
     ValueError
         Where noise would bury any count.
     """
-    shares, sizes = settings.shares, {"count": 1, "means": n_means, "each": n_tables, "worst": 1}
+    shares, sizes = _shares(settings), {"count": 1, "means": n_means, "each": n_tables, "worst": 1}
     asked = [name for name in sizes if name in shares]
 
     def noises(cost: PureDP | ZCDP) -> list[Noise]:
@@ -130,7 +114,7 @@ def planned_noise(
     return cost, dict(zip(asked, noises(cost), strict=True))
 
 
-def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget: Budget) -> Release:
+def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Budget) -> Release:
     """Release how far a model's tables are from those of the records: means, the worst one, each where it is asked.
 
     Refuses what is no table or budget, and a budget too small for any count.
@@ -139,6 +123,8 @@ def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget
     ----------
     model : ModelTables
         Public, or released before.
+    settings : Settings
+        `worst`, `each` and `random_state` of :func:`~pgmpy_dp.score_model`.
 
     Returns
     -------
@@ -185,7 +171,7 @@ def run(table: PrivateTable, model: ModelTables, settings: ScoreSettings, budget
         return curator.release("model_score", facts, curator.called(*names))
 
     names = ["count", "means", *(["each"] if settings.each else []), *(["worst"] if settings.worst else [])]
-    shares, scopes, tables = settings.shares, list(model.scopes), list(model.tables)
+    shares, scopes, tables = _shares(settings), list(model.scopes), list(model.tables)
     with curator.keeping(released):
         if model.merged is not None:
             curator.merge(*model.merged)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.checks import checked_integer, checked_number, require_flag
+from pgmpy_dp.checks import checked_number
 from pgmpy_dp.learning.collective_base import given_table
 from pgmpy_dp.learning.display import as_text
 from pgmpy_dp.learning.few_records import FewRecordsWarning, few_records
+from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, flag, number, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
 from pgmpy_dp.models import model_distances as plan
 from pgmpy_dp.models.posterior.noisy_ratio import difference_quantile, ratio_interval, sampling_distance
@@ -166,6 +167,14 @@ def _told(name: Hashable, row: Any, worst: Scope | None) -> str:
     return f"{what:<28}  {row.distance:.4f}  ({row.lower:.4f} to {row.upper:.4f}; {sampled})"
 
 
+@declares(
+    worst=flag(),
+    each=flag(),
+    level=number(below_one=True),
+    adjacency=adjacencies(),
+    n_records=whole(0),
+    random_state=whole(0),
+)
 def score_model(
     model: Any,
     df: Any,
@@ -256,10 +265,8 @@ def score_model(
     (['pairs', 'triples', 'worst'], True)
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.1)")
-    level = checked_number("level", level, positive=True, below_one=True)
-    require_flag("worst", worst)
-    require_flag("each", each)
-    settings = plan.ScoreSettings(bool(worst), bool(each), random_state=random_state)
+    asked: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    settings = arguments_of(score_model, worst=worst, each=each, level=level, **asked)
     given = ScoredModel.of(model)
     if isinstance(df, PrivateTable):
         known, neighbours = df.schema, df.adjacency
@@ -268,17 +275,17 @@ def score_model(
         neighbours = Adjacency.parse(adjacency or Adjacency.ADD_REMOVE)
     tables = given.tables(known, workload)
     plan.planned_noise(len(tables.means), len(tables.scopes), settings, budget, neighbours)
-    asked: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
     table = given_table(df, schema, budget, **asked, unit=unit, rows_per_unit=rows_per_unit)
     release = plan.run(table, tables, settings, budget)
     with handed_over(release):
-        found = ModelScore.of(release, level, Privacy.of(release, table.ledger.entries))
+        found = ModelScore.of(release, settings.level, Privacy.of(release, table.ledger.entries))
         said = few_records(found.n_records, found.n_records_sd)
         if said is not None:
             warnings.warn(said, FewRecordsWarning, stacklevel=2)
         return found
 
 
+@declares(n=whole(1), worst=flag(), each=flag(), level=number(below_one=True), adjacency=adjacencies())
 def preview_score(
     model: Any,
     n: int,
@@ -323,11 +330,8 @@ def preview_score(
     np.float64(0.0027)
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.1)")
-    n = checked_integer("n", n, 1)
-    level = checked_number("level", level, positive=True, below_one=True)
-    require_flag("worst", worst)
-    require_flag("each", each)
-    settings = plan.ScoreSettings(bool(worst), bool(each))
+    settings = arguments_of(preview_score, n=n, worst=worst, each=each, level=level, adjacency=adjacency)
+    n, level = settings.n, settings.level
     given = ScoredModel.of(model)
     tables = given.tables(None, workload)
     spent = unit_budget(budget, rows_per_unit)
@@ -337,9 +341,9 @@ def preview_score(
     for mean in tables.means:
         expected = float(np.average(sampling[list(mean.weights)], weights=list(mean.weights.values())))
         rows[mean.name] = len(mean.weights), noise["means"], expected
-    if each:
+    if settings.each:
         rows["each"] = len(sampling), noise["each"], float(sampling.max())
-    if worst:
+    if settings.worst:
         rows["worst"] = 1, noise["worst"], float(sampling.max())
     found = [
         (count, math.sqrt(own.variance), _reach(own, noise["count"], expected, n, level), expected)

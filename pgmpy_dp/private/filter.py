@@ -44,9 +44,24 @@ _TOLERANCE = 1e-12  # relative; ten charges of 0.1 must fit in a budget of 1 alt
 class BudgetExceeded(ValueError):
     """A charge that does not fit in what is left of a budget.
 
-    Attributes
+    A ledger raises it before any noise is drawn, and changes nothing.
+
+    Parameters
     ----------
+    message : str
     spent, asked, left : Guarantee
+        What was spent before, what the charge would have cost, and what is left; attributes too.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import Budget, Ledger, PrivateTable, Schema
+    >>> from pgmpy_dp.estimators import NaiveMLE
+    >>> table = PrivateTable([(0, 1)], Schema({"a": [0, 1], "b": [0, 1]}), ledger=Ledger(Budget(epsilon=0.5)))
+    >>> try:
+    ...     NaiveMLE(epsilon=2.0).fit([("a", "b")], table)
+    ... except BudgetExceeded as refused:
+    ...     print(refused.asked, refused.left)
+    2-DP 0.5-DP
     """
 
     def __init__(self, message: str, *, spent: Guarantee, asked: Guarantee, left: Guarantee) -> None:

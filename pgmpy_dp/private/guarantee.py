@@ -49,7 +49,16 @@ class PureDP:
         object.__setattr__(self, "epsilon", checked_number("epsilon", self.epsilon, positive=False))
 
     def implies(self, other: Guarantee) -> bool:
-        """Whether every mechanism with this guarantee is known to have the `other` too."""
+        """Whether every mechanism with this guarantee is known to have the `other` too.
+
+        Parameters
+        ----------
+        other : Guarantee
+
+        Returns
+        -------
+        bool
+        """
         if isinstance(other, PureDP):
             return self.epsilon <= other.epsilon
         if isinstance(other, ZCDP | ReservedZCDP):
@@ -59,7 +68,12 @@ class PureDP:
         return accounting.zcdp_to_approx(accounting.pure_to_zcdp(self.epsilon), other.delta) <= other.epsilon
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, read back by :func:`guarantee_from_dict`."""
+        """JSON-able form, read back by :func:`~pgmpy_dp.private.guarantee.guarantee_from_dict`.
+
+        Returns
+        -------
+        dict
+        """
         return {"measure": "pure", "epsilon": self.epsilon}
 
     def __str__(self) -> str:
@@ -87,7 +101,16 @@ class ZCDP:
         object.__setattr__(self, "rho", checked_number("rho", self.rho, positive=False))
 
     def implies(self, other: Guarantee) -> bool:
-        """Whether every mechanism with this guarantee is known to have the `other` too."""
+        """Whether every mechanism with this guarantee is known to have the `other` too.
+
+        Parameters
+        ----------
+        other : Guarantee
+
+        Returns
+        -------
+        bool
+        """
         if isinstance(other, ZCDP | ReservedZCDP):
             return self.rho <= other.rho
         if isinstance(other, ApproxDP):
@@ -95,7 +118,12 @@ class ZCDP:
         return self.rho == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, read back by :func:`guarantee_from_dict`."""
+        """JSON-able form, read back by :func:`~pgmpy_dp.private.guarantee.guarantee_from_dict`.
+
+        Returns
+        -------
+        dict
+        """
         return {"measure": "zcdp", "rho": self.rho}
 
     def __str__(self) -> str:
@@ -127,11 +155,25 @@ class ApproxDP:
         object.__setattr__(self, "delta", checked_number("delta", self.delta, positive=True, below_one=True))
 
     def implies(self, other: Guarantee) -> bool:
-        """Whether every mechanism with this guarantee is known to have the `other` too."""
+        """Whether every mechanism with this guarantee is known to have the `other` too.
+
+        Parameters
+        ----------
+        other : Guarantee
+
+        Returns
+        -------
+        bool
+        """
         return isinstance(other, ApproxDP) and self.epsilon <= other.epsilon and self.delta <= other.delta
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, read back by :func:`guarantee_from_dict`."""
+        """JSON-able form, read back by :func:`~pgmpy_dp.private.guarantee.guarantee_from_dict`.
+
+        Returns
+        -------
+        dict
+        """
         return {"measure": "approximate", "epsilon": self.epsilon, "delta": self.delta}
 
     def __str__(self) -> str:
@@ -176,7 +218,7 @@ class ReservedZCDP:
         return False
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, read back by :func:`guarantee_from_dict`."""
+        """JSON-able form, read back by :func:`~pgmpy_dp.private.guarantee.guarantee_from_dict`."""
         return {"measure": "reserved_zcdp", "rho": self.rho, "eta": self.eta}
 
     def __str__(self) -> str:

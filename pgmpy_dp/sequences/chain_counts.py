@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import softmax
 
-from pgmpy_dp.learning.least_noise import NOISES, least_noise, noise_for_ledger
-from pgmpy_dp.learning.settings_base import SeededSettings, by, one_of, share, whole
+from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.sequence_curator import (
-    LARGEST_TABLE,
-    SequenceCurator,
-    departure_noise,
-    ngram_table_noise,
-    user_additions,
-)
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -27,8 +19,15 @@ from pgmpy_dp.private.named_values import distinct_names
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.sequences.chain_model import map_chain, noisy_chain_tables
 from pgmpy_dp.sequences.chain_order import OrderTest, order_test
+from pgmpy_dp.sequences.operators.sequence_curator import (
+    LARGEST_TABLE,
+    SequenceCurator,
+    departure_noise,
+    ngram_table_noise,
+    user_additions,
+)
 
-__all__ = ["ORDERS", "ChainSettings", "checked_order", "run"]
+__all__ = ["ORDERS", "checked_order", "run"]
 
 ORDERS = (1, 2, "auto")
 
@@ -47,85 +46,26 @@ def checked_order(name: str, value: object) -> int | str:
     return value if isinstance(value, str) else int(value)
 
 
-@dataclass(frozen=True)
-class ChainSettings(SeededSettings):
-    """What to release, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    segment_length : int, optional
-        Visits in a segment, at least 2. Default: each sequence is one segment.
-    max_segments : int, optional
-        Count at most this many segments of each user, chosen at random; needs `segment_length`. Default: each user is
-        counted as a share of 1 in each table, split over what it did.
-    initial_share : float in (0, 1), optional
-        Share of the budget (of epsilon or rho) that the table of initial states gets. It has K cells where the
-        transitions have K**2, so the transitions need more. Default: 0.25, and 0.1 for a `chain_order` other than 1.
-    noise : {"auto", "laplace", "gaussian"}, default "auto"
-        As in :class:`~pgmpy_dp.learning.noisy_tables.MarginalSettings`.
-    chain_order : {1, 2, "auto"}, default 1
-        How many states the next one depends on. 2: triples of states have half of what the beginnings leave. "auto":
-        :mod:`pgmpy_dp.sequences.chain_order` decides, after the pairs are known, by a twentieth of the budget
-        whether the rest goes to triples or to the pairs again; of users that are counted by shares.
-    """
-
-    segment_length: int | None = field(default=None, metadata=whole(2))
-    max_segments: int | None = field(default=None, metadata=whole(1))
-    initial_share: float | None = field(default=None, metadata=share())
-    noise: str = field(default="auto", metadata=one_of(NOISES))
-    chain_order: int | str = field(default=1, metadata=by(checked_order))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.max_segments is not None and self.segment_length is None:
-            raise ValueError(
-                f"max_segments={self.max_segments!r} without segment_length: a segment of any length could hold "
-                "any number of pairs; pass segment_length, or max_segments=None to count users by shares"
-            )
-
-        if self.initial_share is None:
-            object.__setattr__(self, "initial_share", _FIRST if self.chain_order == 1 else _OTHER)
-        if self.chain_order == 2 and self.segment_length == 2:
-            raise ValueError(
-                "segment_length=2 with chain_order=2: a segment of two visits has no triple; pass 3 or more"
-            )
-        if self.chain_order == "auto" and self.segment_length is not None:
-            raise ValueError(
-                f"segment_length={self.segment_length!r} with chain_order='auto', whose test is of whole sequences by "
-                "shares; leave segment_length=None, or pass chain_order=1 or 2"
-            )
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """Of the n-grams that are counted at once, 1 for the beginnings."""
-        return (1, 2, 3) if self.chain_order == 2 else (1, 2)
-
-    @property
-    def units(self) -> tuple[int, ...]:
-        """The most that one user adds to each table, in the integers of the release."""
-        return user_additions(self.segment_length, self.max_segments, self.lengths)
-
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """Shares of the budget of the tables that are counted at once."""
-        assert self.initial_share is not None
-        left = 1.0 - self.initial_share
-        if self.chain_order == "auto":
-            return self.initial_share, _PAIRS * left / (1.0 - _OTHER)
-        return (self.initial_share, left) if self.chain_order == 1 else (self.initial_share, left / 2, left / 2)
-
-
-def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Release:
+def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
     """Release noisy counts of initial states and of transitions, and of triples where the order asks for them.
 
     Refuses arguments that cannot be used, and a ledger that protects another unit.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.PrivateMarkovChain`. Where `initial_share` is None the beginnings have 0.25 of
+        the budget, and 0.1 for a `chain_order` other than 1: they have K cells where the transitions have K**2. Of
+        second order triples have half of what the beginnings leave. With "auto"
+        :mod:`pgmpy_dp.sequences.chain_order` decides, after the pairs are known, by a twentieth of the budget
+        whether the rest goes to triples or to the pairs again.
 
     Returns
     -------
     Release
         ``kind="chain"``; ``values`` are the initial table, shape (K,), and the transitions (from, to), shape (K, K); of
         second order then the triples, shape (K, K, K). With "auto" after the transitions come the three numbers of
-        :meth:`~pgmpy_dp.private.curator.sequence_curator.SequenceCurator.order_departure`, and the triples, or the
+        :meth:`~pgmpy_dp.sequences.operators.sequence_curator.SequenceCurator.order_departure`, and the triples, or the
         transitions once more. ``public["units"]`` has what one user adds to each at most: dividing by it gives tables
         in users; ``public["lengths"]`` what each is: 1, 2 or 3 for a table, 0 for the three numbers. ``public["test"]``
         has what "auto" found, an :class:`~pgmpy_dp.sequences.chain_order.OrderTest`; empty where it did not ask.
@@ -136,12 +76,11 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
         *Unit.* A user: all rows with one value of the column ``data.unit``.
 
         *Guarantee.* The budget goes to one request for all tables,
-        :meth:`~pgmpy_dp.private.curator.sequence_curator.SequenceCurator.ngram_tables`, which has their sensitivities.
-        With M_c the most that a user adds to table c (`ChainSettings.units`) and shares s_c of sum 1
-        (`ChainSettings.weights`): Laplace noise of scale ``(1 or 2) M_c/(s_c epsilon)``, epsilon-DP, or Gaussian noise
-        of scale ``M_c sqrt((1 or 2)/(2 s_c rho))``, rho-zCDP. With "auto" to three requests one after the other, each
-        with its share, of which the second is
-        :meth:`~pgmpy_dp.private.curator.sequence_curator.SequenceCurator.order_departure`. What is asked last is
+        :meth:`~pgmpy_dp.sequences.operators.sequence_curator.SequenceCurator.ngram_tables`, which has their
+        sensitivities. With M_c the most that a user adds to table c and shares s_c of sum 1: Laplace noise of scale
+        ``(1 or 2) M_c/(s_c epsilon)``, epsilon-DP, or Gaussian noise of scale ``M_c sqrt((1 or 2)/(2 s_c rho))``,
+        rho-zCDP. With "auto" to three requests one after the other, each with its share, of which the second is
+        :meth:`~pgmpy_dp.sequences.operators.sequence_curator.SequenceCurator.order_departure`. What is asked last is
         decided by noisy answers alone.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020; the shares: Bernstein et al.
@@ -153,13 +92,16 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
     Examples
     --------
     >>> import pandas as pd
+    >>> from pgmpy_dp.estimators import PrivateMarkovChain
+    >>> from pgmpy_dp.learning.options import settings_of
     >>> frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
     >>> data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=Budget(epsilon=1.0))
-    >>> release = run(data, ChainSettings(), Budget(epsilon=0.5))
+    >>> release = run(data, settings_of(PrivateMarkovChain()), Budget(epsilon=0.5))
     >>> release.names, str(release.guarantee), str(data.ledger.left)
     (('initial', 'transitions'), '0.5-DP', '0.5-DP')
     """
     require_data_and_budget(data, PrivateSequences, budget)
+    settings = _completed(settings)
     (variable,) = data.schema.variables
     k = data.schema.cardinality(variable)
     if settings.chain_order == 2 and k**3 > LARGEST_TABLE:
@@ -199,7 +141,18 @@ def run(data: PrivateSequences, settings: ChainSettings, budget: Budget) -> Rele
     return curator.release("chain", facts, curator.called(*names))
 
 
-def _noises(settings: ChainSettings, adjacency: Adjacency, cost: PureDP | ZCDP, tests: bool) -> list[Noise]:
+def _completed(settings: Settings) -> Settings:
+    """With the share of the beginnings, and what is counted at once: lengths of n-grams, units of users, shares."""
+    order, first = settings.chain_order, settings.initial_share
+    if first is None:
+        first = _FIRST if order == 1 else _OTHER
+    left, lengths = 1.0 - first, (1, 2, 3) if order == 2 else (1, 2)
+    rest = {1: (left,), 2: (left / 2, left / 2), "auto": (_PAIRS * left / (1.0 - _OTHER),)}
+    units = user_additions(settings.segment_length, settings.max_segments, lengths)
+    return settings.but(initial_share=first, lengths=lengths, units=units, weights=(first, *rest[order]))
+
+
+def _noises(settings: Settings, adjacency: Adjacency, cost: PureDP | ZCDP, tests: bool) -> list[Noise]:
     """Of everything that is asked at most, from public numbers."""
     first = sum(settings.weights) if tests else 1
     tables = ngram_table_noise(settings.units, adjacency, cost, first, settings.weights)

@@ -6,58 +6,45 @@ Each step asks for the noisy sum of the clipped gradients of a Poisson sample of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from pgmpy_dp.learning.ascent import (
     PARAMETER_UNIT,
     Ascent,
-    AscentSettings,
     ascend,
     largest_stable_rate,
     released_parameters,
 )
-from pgmpy_dp.learning.settings_base import share
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradient_curator import ChainGradientCurator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["ChainGradientSettings", "parameters", "run"]
+__all__ = ["parameters", "run"]
 
 # Chosen on made-up chains of 3 to 40 states and 2,000 to 40,000 users, epsilon from .03 to 100, delta = 1/users.
 _CLIP_NORM = 0.6  # .5 to .7 are as good; 1.0 is worse wherever noise matters
 _HORIZON = 0.8  # half and twice of it cost a seventh to a third of the divergence
+_FIRST = 0.25  # of a user's squared weights, for the beginnings
 _CURVATURE = 0.5  # a user's weights are at most 1, and the covariance of one draw's indicators has no eigenvalue above
 _STABLE = 0.8  # of the largest stable step; 1.05 and more fail on short chains, .5 costs a seventh at epsilon of 10
 
 
-@dataclass(frozen=True)
-class ChainGradientSettings(AscentSettings):
-    """How to ascend, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    initial_share : float in (0, 1), default 0.25
-        Share of the beginnings in a user's squared weights; the transitions have the rest. The likelihood has the same
-        maximum whatever it is: pi and P share no parameter.
-    n_steps, batch_rate, clip_norm, learning_rate, momentum, average_share, count_share, random_state
-        See :class:`~pgmpy_dp.learning.ascent.AscentSettings`; units are users. Default `clip_norm`: 0.6; no
-        gradient is longer than 2. Default `learning_rate`: from the noise.
-    """
-
-    initial_share: float = field(default=0.25, metadata=share())
-
-
-def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget) -> Release:
+def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
     """Ascend the likelihood by noisy clipped gradients of users and release the averaged logits.
 
     Refuses a budget or numbers that this method cannot use, and a ledger that protects another unit.
 
     Parameters
     ----------
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.PrivateMarkovChain`; units are users. `initial_share` is that of the beginnings
+        in a user's squared weights, by default 0.25; the transitions have the rest. The likelihood has the same maximum
+        whatever it is: pi and P share no parameter. Default `clip_norm`: 0.6; no gradient is longer than 2. Default
+        `learning_rate`: from the noise.
     budget : Budget
         ``epsilon`` with ``delta``, or ``rho``.
 
@@ -89,14 +76,19 @@ def run(data: PrivateSequences, settings: ChainGradientSettings, budget: Budget)
     Examples
     --------
     >>> import pandas as pd
+    >>> from pgmpy_dp.estimators import PrivateMarkovChain
+    >>> from pgmpy_dp.learning.options import settings_of
     >>> frame = pd.DataFrame({"user": range(2000), "sequence": ["a a b", "b b b a"] * 1000})
     >>> data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=Budget(epsilon=1.0, delta=1e-4))
-    >>> initial, transition = parameters(run(data, ChainGradientSettings(), Budget(epsilon=1.0, delta=1e-4)))
+    >>> settings = settings_of(PrivateMarkovChain(method="sgd"))
+    >>> initial, transition = parameters(run(data, settings, Budget(epsilon=1.0, delta=1e-4)))
     >>> (np.exp(transition) / np.exp(transition).sum(axis=1, keepdims=True)).round(1)
     array([[0.5, 0.5],
            [0.3, 0.7]])
     """
     require_data_and_budget(data, PrivateSequences, budget, example="a Budget, e.g. Budget(rho=0.1)")
+    if settings.initial_share is None:
+        settings = settings.but(initial_share=_FIRST)
     (variable,) = data.schema.variables
     k = data.schema.cardinality(variable)
     curator = ChainGradientCurator(
@@ -133,7 +125,7 @@ def parameters(release: Release) -> tuple[np.ndarray, np.ndarray]:
     return initial, transition
 
 
-def _default_learning_rate(settings: ChainGradientSettings, n_states: int, variance: float) -> float:
+def _default_learning_rate(settings: Settings, n_states: int, variance: float) -> float:
     """As far as the noise lets the logits go, and as steps stay stable."""
     # The default learning rate is `min(h, 0.8 sqrt(h K**2)) / n_steps` with h = 1/(v K**2) and v the variance of the
     # mean of all steps' noises: as far as the noise lets the logits go. It is at most 0.8 times `4 (1 + m)/(1 - m)`,

@@ -320,36 +320,24 @@ class PrivateMarkovChain(BasePrivateEstimator):
         return pd.DataFrame(states[codes], columns=range(length)).infer_objects()
 
     def _check(self) -> None:
-        self._settings()
-
-    def _private(self, X: Any, budget: Budget) -> PrivateSequences:
-        if isinstance(X, PrivateSequences):
-            self._check_agrees(X)
-            return X
-        schema = checked_schema(self.state_names, argument="state_names")
-        columns = self._given("unit", "sequence", "order", "separator")
-        return PrivateSequences(X, schema, ledger=budget, **columns, **self._given("adjacency", "n_users"))
-
-    def _run(self, data: PrivateSequences, budget: Budget) -> Release:
-        settings = self._settings()
-        if isinstance(settings, chain_gradient.ChainGradientSettings):
-            return chain_gradient.run(data, settings, budget)
-        return chain_counts.run(data, settings, budget)
-
-    def _check_release(self, release: Release) -> None:
-        super()._check_release(release)
-        # The logits that "sgd" released are the chain, whatever the method; tables are no records to learn from.
-        if self.method == "sgd" and release.kind == "chain":
+        if self.method == "sgd":
+            self._check_gradients()
+        elif self.max_segments is not None and self.segment_length is None:
             raise ValueError(
-                "method='sgd' learns from records, and this release holds noisy tables; use one of "
-                f"{tuple(m for m in _METHODS if m != 'sgd')}"
+                f"max_segments={self.max_segments!r} without segment_length: a segment of any length could hold "
+                "any number of pairs; pass segment_length, or max_segments=None to count users by shares"
+            )
+        elif self.chain_order == 2 and self.segment_length == 2:
+            raise ValueError(
+                "segment_length=2 with chain_order=2: a segment of two visits has no triple; pass 3 or more"
+            )
+        elif self.chain_order == "auto" and self.segment_length is not None:
+            raise ValueError(
+                f"segment_length={self.segment_length!r} with chain_order='auto', whose test is of whole sequences by "
+                "shares; leave segment_length=None, or pass chain_order=1 or 2"
             )
 
-    def _settings(self) -> chain_counts.ChainSettings | chain_gradient.ChainGradientSettings:
-        """Of the release; ValueError for what does not go with the method."""
-        if self.method != "sgd":
-            names = ("segment_length", "max_segments", "initial_share", "noise", "random_state", "chain_order")
-            return chain_counts.ChainSettings(**self._given(*names))
+    def _check_gradients(self) -> None:
         for name in ("segment_length", "max_segments"):
             if getattr(self, name) is not None:
                 raise ValueError(
@@ -363,10 +351,27 @@ class PrivateMarkovChain(BasePrivateEstimator):
                 f"chain_order={self.chain_order!r} with method='sgd', whose chains are of first order; pass "
                 "chain_order=1, or another method"
             )
-        steps = self._given("n_steps", "batch_rate", "clip_norm", "learning_rate", "momentum", "average_share")
-        if self.initial_share is not None:
-            steps["initial_share"] = self.initial_share
-        return chain_gradient.ChainGradientSettings(**steps, **self._given("count_share", "random_state"))
+
+    def _private(self, X: Any, budget: Budget) -> PrivateSequences:
+        if isinstance(X, PrivateSequences):
+            self._check_agrees(X)
+            return X
+        schema = checked_schema(self.state_names, argument="state_names")
+        columns = self._given("unit", "sequence", "order", "separator")
+        return PrivateSequences(X, schema, ledger=budget, **columns, **self._given("adjacency", "n_users"))
+
+    def _run(self, data: PrivateSequences, budget: Budget) -> Release:
+        plan = chain_gradient if self.method == "sgd" else chain_counts
+        return plan.run(data, self._options, budget)
+
+    def _check_release(self, release: Release) -> None:
+        super()._check_release(release)
+        # The logits that "sgd" released are the chain, whatever the method; tables are no records to learn from.
+        if self.method == "sgd" and release.kind == "chain":
+            raise ValueError(
+                "method='sgd' learns from records, and this release holds noisy tables; use one of "
+                f"{tuple(m for m in _METHODS if m != 'sgd')}"
+            )
 
     def _check_agrees(self, data: PrivateSequences) -> None:
         own_schema = None if self.state_names is None else checked_schema(self.state_names, argument="state_names")

@@ -10,10 +10,19 @@ ESTIMATORS = {
     "NaiveMLE": "pgmpy_dp.tables.collective.naive_mle",
     "PrivateChowLiu": "pgmpy_dp.tables.networks.private_chow_liu",
     "PrivateNetwork": "pgmpy_dp.tables.networks.private_network",
+    "PrivateNetworkClassifier": "pgmpy_dp.tables.networks.private_network_classifier",
     "PrivateSGD": "pgmpy_dp.tables.collective.private_sgd",
 }
 
-__all__ = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateChowLiu", "PrivateNetwork", "PrivateSGD"]
+__all__ = [
+    "CollectiveEM",
+    "CollectiveMAP",
+    "NaiveMLE",
+    "PrivateChowLiu",
+    "PrivateNetwork",
+    "PrivateNetworkClassifier",
+    "PrivateSGD",
+]
 
 if TYPE_CHECKING:
     from pgmpy_dp.tables.collective.collective_em import CollectiveEM
@@ -22,5 +31,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.tables.collective.private_sgd import PrivateSGD
     from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu
     from pgmpy_dp.tables.networks.private_network import PrivateNetwork
+    from pgmpy_dp.tables.networks.private_network_classifier import PrivateNetworkClassifier
 
 __getattr__, __dir__ = front_door(__name__, ESTIMATORS)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
@@ -70,13 +69,6 @@ class DiscoverSettings:
     random_state: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("max_categories", 1), ("max_length", 1), ("bins", 2)):
-            if getattr(self, name) is not None or name != "bins":
-                object.__setattr__(self, name, checked_integer(name, getattr(self, name), least))
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
-        if self.bins is not None and self.bins > 100:  # many more would make divisions of many thousand cells
-            raise ValueError(f"bins={self.bins} is too large; pass at most 100")
         if not self.categories and not self.numbers:
             raise ValueError(
                 f"variables has states or cuts for each of {list(self.schema)}, so nothing is to be found; declare "

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.learning.few_records import FEW, FewRecordsWarning
+from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.atomic_file import write_atomically
@@ -154,6 +155,14 @@ class Discovery:
         return f"Discovery({self.schema!r}, guarantee={self.guarantee})"
 
 
+@declares(
+    max_categories=whole(1),
+    max_length=whole(1),
+    bins=whole(2, 100),  # many more would make divisions of many thousand cells
+    adjacency=adjacencies(),
+    n_records=whole(0),
+    random_state=whole(0),
+)
 def discover(
     df: Any,
     variables: Mapping[Any, Any],
@@ -266,27 +275,27 @@ def discover(
             f"df is a {type(df).__name__}, whose columns are declared already; pass the records that it was made from, "
             "and its ledger as ledger="
         )
+    known = arguments_of(discover, adjacency=adjacency, n_records=n_records, random_state=random_state)
+    options = arguments_of(discover, max_categories=max_categories, max_length=max_length, bins=bins)
     settings = plan.DiscoverSettings.of(
         variables,
         other=other,
         recode=recode,
         impossible=impossible,
         reading={"missing": missing, "strip": strip, "casefold": casefold},
-        max_categories=max_categories,
-        max_length=max_length,
-        bins=bins,
-        random_state=random_state,
+        **vars(options),
+        random_state=known.random_state,
     )
     plan.require_payable(settings, budget)  # before records are read
     own = ledger.adjacency if isinstance(ledger, Ledger) else None
     data = PrivateColumns(
         df,
         settings.asked,
-        adjacency=adjacency or str(own or Adjacency.ADD_REMOVE),
+        adjacency=known.adjacency or str(own or Adjacency.ADD_REMOVE),
         ledger=budget if ledger is None else ledger,
-        n_records=n_records,
+        n_records=known.n_records,
         unit=unit,
-        random_state=random_state,
+        random_state=known.random_state,
     )
     release = plan.run(data, settings, budget)
     with handed_over(release):

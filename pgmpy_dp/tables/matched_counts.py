@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -14,30 +11,18 @@ from pgmpy_dp.private.operators.operator_base import planned_noise
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["CheckSettings", "run"]
+__all__ = ["run"]
 
 
-@dataclass(frozen=True)
-class CheckSettings:
-    """What is fixed before the records are looked at.
+def run(table: PrivateTable, budget: Budget, random_state: int | None = None) -> Release:
+    """Release how many records there are, and how many match in all columns and in each; how many lines are no record.
+
+    Refuses other objects than a table and a budget, and a budget too small for any count.
 
     Parameters
     ----------
     random_state : int, optional
         For tests and benchmarks only: repeatable noise, **not private**.
-    """
-
-    random_state: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.random_state is not None:
-            object.__setattr__(self, "random_state", checked_integer("random_state", self.random_state, 0))
-
-
-def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release:
-    """Release how many records there are, and how many match in all columns and in each; how many lines are no record.
-
-    Refuses other objects than a table and a budget, and a budget too small for any count.
 
     Returns
     -------
@@ -67,7 +52,7 @@ def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release
     >>> frame = pd.DataFrame({"sex": ["F", "M"] * 5000, "age": [30, 60] * 5000})
     >>> schema = {"sex": ["F", "M"], "age": ["30-59", "60-89"]}
     >>> table = PrivateTable(frame, schema, ledger=Budget(epsilon=1.0))
-    >>> records, matching, sex, age = run(table, CheckSettings(), Budget(epsilon=0.1))["matched"].array
+    >>> records, matching, sex, age = run(table, Budget(epsilon=0.1))["matched"].array
     >>> bool(sex > 8000), bool(age < 2000), str(table.ledger.left)
     (True, True, '0.9-DP')
     """
@@ -80,7 +65,7 @@ def run(table: PrivateTable, settings: CheckSettings, budget: Budget) -> Release
         what=f"how many records match the states of {len(table.schema)} columns",
         columns=table.schema.variables,
         pure=isinstance(cost, PureDP),
-        random_state=settings.random_state,
+        random_state=random_state,
         fine=True,
     )
     matched = curator.ask(MatchedCounts(), share=1)

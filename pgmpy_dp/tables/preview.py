@@ -12,7 +12,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import InferenceSize, InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -25,12 +24,15 @@ from pgmpy_dp.learning.collective_base import (
     tables_of,
 )
 from pgmpy_dp.learning.display import as_text
+from pgmpy_dp.learning.least_noise import NOISES
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, one_of, whole
 from pgmpy_dp.learning.structural_zeros import obeying, with_zeros
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
 from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.data.table_facts import checked_scopes
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
@@ -161,6 +163,13 @@ class Preview:
         return ax
 
 
+@declares(
+    n=whole(1),
+    adjacency=adjacencies(),
+    noise=one_of(NOISES),
+    n_simulations=whole(0),
+    random_state=whole(0),
+)
 def preview(
     schema: Schema | dict,
     cliques: nx.Graph | Sequence[Sequence[Hashable]],
@@ -236,23 +245,24 @@ def preview(
     schema = Schema.coerce(schema, "schema")
     require_budget(budget)
     budget = unit_budget(budget, rows_per_unit)
-    n = checked_integer("n", n, 1)
-    n_simulations = checked_integer("n_simulations", n_simulations, 0)
+    seeded = arguments_of(preview, n_simulations=n_simulations, random_state=random_state)
+    given = arguments_of(preview, n=n, adjacency=adjacency, noise=noise)
+    n, adjacency, noise = given.n, given.adjacency, given.noise
     is_public = str(Adjacency.parse(adjacency)) == "replace_one"
     learner = _learner(estimator, schema, budget, adjacency, noise, n if is_public else None)
     graph, tables = _graph_and_tables(schema, cliques, learner)
     schema = schema.subset(graph.nodes)
     learner.set_params(cliques=list(tables.scopes), state_names=schema)
-    settings = learner._settings(tables)
+    settings = learner._as_checked()._settings(tables.scopes)
     cost, noises = noisy_tables.planned_noise(schema, settings, budget, adjacency)
     source = None if model is None else _public_model(model, schema, tables)
     size = inference_size(with_zeros(tables, schema.zeros))
     simulated = _Simulation(graph, tables, schema, n, learner, budget, adjacency, source)
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(seeded.random_state)
     fits = size.memory_bytes <= learner.memory_limit
     found = []
     with progress_bar("preview, simulations") as progress:
-        for _ in range(n_simulations if fits else 0):
+        for _ in range(seeded.n_simulations if fits else 0):
             found.append(simulated.run(rng))
             if progress is not None:
                 progress()
@@ -309,7 +319,7 @@ def _graph_and_tables(schema: Schema, cliques: Any, learner: BaseMarginalsEstima
             raise TypeError(
                 f"cliques={cliques!r} is a {type(cliques).__name__}; pass a graph, or a list of tuples of variables"
             )
-        scopes = list(noisy_tables.MarginalSettings(list(cliques)).scopes)  # type: ignore[arg-type]  # checks their form
+        scopes = list(checked_scopes(list(cliques)))
         named = set(itertools.chain.from_iterable(scopes))
         graph = nx.Graph()
         graph.add_nodes_from([*(name for name in schema if name in named), *(s for t in scopes for s in t)])
@@ -370,7 +380,7 @@ class _Simulation:
         release = noisy_tables.rehearse(
             counts,
             self.schema,
-            learner._settings(tables),
+            learner._as_checked()._settings(tables.scopes),
             self.budget,
             rng,
             adjacency=self.adjacency,

@@ -11,6 +11,7 @@ import pandas as pd
 
 from pgmpy_dp.learning.collective_base import given_table
 from pgmpy_dp.learning.few_records import FEW, dropped_records
+from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.sensitive import Release
@@ -141,6 +142,7 @@ class SchemaCheck:
         return "\n".join(lines)
 
 
+@declares(adjacency=adjacencies(), n_records=whole(0), random_state=whole(0))
 def check_schema(
     df: Any,
     budget: Budget,
@@ -199,10 +201,9 @@ def check_schema(
     ({'sex': 'all', 'age': 'nothing'}, ['age'])
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.05)")
-    settings = matched_counts.CheckSettings(random_state)
-    known: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
-    table = given_table(df, schema, budget, **known, unit=unit, rows_per_unit=rows_per_unit)
-    release = matched_counts.run(table, settings, budget)
+    known = arguments_of(check_schema, adjacency=adjacency, n_records=n_records, random_state=random_state)
+    table = given_table(df, schema, budget, **vars(known), unit=unit, rows_per_unit=rows_per_unit)
+    release = matched_counts.run(table, budget, known.random_state)
     with handed_over(release):
         return SchemaCheck.of(release, Privacy.of(release, table.ledger.entries))
 

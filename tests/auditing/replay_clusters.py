@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.estimators import PrivateGaussianMixture
+from pgmpy_dp.mixtures.operators.cluster_curator import MOMENT_KINDS
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.cluster_curator import MOMENT_KINDS
 from tests.auditing.replay_cases import ReplayCase
 
 __all__ = ["cluster_cases", "cluster_pairs"]

@@ -20,6 +20,9 @@ from pgmpy_dp.tables.collective import gradient_ascent
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_parities import BINARY, States
 from tests.auditing.replay_tables import object_frame, table_pairs
+from tests.settings import field_settings, table_settings
+
+sgd_settings = partial(table_settings, estimator=PrivateSGD)
 
 __all__ = ["GRADIENT_FITS", "gradient_cases", "gradient_pairs"]
 
@@ -101,7 +104,7 @@ def _sgd(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
 
 def _one_table(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
     """Gradients of two records that differ in the only variable are opposite, and longer than the clip norm."""
-    settings = gradient_ascent.GradientSettings((("a",),), clip_norm=0.3, n_steps=3, batch_rate=0.3)
+    settings = sgd_settings((("a",),), clip_norm=0.3, n_steps=3, batch_rate=0.3)
     return gradient_ascent.run(_table(data, TWO, budget, adjacency), settings, budget)
 
 
@@ -118,7 +121,7 @@ def walk(
     """Frank-Wolfe: regressions with large weights, whose residuals are whole."""
 
     def fit(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
-        settings = frank_wolfe_steps.FrankWolfeSettings(width, family, order, graph, n_iter)
+        settings = field_settings(width, family, order, graph=graph, n_iter=n_iter)
         return frank_wolfe_steps.run(_table(data, states, budget, adjacency), settings, budget)
 
     return fit
@@ -128,7 +131,7 @@ def ascent(family: str, states: States, order: int = 2, graph: Any = None, **mor
     """Steps on the pseudo-likelihood."""
 
     def fit(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
-        settings = pseudo_likelihood_ascent.PseudoLikelihoodSettings(family, 2.0, order, graph, n_steps=6, **more)
+        settings = field_settings(2.0, family, order, graph=graph, n_steps=6, **more)
         return pseudo_likelihood_ascent.run(_table(data, states, budget, adjacency), settings, budget)
 
     return fit

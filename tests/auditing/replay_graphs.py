@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from pgmpy_dp.communities import projection_solvers
+from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.estimators import PrivateBlockModel
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.graph import PrivateGraph
 from tests.auditing.replay_cases import ReplayCase
 
 __all__ = ["awkward_graphs", "graph_cases", "graph_pairs", "other_edge"]

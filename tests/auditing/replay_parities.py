@@ -12,14 +12,11 @@ import pandas as pd
 
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
 from pgmpy_dp.fields import noisy_interactions, noisy_parities, random_halves
-from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfeSettings
-from pgmpy_dp.fields.noisy_interactions import InteractionSettings
-from pgmpy_dp.fields.noisy_parities import ParitySettings
-from pgmpy_dp.fields.random_halves import HalvesSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_tables import BUDGETS, ODD_CELLS, object_frame
+from tests.settings import field_settings, interaction_settings, parity_settings
 
 __all__ = ["LARGE", "moment_pairs", "parity_cases"]
 
@@ -110,16 +107,16 @@ def _additive(budget: Budget) -> str:
 
 def _parities(data: pd.DataFrame, *, budget: Budget, adjacency: str, states: Any = BINARY, **settings: Any) -> Any:
     settings.setdefault("method", _additive(budget))
-    return noisy_parities.run(_table(data, states, budget, adjacency), ParitySettings(**settings), budget)
+    return noisy_parities.run(_table(data, states, budget, adjacency), parity_settings(**settings), budget)
 
 
 def _interactions(data: pd.DataFrame, *, budget: Budget, adjacency: str, states: Any, **settings: Any) -> Any:
     settings.setdefault("noise", _additive(budget))
-    return noisy_interactions.run(_table(data, states, budget, adjacency), InteractionSettings(**settings), budget)
+    return noisy_interactions.run(_table(data, states, budget, adjacency), interaction_settings(**settings), budget)
 
 
 def _halves(data: pd.DataFrame, *, budget: Budget, adjacency: str, method: str) -> Any:
-    settings = HalvesSettings(FrankWolfeSettings(1.0, "binary", n_iter=2), ParitySettings(method=method, n_rounds=2))
+    settings = field_settings(1.0, "binary", n_iter=2, n_rounds=2).but(queries=method)
     return random_halves.run(_table(data, BINARY, budget, adjacency), settings, budget)
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.sequence_curator import SequenceCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
+from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
 from tests.auditing.replay_cases import ReplayCase
 
 __all__ = [

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.estimators import EdgeVoting, StableStructure
-from pgmpy_dp.fields.votes.block_graphs import BlockSettings, block_arguments, plan_blocks
+from pgmpy_dp.fields.operators.field_curator import FieldCurator
+from pgmpy_dp.fields.votes.block_graphs import block_arguments, plan_blocks
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_tables import table_pairs
+from tests.settings import vote_settings
 
 __all__ = ["OF_FEW_RECORDS", "VOTERS", "vote_cases", "vote_pairs"]
 
@@ -86,9 +87,9 @@ def _both(data: pd.DataFrame, *, adjacency: str) -> Any:
     """Both questions to one curator, in shares of rho, with etas from its reserve."""
     n_records = len(data) if adjacency == "replace_one" else None
     table = PrivateTable(data, VOTERS, adjacency=adjacency, ledger=APPROXIMATE, n_records=n_records)
-    asked = block_arguments(plan_blocks(table.schema, BlockSettings(1.5, 0.1, "chow-liu"))) | {"n_blocks": 2}
+    asked = block_arguments(plan_blocks(table.schema, vote_settings(1.5, 0.1, "chow-liu"))) | {"n_blocks": 2}
     eta = Fraction(APPROXIMATE.delta) / 2
-    curator = TableCurator(table, APPROXIMATE, what="votes", columns=list(VOTERS), reserve=float(eta))
+    curator = FieldCurator(table, APPROXIMATE, what="votes", columns=list(VOTERS), reserve=float(eta))
     curator.agreed_graph(**asked, share=Fraction(1, 4), eta=eta / 2)
     curator.edge_votes(**asked, share=Fraction(1, 4))
     curator.agreed_graph(**asked, share=Fraction(1, 2), eta=eta / 2)

@@ -15,6 +15,7 @@ from pgmpy_dp.auditing.one_run import one_run_p_value
 from pgmpy_dp.auditing.scores import learned_scores
 from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from tests.settings import table_settings
 
 BITS = Neighbours(0, 1, "replace_one", "bits")
 
@@ -136,7 +137,7 @@ class TestWholeMechanisms:
     STATES = {"a": [0, 1], "b": [0, 1]}
 
     def mechanism(self, budget):
-        settings = noisy_tables.MarginalSettings([("a",), ("b",)])
+        settings = table_settings([("a",), ("b",)])
         return lambda frame: noisy_tables.run(PrivateTable(frame, self.STATES, ledger=budget), settings, budget)
 
     @pytest.mark.slow  # test_catalogue makes such attacks

@@ -13,11 +13,11 @@ from pgmpy_dp import PrivateVectors
 from pgmpy_dp.auditing.movements import invented_cells
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
 from pgmpy_dp.estimators import PrivateGaussianMixture
-from pgmpy_dp.private.curator import cluster_curator, curator_base, outside_functions
-from pgmpy_dp.private.curator.cluster_curator import MOMENT_KINDS, BlockClusters, ClusterCurator
+from pgmpy_dp.mixtures.operators import cluster_curator, vector_sums
+from pgmpy_dp.mixtures.operators.cluster_curator import MOMENT_KINDS, BlockClusters, ClusterCurator
+from pgmpy_dp.private.curator import curator_base, outside_functions
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise
 from pgmpy_dp.private.curator.outside_functions import outside_function
-from pgmpy_dp.private.data import vector_sums
 from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram

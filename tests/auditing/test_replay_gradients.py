@@ -10,11 +10,12 @@ import pytest
 
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.fields import frank_wolfe_steps
+from pgmpy_dp.fields.operators import field_curator, regressions
+from pgmpy_dp.fields.operators import pseudo_likelihood as sums
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import field_curator, mechanism
 from pgmpy_dp.private.curator import gradient_curator as curators
-from pgmpy_dp.private.data import gradients, regressions
-from pgmpy_dp.private.data import pseudo_likelihood as sums
+from pgmpy_dp.private.curator import mechanism
+from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.noise import subsampling
 from pgmpy_dp.private.operators import record_count as counted
 from pgmpy_dp.private.sensitive import Sensitive

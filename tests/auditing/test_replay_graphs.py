@@ -22,11 +22,17 @@ from pgmpy_dp.communities import (
     randomised_response,
 )
 from pgmpy_dp.communities.correlation_projection import project_correlation
+from pgmpy_dp.communities.operators import graph as data
+from pgmpy_dp.communities.operators import graph_curator
+from pgmpy_dp.communities.operators.block_projection import BlockProjection
+from pgmpy_dp.communities.operators.graph_curator import (
+    CommunityChoice,
+    GraphCurator,
+    RandomisedResponse,
+    community_law,
+)
 from pgmpy_dp.estimators import PrivateBlockModel
-from pgmpy_dp.private.curator import graph_curator, solutions
-from pgmpy_dp.private.curator.block_projection import BlockProjection
-from pgmpy_dp.private.curator.graph_curator import CommunityChoice, GraphCurator, RandomisedResponse, community_law
-from pgmpy_dp.private.data import graph as data
+from pgmpy_dp.private.curator import solutions
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from tests.auditing.replay_cases import run_replays

@@ -25,18 +25,14 @@ import pytest
 
 from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.fields.operators import feature_matrices
+from pgmpy_dp.communities.operators import graph_curator
+from pgmpy_dp.fields.operators import feature_matrices, field_curator
+from pgmpy_dp.fields.operators import voting_curator as votes
+from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
+from pgmpy_dp.mixtures.operators import cluster_curator
 from pgmpy_dp.private import curator as curators
-from pgmpy_dp.private.curator import (
-    cluster_curator,
-    column_curator,
-    field_curator,
-    graph_curator,
-    vector_curator,
-)
-from pgmpy_dp.private.curator import voting_curator as votes
+from pgmpy_dp.private.curator import column_curator, vector_curator
 from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger

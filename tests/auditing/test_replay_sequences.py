@@ -9,10 +9,10 @@ import pytest
 
 from pgmpy_dp.auditing.replay import invented, replay
 from pgmpy_dp.private.curator import gradient_curator as curators
-from pgmpy_dp.private.curator import sequence_curator as tables
 from pgmpy_dp.private.data import chain_gradients, contributions, sequences
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.sequences import chain_counts
+from pgmpy_dp.sequences.operators import sequence_curator as tables
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_sequences import DELTA, RHO, departure_cases, sequence_cases, sequence_pairs
 from tests.auditing.replay_sequences import fit_sequences as fit

@@ -13,16 +13,10 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.fields.operators import interactions, parities
+from pgmpy_dp.fields.operators import field_curator, interactions, parities, voting_curator
+from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.regression_layout import regression_layout
-from pgmpy_dp.private.curator import (
-    curator_base,
-    field_curator,
-    gradient_curator,
-    schedule,
-    voting_curator,
-)
-from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.curator import curator_base, gradient_curator, schedule
 from pgmpy_dp.private.data import gradients as data_gradients
 from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.data import units
@@ -67,7 +61,7 @@ def test_a_person_that_counts_by_shares_moves_one_vote(kind):
     def fit(frame):
         with as_persons("shares"):
             table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(epsilon=1.0, delta=0.1))
-        curator = TableCurator(table, Budget(epsilon=1.0, delta=0.1), what="votes", reserve=0.05)
+        curator = FieldCurator(table, Budget(epsilon=1.0, delta=0.1), what="votes", reserve=0.05)
         asked = (has_weight, {}, 4, 1)
         if kind == "agreed_graph":
             return curator.agreed_graph(*asked, Fraction(1, 2), 0.05, vouched_for=True)[1].tolist()
@@ -179,7 +173,7 @@ class TestMutants:
         def fit(frame):
             with as_persons(3):
                 table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1.0))
-            curator = TableCurator(table, Budget(rho=1.0), what="votes")
+            curator = FieldCurator(table, Budget(rho=1.0), what="votes")
             return curator.edge_votes(has_records, {}, 64, 1, 1, vouched_for=True).sum() * 0
 
         problems = "; ".join(replay(fit, person.iloc[:0], person).problems)
@@ -238,7 +232,7 @@ class TestMutants:
         def fit(frame):
             with as_persons("shares"):
                 table = PrivateTable(frame, {"a": ["no", "yes"]}, ledger=Budget(rho=1.0))
-            with TableCurator(table, Budget(rho=1.0), what="parts").split(2) as parts:
+            with FieldCurator(table, Budget(rho=1.0), what="parts").split(2) as parts:
                 return [part.ask(Tables([("a",)]), 1)[0].tolist() for part in parts]
 
         assert "moved by" in "; ".join(replay(fit, rows.iloc[:0], rows).problems)
@@ -275,7 +269,7 @@ def test_noise_beyond_what_whole_parts_take_is_the_formula_s(budget):
 
     def fit(data):
         table = PrivateTable(data, {"a": [0, 1], "b": [0, 1]}, ledger=budget, unit="who", rows_per_unit="shares")
-        curator = TableCurator(table, budget, what="scores")
+        curator = FieldCurator(table, budget, what="scores")
         layout = regression_layout("ising", [2, 2])
         zero = np.zeros(layout.n_regressions, dtype=int)
         rows = np.array([columns[columns >= 0][0] for columns in layout.columns])

@@ -17,12 +17,13 @@ from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
 from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.gaussian import noisy_moments as covariance_plan
 from pgmpy_dp.gaussian import output_perturbation as precision_plan
+from pgmpy_dp.gaussian.operators import precision
+from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.learning import convex_program
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import precision, solutions, vector_curator
+from pgmpy_dp.private.curator import solutions, vector_curator
 from pgmpy_dp.private.curator.mechanism import SymmetricNoise
 from pgmpy_dp.private.curator.outside_functions import outside_function
-from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.vector_curator import VectorCurator, moments_noise
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.data.moments import TRACE

@@ -14,22 +14,23 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
+from pgmpy_dp.fields.operators import voting_curator as votes
+from pgmpy_dp.fields.operators.field_curator import FieldCurator
+from pgmpy_dp.fields.operators.voting_curator import VotingCurator, agreement_test
 from pgmpy_dp.fields.votes import block_graphs, graph_votes
 from pgmpy_dp.fields.votes import edge_votes as edge_voting
 from pgmpy_dp.private.curator import curator_base, mechanism, outside_functions
-from pgmpy_dp.private.curator import voting_curator as votes
 from pgmpy_dp.private.curator.mechanism import StableMode
-from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.curator.voting_curator import VotingCurator, agreement_test
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.noise import distance_test
 from pgmpy_dp.private.operators.tables import Tables
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_votes import OF_FEW_RECORDS, VOTERS, vote_cases, vote_pairs
+from tests.settings import vote_settings
 
 DELTA = Budget(epsilon=1.0, delta=1e-2)
-LEARNER = block_graphs.BlockSettings(1.5, 0.1, "chow-liu", max_edges=1)
-FEW = block_graphs.BlockSettings(1.5, OF_FEW_RECORDS, "chow-liu", max_edges=1)
+LEARNER = vote_settings(1.5, 0.1, "chow-liu", max_edges=1)
+FEW = vote_settings(1.5, OF_FEW_RECORDS, "chow-liu", max_edges=1)
 
 
 def pairs(adjacency="add_remove", count=12):
@@ -38,12 +39,12 @@ def pairs(adjacency="add_remove", count=12):
 
 def edges(frame, n_blocks=1, learner=LEARNER):
     table = PrivateTable(frame, VOTERS, ledger=Budget(rho=1.0))
-    return edge_voting.run(table, edge_voting.VotingSettings(learner, n_blocks), Budget(rho=1.0))
+    return edge_voting.run(table, learner.but(n_blocks=n_blocks), Budget(rho=1.0))
 
 
 def graph(frame, n_blocks=2, learner=FEW):
     table = PrivateTable(frame, VOTERS, ledger=DELTA)
-    return graph_votes.run(table, graph_votes.StableSettings(learner, n_blocks), DELTA)
+    return graph_votes.run(table, learner.but(n_blocks=n_blocks), DELTA)
 
 
 def found(fit, data=None) -> str:
@@ -139,12 +140,12 @@ class TestMutantsOfTheBoundary:
         assert "edge_votes: exact statistics moved by" in found(lambda frame: edges(frame, 6), [tables])
 
     def test_a_plan_that_counts_the_records(self, monkeypatch):
-        true = TableCurator.edge_votes
+        true = FieldCurator.edge_votes
 
         def edge_votes(curator, **request):
             return true(curator, **{**request, "n_blocks": 1 + len(curator._data._codes) % 2})
 
-        monkeypatch.setattr(TableCurator, "edge_votes", edge_votes)
+        monkeypatch.setattr(FieldCurator, "edge_votes", edge_votes)
         problems = found(edges)
         assert "another number of blocks voted" in problems or "divided into another number" in problems
 
@@ -204,7 +205,7 @@ def asks_the_curator(codes, rng):
     return (0,)
 
 
-OPEN: list[TableCurator] = []
+OPEN: list[FieldCurator] = []
 
 
 def voting(function, n_blocks=6, n_workers=1):
@@ -212,7 +213,7 @@ def voting(function, n_blocks=6, n_workers=1):
         SEEN.clear()
         table = PrivateTable(frame, VOTERS, ledger=Budget(epsilon=2.0, delta=0.02))
         opened = {"what": "", "columns": [], "reserve": 1e-2, "pure": True}
-        curator = TableCurator(table, DELTA, **opened)
+        curator = FieldCurator(table, DELTA, **opened)
         OPEN[:] = [curator]
         request = {"n_blocks": n_blocks, "max_edges": 1, "n_workers": n_workers, "vouched_for": True}
         curator.edge_votes(function, {}, share=Fraction(1, 2), **request)

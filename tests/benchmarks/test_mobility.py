@@ -1,7 +1,5 @@
 """The mobility benchmark's own counting agrees with the boundary's, and a method on records finds its place."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from benchmarks.mobility import chain_maximum_likelihood
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables, read_sequences
-from pgmpy_dp.sequences.chain_gradient import ChainGradientSettings
 
 
 @pytest.fixture
@@ -41,7 +38,7 @@ def test_every_method_gets_a_row_and_the_report_a_table(few, monkeypatch, tmp_pa
         return chain_maximum_likelihood(*(s.value for s in chain_tables(data)), 1.0)
 
     monkeypatch.setitem(mobility.FROM_RECORDS, "a method on records", from_records)
-    monkeypatch.setattr(mobility, "ChainGradientSettings", partial(ChainGradientSettings, n_steps=10))
+    monkeypatch.setitem(mobility.SGD, "n_steps", 10)
     monkeypatch.setattr(mobility, "EPSILONS", (0.1, 1.0))
     monkeypatch.setattr(mobility, "RULES", {"shares": {}, "1 segment of 6": mobility.RULES["1 segment of 6"]})
     mobility.main(["--out", str(tmp_path), "--splits", "2"])

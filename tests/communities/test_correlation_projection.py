@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from pgmpy_dp.communities import correlation_products
 from pgmpy_dp.communities.correlation_projection import project_correlation
+from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.learning import devices
-from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
 
 GRAPHS = {
     "empty": nx.empty_graph(24),

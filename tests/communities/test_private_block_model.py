@@ -14,14 +14,11 @@ from pgmpy.base import UndirectedGraph
 from benchmarks.block_models import degree_weights
 from pgmpy_dp import Budget, Ledger, PrivateGraph, Release
 from pgmpy_dp.communities import noisy_power
-from pgmpy_dp.communities.exponential_mechanism import ExponentialSettings
-from pgmpy_dp.communities.noisy_power import NoisyPowerSettings
-from pgmpy_dp.communities.noisy_projection import ProjectionSettings
 from pgmpy_dp.communities.planted_graphs import error_rate, planted_labels, sample_block_model
 from pgmpy_dp.communities.private_block_model import METHODS, _automatic
-from pgmpy_dp.communities.randomised_response import ResponseSettings
 from pgmpy_dp.estimators import PrivateBlockModel
 from tests.estimators.test_nothing_leaks import reachable
+from tests.settings import settings
 
 GRAPHS = {
     "empty": nx.empty_graph(9),
@@ -106,24 +103,15 @@ class TestRefusals:
         ]:
             with pytest.raises(kind, match=message):
                 PrivateBlockModel(**{"epsilon": 1.0, **arguments}).fit(graph)
-        with pytest.raises(ValueError, match=r"max_vertices=64: .* use method 'noisy-power' or 'randomized-response'$"):
+        with pytest.raises(ValueError, match=r"more than 64 .* use method 'noisy-power' or 'randomized-response'$"):
             PrivateBlockModel(method="exponential", epsilon=1.0).fit(nx.empty_graph(65))
         with pytest.raises(ValueError, match="at most 10000"):
             PrivateBlockModel(method="randomized-response", epsilon=1.0).fit(sp.csr_array((10_001, 10_001)))
         with pytest.raises(ValueError, match="nodes was given"):
             PrivateBlockModel(epsilon=1.0).fit(PrivateGraph(graph, ledger=Budget(epsilon=1.0)), nodes=range(30))
-        for settings, wrong in [
-            (NoisyPowerSettings, {"noise": "uniform"}),
-            (NoisyPowerSettings, {"n_rounds": 0}),
-            (ProjectionSettings, {"analysis": "loose"}),
-            (ExponentialSettings, {"max_vertices": 1}),
-            (ResponseSettings, {"n_communities": 0}),
-        ]:
-            with pytest.raises(ValueError, match=next(iter(wrong))):
-                settings(**wrong)
         private = PrivateGraph(graph, ledger=Budget(epsilon=1.0))
         with pytest.raises(ValueError, match="noise='gaussian'"):
-            noisy_power.run(private, NoisyPowerSettings(noise="gaussian"), Budget(epsilon=1.0))
+            noisy_power.run(private, settings(PrivateBlockModel), Budget(epsilon=1.0), noise="gaussian")
 
 
 class TestChoice:
@@ -141,7 +129,7 @@ class TestChoice:
 
     def test_the_number_of_communities_counts(self):
         def chosen(n, k, vote=None, **budget):
-            return _automatic(n, k, vote, Budget(**budget))
+            return _automatic(n, settings(PrivateBlockModel, n_communities=k, vote=vote), Budget(**budget))
 
         approximate = {"epsilon": 1.0, "delta": 1e-6}
         assert [chosen(1500, k, **approximate) for k in (2, 3, 5, 8)] == ["noisy-power"] * 2 + [

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, PrivateTable
-from pgmpy_dp.learning.ascent import PARAMETER_UNIT, AscentSettings, ascend
+from pgmpy_dp.learning.ascent import PARAMETER_UNIT, ascend
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from tests.estimators.cases import CASES, ORDINARY, STATES
@@ -72,7 +73,7 @@ def test_an_ascent_that_is_interrupted_has_the_mean_of_the_steps_that_count():
     before = []  # parameters before each step
     found = list(
         ascend(
-            AscentSettings(n_steps=10, learning_rate=0.1),
+            Settings(n_steps=10, learning_rate=0.1, momentum=0.9, average_share=0.5),
             curator,
             4,
             public_count=80,

@@ -149,7 +149,7 @@ BEFORE_THE_CHARGE = {
     "the schema": (collective_base.Schema, "coerce"),
     "the plan": (collective_base.Cliques, "from_graph"),
     "the size": (collective_base, "require_inference"),
-    "the settings": (noisy_tables, "MarginalSettings"),
+    "the settings": (noisy_tables, "noise_for_ledger"),
     "the table": (PrivateTable, "__init__"),
     "the learner": (noisy_tables, "run"),
 }

@@ -14,7 +14,6 @@ from pgmpy_dp.estimators import CollectiveMAP, PrivateMarkovChain, PrivateNetwor
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.models.decoded_columns import days_as_texts
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.schema import Date, Number, Schema
@@ -361,13 +360,3 @@ def test_sequences_of_numbers():
     assert [str(kind) for kind in drawn.dtypes] == ["int64"] * 3
     np.testing.assert_array_equal(drawn >= 5, labels == "[5,9]")
     assert set(chain.to_markov_network(2).sample(300)["level", 0]) == {*range(10)}
-
-
-def test_days_in_text_files_have_their_format():
-    days = pd.DataFrame({"born": pd.to_datetime(["2000-01-31", None, "1999-12-31"]), "age": [1, 2, 3]})
-    assert days_as_texts(days, SCHEMA.subset(["born", "age"])).to_csv(index=False) == (
-        "born,age\n31.01.2000,1\n,2\n31.12.1999,3\n"
-    )
-    assert days_as_texts(days, Schema({"born": Date("0001-01-01", "9999-12-31", bins=2)})).to_csv(index=False) == (
-        "born,age\n2000-01-31,1\n,2\n1999-12-31,3\n"
-    )

@@ -17,19 +17,20 @@ from scipy.special import logsumexp
 from scipy.stats import laplace
 
 from pgmpy_dp.fields import frank_wolfe_plan
-from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.fields.frank_wolfe_steps import run
+from pgmpy_dp.fields.operators import field_curator
+from pgmpy_dp.fields.operators.regressions import RESIDUAL_UNIT, GradientSums, residual_table
 from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import field_curator, mechanism
-from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, residual_table
+from pgmpy_dp.private.curator import mechanism
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax
 from tests.private import audit
 from tests.private.test_selection import exponential_law, gumbel_law
+from tests.settings import field_settings
 
 # One coin and its field: one regression on the constant, two vertices. The width saturates every logit, so that a
 # record's residual is 0 or 1 from the second step on.
@@ -70,7 +71,7 @@ def log_law(coins: tuple[int, ...], scale: float, pure: bool, steps: int) -> np.
 
 def attack(adjacency: str, budget: Budget, releases: int, steps: int) -> float:
     """Lower bound on what `run` spends, from whole paths of vertices, ledger and all."""
-    settings = FrankWolfeSettings(WIDTH, n_iter=steps + 1)
+    settings = field_settings(WIDTH, n_iter=steps + 1)
     seen = []
 
     def draw(dataset: int, count: int) -> np.ndarray:
@@ -100,7 +101,7 @@ def divide_the_noise(monkeypatch, divisor: float) -> None:
 
 def exact_loss(adjacency: str, budget: Budget, steps: int) -> float:
     """Largest log-ratio of any path, or the largest divergence over its order, both ways, without any sampling."""
-    settings = FrankWolfeSettings(WIDTH, n_iter=steps + 1)
+    settings = field_settings(WIDTH, n_iter=steps + 1)
     table = PrivateTable(
         pd.DataFrame({"coin": [0]}), STATES, adjacency=adjacency, ledger=Budget(epsilon=1.0), n_records=1
     )

@@ -13,7 +13,7 @@ import pytest
 from pgmpy_dp.fields import parity_rounds
 from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.multiplicative_weights import MultiplicativeWeights
-from pgmpy_dp.fields.noisy_parities import ParitySettings, ask_parities, plan_parities, run
+from pgmpy_dp.fields.noisy_parities import ask_parities, plan_parities, run
 from pgmpy_dp.fields.operators import parities as parity_data
 from pgmpy_dp.fields.operators.parities import parity_sums
 from pgmpy_dp.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
@@ -27,6 +27,7 @@ from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema
 from tests.private import audit
+from tests.settings import parity_settings
 
 
 def schema(p: int) -> Schema:
@@ -167,7 +168,7 @@ class TestAccuracy:
     def test_beyond_the_transform(self):
         codes = np.concatenate([chain_records(12, 500), chain_records(12, 500, seed=1)], axis=1)
         plan = plan_parities(
-            schema(24), Adjacency.ADD_REMOVE, 500, ParitySettings(method="sepfem", n_rounds=2), Budget(rho=10.0)
+            schema(24), Adjacency.ADD_REMOVE, 500, parity_settings(method="sepfem", n_rounds=2), Budget(rho=10.0)
         )
         (values,), method = ask_parities(curator(codes, Budget(rho=10.0)), plan)
         assert values.shape == (300,) and np.abs(values).max() <= 500 and method == "sepfem"
@@ -179,7 +180,7 @@ class TestSpending:
     @pytest.mark.parametrize("n_records", [None, 30])
     @pytest.mark.parametrize("budget", [Budget(rho=0.3), Budget(epsilon=0.7), Budget(epsilon=1.0, delta=1e-6)])
     def test_scales_add_up_to_the_budget(self, adjacency, method, n_records, budget, monkeypatch):
-        settings = ParitySettings(method=method, n_rounds=7)
+        settings = parity_settings(method=method, n_rounds=7)
         plan = plan_parities(schema(4), Adjacency(adjacency), n_records, settings, budget)
         assert isinstance(plan.cost, PureDP) == (budget.rho is None and not budget.delta)
         asked = curator(chain_records(4, 30), budget, adjacency)
@@ -210,14 +211,14 @@ class TestAuto:
     @pytest.mark.parametrize(("n_records", "method"), [(100, "pmw"), (699, "pmw"), (716, "noise"), (10_000, "noise")])
     def test_turns_where_noise_of_a_mean_is_three_percent(self, n_records, method):
         # 90 + 2 sums: sqrt(92/(2*.1))/n = .03 at n = 715
-        settings = ParitySettings(order=3, method="auto")
+        settings = parity_settings(order=3, method="auto")
         plan = plan_parities(schema(8), Adjacency.ADD_REMOVE, n_records, settings, Budget(rho=0.1))
         assert plan.method == method
 
     @pytest.mark.parametrize(("n_records", "method"), [(450, "pmw"), (460, "noise")])
     def test_wishart_noise_is_worth_it_until_three_tenths(self, n_records, method):
         # The matrix's noise of a sum, in root mean square, is 136.4 = .3 * 455; Laplace noise would be 260.
-        settings = ParitySettings(order=3, method="auto")
+        settings = parity_settings(order=3, method="auto")
         plan = plan_parities(schema(8), Adjacency.ADD_REMOVE, n_records, settings, Budget(epsilon=0.5))
         assert plan.method == method
 
@@ -225,7 +226,7 @@ class TestAuto:
     def test_decides_by_the_noisy_count(self, rows, method):
         frame = pd.DataFrame(chain_records(8, rows), columns=schema(8).variables)
         data = PrivateTable(frame, schema(8), ledger=Budget(rho=1.0))
-        release = run(data, ParitySettings(order=3, method="auto", n_rounds=3), Budget(rho=0.1))
+        release = run(data, parity_settings(order=3, method="auto", n_rounds=3), Budget(rho=0.1))
         assert release.public["method"] == method and (release.noise[0] is None) == (method == "pmw")
         if method == "noise":
             assert release.noise[0].scale == pytest.approx(math.sqrt(92 / (2 * 0.095)))

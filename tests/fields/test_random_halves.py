@@ -9,10 +9,8 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.fields import random_halves
-from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfeSettings
 from pgmpy_dp.fields.frank_wolfe_steps import regression_weights
-from pgmpy_dp.fields.noisy_parities import ParitySettings
-from pgmpy_dp.fields.random_halves import HalvesSettings, parities_part, regressions_part, run
+from pgmpy_dp.fields.random_halves import parities_part, regressions_part, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
@@ -20,6 +18,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
+from tests.settings import field_settings
 
 STATES = {name: [0, 1] for name in "abc"}
 CODES = np.random.default_rng(0).integers(0, 2, (300, 3))
@@ -38,9 +37,8 @@ def private(adjacency="add_remove", ledger=None, codes=CODES) -> PrivateTable:
     )
 
 
-def settings(method="noise", **regressions) -> HalvesSettings:
-    parities = ParitySettings(2, method=method, graph=regressions.get("graph"))
-    return HalvesSettings(FrankWolfeSettings(1.0, "binary", **regressions), parities)
+def settings(method="noise", **options):
+    return field_settings(1.0, "binary", **options).but(queries=method)
 
 
 def test_halves_of_different_costs_are_refused_also_where_assertions_are_off(monkeypatch):
@@ -128,15 +126,6 @@ def test_refusals_change_nothing():
     with pytest.raises(ValueError, match="zzz"):
         run(table, settings(graph=[("a", "zzz")]), Budget(rho=0.1))
     assert table.ledger.entries == ()
-    for regressions, parities, message in (
-        (FrankWolfeSettings(1.0), ParitySettings(2), "family='ising'"),
-        (FrankWolfeSettings(1.0, "binary", order=3), ParitySettings(2), "order=3"),
-        (FrankWolfeSettings(1.0, "binary"), ParitySettings(2, random_state=1), "random_state"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            HalvesSettings(regressions, parities)
-    with pytest.raises(TypeError, match="ParitySettings"):
-        HalvesSettings(FrankWolfeSettings(1.0, "binary"), None)
 
 
 def test_seeded_releases_are_repeatable_and_marked():

@@ -13,7 +13,7 @@ from pgmpy import config
 from scipy.optimize import minimize
 
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso, uncapped_distance_bound
-from pgmpy_dp.private.mathematics.log_determinant import distance_bound, duality_gap
+from pgmpy_dp.gaussian.operators.log_determinant import distance_bound, duality_gap
 
 problems = st.builds(
     lambda seed, d, n, share: problem(seed, d, n, share),

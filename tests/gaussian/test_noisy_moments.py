@@ -12,6 +12,7 @@ from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.gaussian import noisy_moments, output_perturbation
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso, uncapped_distance_bound
 from pgmpy_dp.gaussian.noisy_moments import noisy_covariance
+from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.gaussian.output_perturbation import noisy_precision
 from pgmpy_dp.learning import convex_program
 from pgmpy_dp.learning.convex_program import released_solution
@@ -19,7 +20,6 @@ from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.outside_functions import named_function
-from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution, matrix_plan
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP

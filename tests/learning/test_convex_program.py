@@ -10,17 +10,17 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget
+from pgmpy_dp.communities.operators.stability import (
+    projection_sensitivity,
+    stable_objective_sensitivity,
+    stable_set_sensitivity,
+)
 from pgmpy_dp.learning.convex_program import release, released_solution
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.solutions import StableProgram, UncertifiedSolution, certified_solution, noise_plan
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
-from pgmpy_dp.private.mathematics.stability import (
-    projection_sensitivity,
-    stable_objective_sensitivity,
-    stable_set_sensitivity,
-)
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 

@@ -12,17 +12,26 @@ import networkx as nx
 import numpy as np
 import pytest
 import typer
-from numpydoc.docscrape import ClassDoc
+from numpydoc.docscrape import ClassDoc, FunctionDoc
 
-from pgmpy_dp import Budget, Ledger, learn, list_estimators
+from pgmpy_dp import Budget, Ledger, check_schema, discover, learn, list_estimators, preview, score_model
 from pgmpy_dp.cli import application
 from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.learning.options import Rule, Settings, rules_of
+from pgmpy_dp.models.model_score import preview_score
 from tests.estimators.cases import CASES
 
 FIRST = {case.estimator: case for case in reversed(CASES)}
 OPTIONS = [(estimator, name) for estimator in list_estimators() for name in rules_of(estimator)]
 STATES = {"a": ["x", "y"], "b": [0, 1], "c": [False, True]}
+FUNCTIONS = {
+    check_schema: lambda **options: check_schema(object(), Budget(epsilon=1.0), STATES, **options),
+    discover: lambda **options: discover(object(), {"a": "categories"}, Budget(epsilon=1.0, delta=1e-6), **options),
+    preview: lambda **options: preview(STATES, [("a", "b")], **{"budget": Budget(epsilon=1.0), "n": 9, **options}),
+    preview_score: lambda **options: preview_score(object(), **{"budget": Budget(epsilon=1.0), "n": 9, **options}),
+    score_model: lambda **options: score_model(object(), object(), Budget(epsilon=1.0), **options),
+}
+ARGUMENTS = [(function, name) for function in FUNCTIONS for name in rules_of(function)]
 
 
 def bad_values(rule: Rule, default: Any) -> Iterator[tuple[Any, type[Exception]]]:
@@ -177,3 +186,24 @@ def test_learn_refuses_what_its_estimator_refuses(name, charges):
         with pytest.raises(error) as raised:
             learn(object(), Budget(epsilon=1.0), STATES, **{name: value})
         assert str(raised.value).startswith(f"{name}={value!r} is ") and charges == []
+
+
+@pytest.mark.parametrize(("function", "name"), ARGUMENTS, ids=lambda part: getattr(part, "__name__", part))
+def test_public_functions_refuse_a_wrong_value_in_the_same_sentence(function, name, charges):
+    rule, default = rules_of(function)[name]
+    for value, error in bad_values(rule, default):
+        with pytest.raises(error) as raised:
+            FUNCTIONS[function](**{name: value})
+        assert str(raised.value).startswith(f"{name}={value!r} is ") and "; pass " in str(raised.value)
+        assert type(raised.value) is error and charges == []
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_every_number_flag_and_seed_of_a_public_function_is_declared(function):
+    """What is not declared is data, a budget, a schema, a model, or names of columns."""
+    declared = set(rules_of(function))
+    simple = re.compile(r"^(int|float|bool)(?! or)|^\{")
+    documented = {name: entry.type for entry in FunctionDoc(function)["Parameters"] for name in entry.name.split(", ")}
+    assert {name for name, said in documented.items() if simple.match(said)} <= declared
+    for name, (rule, default) in rules_of(function).items():
+        assert default in (None, inspect.Parameter.empty) or rule.check(name, default) == default

@@ -18,7 +18,7 @@ from pgmpy_dp.mixtures.gaussian_mixture import (
     weighted_kmeans,
 )
 from pgmpy_dp.mixtures.mixture_covariances import NoisyMoments, covariance_roots, mixture_of_moments, shrunk
-from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
+from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
 
 MEANS, WEIGHTS = np.array([[0.0, 0.0], [3.0, 1.0], [-2.0, 5.0]]), np.array([0.5, 0.3, 0.2])
 

@@ -10,7 +10,7 @@ import pytest
 
 from pgmpy_dp.mixtures.membership_clusters import block_centres, membership_clusters
 from pgmpy_dp.mixtures.membership_program import membership_program
-from pgmpy_dp.private.mathematics import batched_membership
+from pgmpy_dp.mixtures.operators import batched_membership
 
 
 def clusters(rng, sizes, separation, d, shift=0.0):

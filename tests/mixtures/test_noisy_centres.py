@@ -6,22 +6,26 @@ import math
 import pickle
 import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors
+from pgmpy_dp.estimators import PrivateGaussianMixture
 from pgmpy_dp.mixtures import noisy_centres
 from pgmpy_dp.mixtures.gaussian_mixture import matching_error, random_centres, sample_mixture
-from pgmpy_dp.mixtures.mixture_settings import MixtureSettings, advised_blocks, shares_of
+from pgmpy_dp.mixtures.mixture_shares import advised_blocks, shares_of
 from pgmpy_dp.mixtures.noisy_centres import STATUSES, mixture_estimate, run
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.guarantee import ZCDP, ReservedZCDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
+from tests.settings import settings
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
+mixture = partial(settings, PrivateGaussianMixture)
 
 
 def vectors(rows, adjacency="replace_one", budget=BUDGET, public=True) -> PrivateVectors:
@@ -42,19 +46,19 @@ class TestRecovery:
     def test_centres_far_from_the_origin(self, adjacency, seed):
         rows, centres = made(3, 8, 6000, seed)
         data = vectors(rows, adjacency, public=adjacency == "replace_one")
-        found = mixture_estimate(run(data, MixtureSettings(3, 8.0, 1.0, random_state=seed), BUDGET))
+        found = mixture_estimate(run(data, mixture(3, 8.0, 1.0, random_state=seed), BUDGET))
         assert found.status == "found"
         assert matching_error(found.means, centres) < 0.5
         assert np.abs(found.weights - 1 / 3).max() < 0.05
 
     def test_one_component(self):
         rows, centres = made(1, 4, 4000)
-        found = mixture_estimate(run(vectors(rows), MixtureSettings(1, 8.0, 1.0, random_state=0), BUDGET))
+        found = mixture_estimate(run(vectors(rows), mixture(1, 8.0, 1.0, random_state=0), BUDGET))
         assert matching_error(found.means, centres) < 0.3 and found.weights.tolist() == [1.0]
 
     def test_unequal_weights(self):
         rows, centres = made(3, 4, 20_000, weights=[0.6, 0.3, 0.1])
-        found = mixture_estimate(run(vectors(rows), MixtureSettings(3, 8.0, 1.0, random_state=1), BUDGET))
+        found = mixture_estimate(run(vectors(rows), mixture(3, 8.0, 1.0, random_state=1), BUDGET))
         assert matching_error(found.means, centres) < 0.6
         assert np.abs(np.sort(found.weights) - [0.1, 0.3, 0.6]).max() < 0.03
 
@@ -63,13 +67,13 @@ class TestRecovery:
         rows, centres = made(3, 8, 10_000)
         data = vectors(1000.0 * rows)
         separation = None if separation is None else 1000.0 * separation
-        found = mixture_estimate(run(data, MixtureSettings(3, separation, random_state=0), BUDGET))
+        found = mixture_estimate(run(data, mixture(3, separation, random_state=0), BUDGET))
         assert 700 < found.scale < 1300
         assert matching_error(found.means / 1000.0, centres) < 0.5
 
     def test_blocks_by_the_membership_program(self):
         rows, centres = made(2, 2, 1500)
-        settings = MixtureSettings(2, 8.0, 1.0, n_blocks=60, block_size=20, block_solver="sdp", random_state=0)
+        settings = mixture(2, 8.0, 1.0, n_blocks=60, block_size=20, block_solver="sdp", random_state=0)
         budget = Budget(epsilon=8.0, delta=1e-6)
         release = run(vectors(rows, budget=budget), settings, budget)
         assert matching_error(mixture_estimate(release).means, centres) < 0.5
@@ -79,7 +83,7 @@ class TestRecovery:
         pytest.importorskip("torch")
         rows, _ = made(3, 4, 6000)
         found = [
-            run(vectors(rows), MixtureSettings(3, 8.0, 1.0, device=device, random_state=0, block_solver=solver), BUDGET)
+            run(vectors(rows), mixture(3, 8.0, 1.0, device=device, random_state=0, block_solver=solver), BUDGET)
             for device in (None, "cpu")
         ]
         # Rounding may move a block's centre by a last bit, which a cell or a noisy mean does not show.
@@ -91,7 +95,7 @@ class TestNumberOfComponents:
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     def test_as_many_as_there_are_groups(self, k, d, n, adjacency):
         rows, centres = made(k, d, n, seed=3)
-        settings = MixtureSettings("auto", 8.0, 1.0, max_components=6, random_state=0)
+        settings = mixture("auto", 8.0, 1.0, max_components=6, random_state=0)
         release = run(vectors(rows, adjacency, public=adjacency == "replace_one"), settings, BUDGET)
         found = mixture_estimate(release)
         assert found.status == "found" and found.groups == k and release.public["n_components"] == k
@@ -102,7 +106,7 @@ class TestNumberOfComponents:
         """The largest of the groups that the steps see are kept."""
         square = 30.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[np.random.default_rng(0).integers(0, 4, 20_000)]
         rows = square + np.random.default_rng(1).normal(size=(20_000, 2))
-        settings = MixtureSettings("auto", 12.0, 1.0, max_components=3, random_state=0)
+        settings = mixture("auto", 12.0, 1.0, max_components=3, random_state=0)
         budget = Budget(epsilon=4.0, delta=1e-6)
         found = mixture_estimate(run(vectors(rows, budget=budget), settings, budget))
         assert len(found.means) <= 3 < found.groups
@@ -120,7 +124,7 @@ class TestCovariances:
         }
         roots["full"] = np.stack([roots["tied"][0], np.eye(3) * 0.7])
         rows, _ = sample_mixture(centres, np.array([0.5, 0.5]), roots[kind], 20_000, rng)
-        settings = MixtureSettings(2, 8.0, 1.0, covariance_type=kind, random_state=0)
+        settings = mixture(2, 8.0, 1.0, covariance_type=kind, random_state=0)
         found = mixture_estimate(run(vectors(rows), settings, BUDGET))
         order = [0, 1] if np.linalg.norm(found.means[0] - centres[0]) < 4 else [1, 0]
         true = roots[kind] @ np.swapaxes(roots[kind], 1, 2) if roots[kind].ndim == 3 else roots[kind] ** 2
@@ -133,7 +137,7 @@ class TestCovariances:
         """Three groups, two centres: one of them is between two of the groups, which no cell tells."""
         rows, _ = made(3, 8, 6000, seed=4)
         wide = [
-            mixture_estimate(run(vectors(rows), MixtureSettings(k, 8.0, scale, random_state=k), BUDGET))
+            mixture_estimate(run(vectors(rows), mixture(k, 8.0, scale, random_state=k), BUDGET))
             for k, scale in ((2, 1.0), (3, 1.0), (3, None))
         ]
         assert sum(wide[0].wide) == 1
@@ -148,7 +152,7 @@ class TestAccounting:
         """The squared distances of neighbours that the operators' pages prove, over the noise that was drawn."""
         rows, _ = made(3, 4, 6000)
         data = vectors(rows, adjacency, public=adjacency == "replace_one")
-        release = run(data, MixtureSettings(3, 8.0, scale, n_steps=4, random_state=0), BUDGET)
+        release = run(data, mixture(3, 8.0, scale, n_steps=4, random_state=0), BUDGET)
         assert release.public["status"] == "found"
         noise = dict(zip(release.names, release.noise, strict=True))
         rho = 2 * 3 / (2 * noise["cell_counts"].scale ** 2)
@@ -168,7 +172,7 @@ class TestAccounting:
     @pytest.mark.parametrize("kind", [None, "spherical", "diag", "tied", "full"])
     def test_the_whole_reserve_and_all_shares_are_used(self, kind):
         for given in ({"separation": 8.0, "scale": 1.0}, {"n_steps": 7}, {"n_components": "auto", "max_components": 3}):
-            settings = MixtureSettings(**{"n_components": 3, **given, "covariance_type": kind})
+            settings = mixture(**{"n_components": 3, **given, "covariance_type": kind})
             for n_records in (None, 100):
                 shares = shares_of(settings, vectors(np.zeros((5, 2))).adjacency, n_records, BUDGET, 2)
                 parts = shares.count, shares.octave, shares.log_scale, shares.moments, shares.cells
@@ -180,29 +184,29 @@ class TestAccounting:
     def test_the_ledger_has_one_entry_whatever_the_outcome(self):
         for rows in (made(2, 2, 5000)[0], np.zeros((0, 2))):
             data = vectors(rows)
-            release = run(data, MixtureSettings(2, 8.0, 1.0), BUDGET)
+            release = run(data, mixture(2, 8.0, 1.0), BUDGET)
             [entry] = data.ledger.entries
             assert isinstance(entry.cost, ReservedZCDP) and entry.cost.implies(BUDGET.guarantee)
             assert release.guarantee == entry.cost
             with pytest.raises(BudgetExceeded):
-                run(data, MixtureSettings(2, 8.0, 1.0), BUDGET)
+                run(data, mixture(2, 8.0, 1.0), BUDGET)
 
     def test_a_mixture_and_a_zcdp_release_fit_into_one_ledger(self):
         ledger = Ledger(Budget(epsilon=2.0, delta=2e-6))
         rows = made(2, 2, 5000)[0]
         for _ in range(2):
             data = PrivateVectors(rows, adjacency="replace_one", ledger=ledger, n_records=len(rows))
-            run(data, MixtureSettings(2, 8.0, 1.0), BUDGET)
+            run(data, mixture(2, 8.0, 1.0), BUDGET)
         ledger.charge(ZCDP(0.001), what="more", columns=(), mechanism="other", adjacency="replace_one")
         assert len(ledger.entries) == 3
 
     def test_advice_depends_on_public_numbers(self):
-        settings = MixtureSettings(3, 8.0, 1.0)
+        settings = mixture(3, 8.0, 1.0)
         shares = shares_of(settings, vectors(np.zeros((5, 2))).adjacency, 5, BUDGET, 2)
         advice = [advised_blocks(shares, settings, n) for n in (-50.0, 0.0, 4500.0, 1e4, 1e5, 1e9)]
         assert advice == sorted(advice)
         assert 4 * shares.threshold <= advice[0] and advice[-1] <= 12 * shares.threshold + 1
-        assert advised_blocks(shares, MixtureSettings(3, n_blocks=77), 1e9) == 77
+        assert advised_blocks(shares, mixture(3, n_blocks=77), 1e9) == 77
 
 
 ODD = {
@@ -237,7 +241,7 @@ class TestOddRecords:
         data = vectors(ODD[name], "add_remove", public=False)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            release = run(data, MixtureSettings(**{"n_components": 3, "separation": 8.0, **settings}), BUDGET)
+            release = run(data, mixture(**{"n_components": 3, "separation": 8.0, **settings}), BUDGET)
             found = mixture_estimate(release)
         assert found.status in STATUSES
         assert (found.means is None) == (found.status != "found")
@@ -248,20 +252,20 @@ class TestOddRecords:
 
     def test_there_is_nothing_where_there_is_nothing(self):
         for name in ("none", "one", "fewer than blocks", "wide", "not finite"):
-            release = run(vectors(ODD[name]), MixtureSettings(3, 8.0, 1.0, random_state=0), BUDGET)
+            release = run(vectors(ODD[name]), mixture(3, 8.0, 1.0, random_state=0), BUDGET)
             assert mixture_estimate(release).means is None, name
 
     def test_one_component_is_not_split_into_three(self):
         # A separation that is not there: not three centres within one group.
         for seed in range(5):
             rows, _ = made(1, 3, 20_000, seed)
-            release = run(vectors(rows), MixtureSettings(3, 8.0, 1.0, random_state=seed), BUDGET)
+            release = run(vectors(rows), mixture(3, 8.0, 1.0, random_state=seed), BUDGET)
             assert mixture_estimate(release).means is None
 
     def test_a_block_s_odd_values_stay_its_own(self):
         rows, centres = made(3, 4, 8000)
         rows[:20] = 1e300
-        found = mixture_estimate(run(vectors(rows), MixtureSettings(3, 8.0, 1.0, random_state=0), BUDGET))
+        found = mixture_estimate(run(vectors(rows), mixture(3, 8.0, 1.0, random_state=0), BUDGET))
         assert matching_error(found.means, centres) < 0.6
 
 
@@ -296,35 +300,35 @@ class TestRefusals:
     )
     def test_settings(self, changes, message):
         with pytest.raises((TypeError, ValueError), match=message):
-            MixtureSettings(**{"n_components": 2, "separation": 8.0, "scale": 1.0, **changes})
+            mixture(**{"n_components": 2, "separation": 8.0, "scale": 1.0, **changes})
 
     @pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(rho=0.1)])
     def test_budgets_without_a_delta(self, budget):
         data = vectors(np.zeros((9, 2)), budget=budget)
         with pytest.raises(ValueError, match="infinitely many cells"):
-            run(data, MixtureSettings(2, 8.0, 1.0), budget)
+            run(data, mixture(2, 8.0, 1.0), budget)
         assert data.ledger.entries == ()
 
     def test_others_before_any_cost(self):
         data = vectors(np.zeros((9, 2)))
         with pytest.raises(TypeError, match="pass PrivateVectors"):
-            run(np.zeros((9, 2)), MixtureSettings(2, 8.0, 1.0), BUDGET)
+            run(np.zeros((9, 2)), mixture(2, 8.0, 1.0), BUDGET)
         with pytest.raises(TypeError, match="pass Budget"):
-            run(data, MixtureSettings(2, 8.0, 1.0), 1.0)
+            run(data, mixture(2, 8.0, 1.0), 1.0)
         with pytest.raises(ValueError, match="bury"):
-            run(data, MixtureSettings(2, 8.0, 1.0), Budget(epsilon=1e-12, delta=1e-25))
+            run(data, mixture(2, 8.0, 1.0), Budget(epsilon=1e-12, delta=1e-25))
         wide = vectors(np.zeros((2, 5000)))
         with pytest.raises(ValueError, match="5000 columns"):
-            run(wide, MixtureSettings(2, 8.0, 1.0), BUDGET)
+            run(wide, mixture(2, 8.0, 1.0), BUDGET)
         for kind, k in (("full", 1000), ("tied", 2)):
             broad = vectors(np.zeros((2, 4000 if kind == "tied" else 100)))
             with pytest.raises(ValueError, match=f"covariance_type='{kind}' for {k} components"):
-                run(broad, MixtureSettings(k, 8.0, 1.0, covariance_type=kind), BUDGET)
+                run(broad, mixture(k, 8.0, 1.0, covariance_type=kind), BUDGET)
             assert broad.ledger.entries == ()
         small = vectors(np.zeros((9, 2)), budget=Ledger(Budget(epsilon=0.5, delta=1e-6)))
         with pytest.raises(BudgetExceeded):
-            run(small, MixtureSettings(2, 8.0, 1.0), BUDGET)
-        seeded = MixtureSettings(2, 8.0, 1.0, random_state=1)
+            run(small, mixture(2, 8.0, 1.0), BUDGET)
+        seeded = mixture(2, 8.0, 1.0, random_state=1)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(ReproducibleNoiseWarning):
@@ -332,7 +336,7 @@ class TestRefusals:
         assert all(d.ledger.entries == () for d in (data, wide, small))
 
     def test_a_release_of_another_kind(self):
-        release = run(vectors(np.zeros((9, 2))), MixtureSettings(2, 8.0, 1.0), BUDGET)
+        release = run(vectors(np.zeros((9, 2))), mixture(2, 8.0, 1.0), BUDGET)
         other = Release("counts", (), (), {}, release.adjacency, release.guarantee, "none")
         with pytest.raises(ValueError, match="kind 'counts'"):
             mixture_estimate(other)
@@ -340,7 +344,7 @@ class TestRefusals:
 
 def test_noise_differs_without_a_seed_and_repeats_with_one():
     rows, _ = made(2, 2, 5000)
-    draw = lambda **given: run(vectors(rows), MixtureSettings(2, 8.0, 1.0, **given), BUDGET)  # noqa: E731
+    draw = lambda **given: run(vectors(rows), mixture(2, 8.0, 1.0, **given), BUDGET)  # noqa: E731
     assert draw() != draw()
     assert draw(random_state=3) == draw(random_state=3)
     assert draw(random_state=3).reproducible
@@ -348,7 +352,7 @@ def test_noise_differs_without_a_seed_and_repeats_with_one():
 
 def test_a_release_holds_noisy_numbers_only_and_can_be_saved(tmp_path):
     rows, _ = made(2, 2, 7919)
-    release = run(vectors(rows, "add_remove", public=False), MixtureSettings(2, 8.0, None), BUDGET)
+    release = run(vectors(rows, "add_remove", public=False), mixture(2, 8.0, None), BUDGET)
     release.save(tmp_path / "release.npz")
     assert Release.load(tmp_path / "release.npz") == release == pickle.loads(pickle.dumps(release))
     assert len(pickle.dumps(release)) < 10_000

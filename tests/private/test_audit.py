@@ -21,6 +21,7 @@ from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from tests.private import audit
+from tests.settings import table_settings
 
 STATES = {"a": [0, 1], "b": [0, 1]}
 SCOPES = [("a",), ("b",)]
@@ -59,7 +60,7 @@ def flat(tables) -> np.ndarray:
 
 def audit_learner(adjacency: str, noise: str, budget: Budget, releases: int) -> float:
     """Audit of `marginals.run` itself, ledger and all, through its public face."""
-    settings = noisy_tables.MarginalSettings([("a", "b")], noise=noise)
+    settings = table_settings([("a", "b")], noise=noise)
     seen = []
 
     def draw(dataset: int, count: int) -> np.ndarray:

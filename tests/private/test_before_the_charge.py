@@ -9,13 +9,13 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateSequences, PrivateTable, PrivateVectors
 from pgmpy_dp.private.curator.column_curator import ColumnCurator
-from pgmpy_dp.private.curator.sequence_curator import SequenceCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.noise.samplers import exercised
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.schema import Number, Schema
+from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
 
 RHO = Budget(rho=1.0)
 FRAME = pd.DataFrame({"a": ["x", "y"] * 50, "v": [1.0, 2.0] * 50, "user": range(100), "sequence": ["x y"] * 100})

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from pgmpy_dp.gaussian.operators.log_determinant import certified_precision, distance_bound, duality_gap, into_cap
 from pgmpy_dp.private.mathematics import certificates
 from pgmpy_dp.private.mathematics.certificates import certified_pair, certified_projection, eigenvalue_floor
-from pgmpy_dp.private.mathematics.log_determinant import certified_precision, distance_bound, duality_gap, into_cap
 
 mp.dps = 40
 N = 16  # vertices: 1/n, 1/sqrt(n) and the numbers below are floats

@@ -18,7 +18,6 @@ from pgmpy_dp import Budget, Ledger, PrivateSequences, PrivateTable
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
-from pgmpy_dp.private.curator.sequence_curator import SequenceCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import contingency_tables
 from pgmpy_dp.private.filter import BudgetExceeded
@@ -28,6 +27,7 @@ from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.reading import records as reading_records
 from pgmpy_dp.private.reading.sources import open_source
+from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
 from tests.private.processes import everything, forked
 
 RHO, DELTA = Budget(rho=1.0), Budget(epsilon=1.0, delta=1e-6)

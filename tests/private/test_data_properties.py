@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pgmpy_dp import Budget, PrivateGraph, PrivateSequences, PrivateTable, PrivateVectors, Schema
-from pgmpy_dp.private.data.graph import adjacency_matrix
+from pgmpy_dp.communities.operators.graph import adjacency_matrix
 from pgmpy_dp.private.data.sequences import chain_tables
 from pgmpy_dp.private.data.table import contingency_tables
 from pgmpy_dp.private.data.vectors import vector_rows

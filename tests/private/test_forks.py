@@ -8,8 +8,9 @@ import os
 import numpy as np
 import pytest
 
-from pgmpy_dp.private.noise import bulk, choice, matrix, samplers, subsampling
-from pgmpy_dp.private.noise.sign_sampling import SignLaw, sample_signs
+from pgmpy_dp.communities.operators import choice
+from pgmpy_dp.communities.operators.sign_sampling import SignLaw, sample_signs
+from pgmpy_dp.private.noise import bulk, matrix, samplers, subsampling
 from tests.private.processes import everything, forked
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from pgmpy_dp.private.mathematics.lattice import lattice_basis, nearest_lattice_points
+from pgmpy_dp.mixtures.operators.lattice import lattice_basis, nearest_lattice_points
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

@@ -24,6 +24,7 @@ from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.schema.stored import sealed
 from tests.private.processes import everything, forked
+from tests.settings import table_settings
 
 ONE = Budget(epsilon=1.0)
 ROOT = Path(__file__).parents[2]
@@ -179,10 +180,10 @@ class TestCharging:
 
     def test_learners_charge_it(self, path, ledger):
         table = PrivateTable(pd.DataFrame({"a": [0, 1, 1]}), {"a": [0, 1]}, ledger=ledger)
-        release = noisy_tables.run(table, noisy_tables.MarginalSettings((("a",),)), Budget(epsilon=0.75))
+        release = noisy_tables.run(table, table_settings((("a",),)), Budget(epsilon=0.75))
         assert [entry.cost for entry in Ledger.load(path).entries] == [release.guarantee]
         with pytest.raises(BudgetExceeded):
-            noisy_tables.run(table, noisy_tables.MarginalSettings((("a",),)), Budget(epsilon=0.75))
+            noisy_tables.run(table, table_settings((("a",),)), Budget(epsilon=0.75))
 
     def test_a_lock_that_is_held_is_named(self, path):
         ledger = Ledger.open(path, ONE, timeout=0.05)
@@ -369,7 +370,7 @@ class TestForks:
                 samplers.discrete_laplace = told  # in the child only
                 table = PrivateTable(frame, {"a": [0, 1]}, ledger=ledger)
                 while True:
-                    noisy_tables.run(table, noisy_tables.MarginalSettings((("a",),)), Budget(epsilon=1e-4))
+                    noisy_tables.run(table, table_settings((("a",),)), Budget(epsilon=1e-4))
 
             with forked(release) as (pid, reading):
                 drawn = os.read(reading, 1) + os.read(reading, 1)  # it is at work

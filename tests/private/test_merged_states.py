@@ -1,6 +1,7 @@
 """Curators count in fewer states: the same in memory and in engines, for states that were merged in public."""
 
 from fractions import Fraction
+from functools import partial
 
 import duckdb
 import networkx as nx
@@ -20,6 +21,7 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
     PrivateSGD,
 )
+from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.operators.parities import WorstParity
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.learning import fine_grids, merging
@@ -28,7 +30,9 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.tables.networks import adaptive_search
-from pgmpy_dp.tables.networks.budget_shares import NetworkSettings
+from tests.settings import settings
+
+network_settings = partial(settings, PrivateNetwork)
 
 SCHEMA = Schema({"x": Number(0, 60), "y": ["a", "b", "c"], "z": Number(0, 9, resolution=1, missing="drop")})
 N = 400
@@ -42,7 +46,7 @@ def records(seed=0, n=N):
 
 def curated(data, rho=1e6):
     table = PrivateTable(data, SCHEMA, ledger=Budget(rho=rho))
-    return TableCurator(table, Budget(rho=rho), what="tables", fine=True)
+    return FieldCurator(table, Budget(rho=rho), what="tables", fine=True)
 
 
 PLACES = {"x": [*[0] * 32, *[1] * 32, 2], "z": [0, 0, 0, 1, 1, 1, 1, 2, 2, 2]}
@@ -77,7 +81,7 @@ def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
         table = PrivateTable(
             pd.DataFrame({"a": states[-1:], "b": states[-1:]}), {"a": states, "b": states}, ledger=Budget(rho=1e15)
         )
-        curator = TableCurator(table, Budget(rho=1e15), what="a field")
+        curator = FieldCurator(table, Budget(rho=1e15), what="a field")
         if asked:
             curator.pseudo_likelihood([(0,)], 1.0).gradient(np.zeros(len(states) - 1), Fraction(1, 4))
         curator.merge(Schema({"a": range(n_states), "b": range(n_states)}), {"a": places, "b": places})
@@ -90,7 +94,7 @@ def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
 def test_parities_are_of_merged_records_whatever_was_asked_before():
     data = pd.DataFrame({"a": [0] * 50, "b": [0, 1] * 25})
     table = PrivateTable(data, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1e6))
-    curator = TableCurator(table, Budget(rho=1e6), what="parities")
+    curator = FieldCurator(table, Budget(rho=1e6), what="parities")
     single = [(0,), (1,)]
     before = curator.ask(WorstParity(single, [0, 0], signed=True), Fraction(1, 4))
     curator.merge(Schema({"a": [0, 1], "b": [0, 1]}), {"a": [1, 0]})
@@ -266,7 +270,7 @@ def test_rules_about_numbers_that_merge_are_known_to_be_too_large_before_anythin
     forbidden = [("x", "y"), ("x", "z"), ("y", "z")]
     with pytest.raises(ValueError, match=r"rules.*max_clique_cells=100"):
         adaptive_search.run(
-            table, NetworkSettings(n_rounds=1, max_clique_cells=100, forbidden=forbidden), Budget(rho=1.0)
+            table, network_settings(n_rounds=1, max_clique_cells=100, forbidden_edges=forbidden), Budget(rho=1.0)
         )
     graph = nx.Graph([("x", "y"), ("w", "z")])
     with pytest.raises(InferenceTooLarge):
@@ -287,7 +291,7 @@ def test_engines_hold_no_fine_table_of_many_numbers():
     schema = Schema({name: Number(0, 127, resolution=1, missing="drop") for name in names})
     found = []
     for data in (frame, duckdb.from_df(frame), pl.from_pandas(frame).lazy()):
-        curator = TableCurator(PrivateTable(data, schema, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="", fine=True)
+        curator = FieldCurator(PrivateTable(data, schema, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="", fine=True)
         curator.merge(
             schema.replaced(dict.fromkeys(names, Number(0, 127, cuts=[64], resolution=1, missing="drop"))),
             dict.fromkeys(names, np.arange(128) // 64),

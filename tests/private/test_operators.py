@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,13 +14,17 @@ import pytest
 import pgmpy_dp
 from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing.operator_list import every_operator
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.table_distances import WHOLE
 from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.operator_base import Operator, planned_noise
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
+from pgmpy_dp.private.sensitive import Sensitive
 
 STATES = {"a": [0, 1], "b": [0, 1, 2]}
 FRAME = pd.DataFrame({"a": [0, 1, 1, 0], "b": [0, 1, 2, 2]})
@@ -110,6 +114,16 @@ class Changing(str):
         return hash("a" if Changing.asked < 4 else "b")
 
 
+class Shared:
+    """It answers the request for a copy with an array that it keeps."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
 class TestWhatLies:
     @pytest.mark.parametrize("kind", [Longer, Fewer])
     def test_about_its_length(self, kind):
@@ -160,9 +174,10 @@ class TestWhatLies:
         worst.expected[:] = [0, 0, 1e9, 0, 0]
         assert curator.ask(worst, Fraction(1, 4)) == 1
 
-    def test_nobody_else_has_the_copy(self):
+    @pytest.mark.parametrize("wrapped", [np.asarray, Shared])
+    def test_nobody_else_has_the_copy(self, wrapped):
         facts = opened().facts
-        given = WorstFit([["a"]], np.zeros(2), [0.0], [1.0])
+        given = WorstFit([["a"]], np.zeros(2), wrapped(np.zeros(1)), wrapped(np.ones(1)))
         own = given.checked(facts)
         for field in fields(own):
             value = getattr(own, field.name)
@@ -170,6 +185,36 @@ class TestWhatLies:
             if isinstance(value, np.ndarray):
                 assert not value.flags.writeable and value.base is None
                 assert not np.shares_memory(value, getattr(given, field.name))
+
+    def test_about_its_array(self):
+        """NumPy takes the caller's own array for a copy: it was checked, and then counted with what it became."""
+        weights = np.ones(2)
+        own = WorstFit([["a"], ["b"]], [np.zeros(2), np.zeros(3)], weights=Shared(weights)).checked(opened().facts)
+        parts, means = np.array([0.5, 0.5]), np.ones((1, 1))
+        tables = Distances([["a"]], [Shared(parts)], Shared(means)).checked(opened().facts)
+        weights[:], parts[:], means[:] = np.nan, np.nan, np.nan
+        assert own.weights.tolist() == [1, 1] and tables.probabilities.sum() == WHOLE and (tables.weights > 0).all()
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_a_statistic_that_moves_further_than_its_noise_was_planned_for_is_not_released(norm, monkeypatch):
+    """If all else fails: its own norms are compared with those that the noise is made for."""
+    true = table_operator.contingency_tables
+
+    def further(*arguments):
+        return [replace(table, **{norm: 2.0 * getattr(table, norm)}) for table in true(*arguments)]
+
+    curator = opened()
+    monkeypatch.setattr(table_operator, "contingency_tables", further)
+    if norm == "linf":  # that tables are released by l1 and l2; of scores that one counts
+        facts, scores = curator.facts, Sensitive(np.arange(2), Adjacency.ADD_REMOVE, 2.0, 2.0, 2.0)
+        planned = WorstFit([("a",), ("b",)], np.zeros(5)).checked(facts).mechanism(facts, curator.cost, Fraction(1))
+        with pytest.raises(RuntimeError, match="moves further"):
+            planned.over(scores)
+        return
+    with pytest.raises(RuntimeError, match="moves further than its noise was planned for"):
+        curator.ask(Tables([("a",)]), 1)
+    assert curator.answers == () and curator.left == 0
 
 
 class TestFacts:

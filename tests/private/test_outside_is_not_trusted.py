@@ -14,27 +14,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.fields.operators import parities
+from pgmpy_dp.communities.operators.graph import PrivateGraph, adjacency_matrix, neighbour_sums
+from pgmpy_dp.fields.operators import parities, pseudo_likelihood, regressions
 from pgmpy_dp.fields.operators.parities import parity_misfits
-from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.gaussian import output_perturbation
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
+from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
+from pgmpy_dp.mixtures.operators.cluster_curator import ClusterCurator
+from pgmpy_dp.mixtures.operators.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.cluster_curator import ClusterCurator
 from pgmpy_dp.private.curator.outside_functions import named_function
-from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution
-from pgmpy_dp.private.data import pseudo_likelihood, regressions
 from pgmpy_dp.private.data.gradients import ClippingGrid, sampled_gradient_sum
-from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix, neighbour_sums
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.data.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
+from tests.settings import vote_settings
 
 
 def wrong(value):
@@ -312,7 +312,7 @@ class TestPublicNumbers:
             assert curator.left == 1
 
     def test_scores_of_a_block(self, monkeypatch):
-        learner = plan_blocks(Schema({"a": [0, 1], "b": [0, 1], "c": [0, 1]}), BlockSettings(1.0, 0.1))
+        learner = plan_blocks(Schema({"a": [0, 1], "b": [0, 1], "c": [0, 1]}), vote_settings(1.0, 0.1))
         codes = np.array([[0, 0, 1]] * 9 + [[1, 1, 0]] * 9, dtype=np.uint8)
         assert learner.graph(codes)
         for scores in (np.ones((9, 9)), np.ones(3), np.full((3, 3), math.nan), None):

@@ -13,22 +13,22 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.fields.field_scopes import field_scopes
+from pgmpy_dp.fields.operators import field_curator
+from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import field_curator
 from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator.gradient_curator import ChainGradientCurator, GradientCurator
 from pgmpy_dp.private.curator.schedule import sampled_schedule
-from pgmpy_dp.private.curator.sequence_curator import SequenceCurator
-from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
 from tests.private.processes import everything, forked
 
 STATES = {"a": [0, 1], "b": [0, 1]}
@@ -128,7 +128,19 @@ class TestScheduledCurators:
         for more in (lambda: curator.step(FLAT), curator.count):
             with pytest.raises(BudgetExceeded, match="not on the schedule"):
                 more()
-        assert not hasattr(curator, "tables") and not hasattr(curator, "split")
+        assert not hasattr(curator, "tables")
+
+    def test_shares_of_requests_buy_no_other_answers(self):
+        """After the step, which costs nearly all, half of the requests are left: not half of the budget."""
+        curator = opened(budget=Budget(rho=1.0), n_steps=1)
+        curator.step(FLAT)
+        assert curator.left == Fraction(1, 2)
+        questions = [lambda: curator.ask(RecordCount(), 0.5), lambda: curator.noise(RecordCount(), 0.5)]
+        questions += [lambda: curator.merge(curator.facts.schema, {}), lambda: curator.split(2)]
+        for question in questions:
+            with pytest.raises(TypeError, match="what its schedule has, and nothing else"):
+                question()
+        assert curator.left == Fraction(1, 2)
 
     def test_norms_that_can_be_changed_later_are_refused(self):
         """The noise is fixed with the norm at opening; one that doubles afterwards doubles the sensitivity."""
@@ -205,7 +217,7 @@ class TestScheduledCurators:
     def test_answers_come_between_those_of_other_curators_of_the_same_data(self):
         data = table(Budget(epsilon=2.0, delta=1e-2))
         steps = opened(Budget(epsilon=1.0, delta=1e-3), data)
-        others = TableCurator(data, Budget(epsilon=0.5), what="tables", columns=["a"])
+        others = FieldCurator(data, Budget(epsilon=0.5), what="tables", columns=["a"])
         steps.step(FLAT)
         others.ask(Tables([("a",)]), Fraction(1, 2))
         steps.step(FLAT)
@@ -242,7 +254,7 @@ class TestPairTables:
         frame = pd.DataFrame({"user": [1], "sequence": ["a b b"]})
         data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=RHO)
         curator = SequenceCurator(data, RHO, what="tables", columns=["page"])
-        monkeypatch.setattr("pgmpy_dp.private.curator.sequence_curator.chain_tables", fail)
+        monkeypatch.setattr("pgmpy_dp.sequences.operators.sequence_curator.chain_tables", fail)
         with pytest.raises(ValueError, match=message):
             curator.ngram_tables(**{"share": 1, **arguments})
         assert curator.left == 1
@@ -259,14 +271,14 @@ class TestPairTables:
     def test_refusals_of_the_test_of_order_too(self, arguments, message, monkeypatch):
         data = PrivateSequences(pd.DataFrame({"user": [1], "sequence": ["a b b"]}), {"page": ["a", "b"]}, ledger=RHO)
         curator = SequenceCurator(data, RHO, what="tables", columns=["page"])
-        monkeypatch.setattr("pgmpy_dp.private.curator.sequence_curator.order_departure", fail)
+        monkeypatch.setattr("pgmpy_dp.sequences.operators.sequence_curator.order_departure", fail)
         with pytest.raises(ValueError, match=message):
             curator.order_departure(**{"probabilities": np.eye(2), "share": 1, **arguments})
         assert curator.left == 1
 
 
-def fields_of(budget=RHO, **arguments) -> TableCurator:
-    return TableCurator(table(budget, **arguments), budget, what="a field", columns=["a", "b"])
+def fields_of(budget=RHO, **arguments) -> FieldCurator:
+    return FieldCurator(table(budget, **arguments), budget, what="a field", columns=["a", "b"])
 
 
 class TestRegressionPath:

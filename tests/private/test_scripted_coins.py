@@ -11,7 +11,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pgmpy_dp.private.noise import bulk, choice, integer_wishart
+from pgmpy_dp.communities.operators import choice
+from pgmpy_dp.private.noise import bulk, integer_wishart
 from pgmpy_dp.private.noise.integer_wishart import _Normals
 from pgmpy_dp.private.noise.subsampling import RATE_UNIT, poisson_sample, uniform_parts
 

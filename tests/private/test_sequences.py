@@ -7,12 +7,14 @@ import itertools
 import math
 import pickle
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data import contributions
@@ -27,7 +29,10 @@ from pgmpy_dp.private.data.sequences import (
 )
 from pgmpy_dp.private.data.table_distances import WHOLE, whole_parts
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.sequences.chain_counts import ChainSettings
+from pgmpy_dp.sequences import chain_counts
+from tests.settings import settings
+
+chain_settings = partial(settings, PrivateMarkovChain)
 
 STATES = {"page": ["a", "b", None]}
 SCHEMA = Schema(STATES)
@@ -132,7 +137,7 @@ def test_measured_sensitivities_are_the_claimed_ones(rule, adjacency, additions)
     else:
         moved = (rows[:, None, :] - rows[None, :, :]).reshape(-1, rows.shape[1])
     claimed = chain_tables(private([], adjacency), **RULES[rule])
-    units = ChainSettings(**RULES[rule]).units
+    units = chain_counts._completed(chain_settings(**RULES[rule])).units
     together_l1, together_l2 = np.zeros(len(moved)), np.zeros(len(moved))
     for sensitive, part, unit in zip(claimed, (slice(0, 3), slice(3, 12)), units, strict=True):
         difference = moved[:, part]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from pgmpy_dp import PrivateSequences, PrivateTable, preview
+from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.fields import noisy_interactions, noisy_parities
-from pgmpy_dp.fields.noisy_interactions import InteractionSettings
-from pgmpy_dp.fields.noisy_parities import ParitySettings
 from pgmpy_dp.learning import noisy_tables
-from pgmpy_dp.learning.noisy_tables import MarginalSettings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.sequences import chain_counts
-from pgmpy_dp.sequences.chain_counts import ChainSettings
+from tests.settings import interaction_settings, parity_settings, settings, table_settings
+
+chain_settings = partial(settings, PrivateMarkovChain)
 
 ONE, THREE = Budget(epsilon=1.0, delta=1e-6), Budget(epsilon=3.0, delta=1e-6)
 BITS = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (200, 3)), columns=list("abc"))
@@ -27,15 +29,15 @@ VISITS = pd.DataFrame({"user": range(50), "sequence": ["x y x"] * 50})
 def spend(plan: str, ledger: Ledger, noise: str = "auto") -> None:
     if plan == "chain":
         users = PrivateSequences(VISITS, {"page": ["x", "y"]}, ledger=ledger)
-        chain_counts.run(users, ChainSettings(noise=noise), ONE)
+        chain_counts.run(users, chain_settings(noise=noise), ONE)
         return
     table = PrivateTable(BITS, SCHEMA, ledger=ledger)
     if plan == "marginals":
-        noisy_tables.run(table, MarginalSettings([("a",)], noise=noise), ONE)
+        noisy_tables.run(table, table_settings([("a",)], noise=noise), ONE)
     elif plan == "parities":
-        noisy_parities.run(table, ParitySettings(method="noise" if noise == "auto" else noise), ONE)
+        noisy_parities.run(table, parity_settings(method="noise" if noise == "auto" else noise), ONE)
     else:
-        noisy_interactions.run(table, InteractionSettings(noise), ONE)
+        noisy_interactions.run(table, interaction_settings(noise), ONE)
 
 
 @pytest.mark.parametrize("plan", ["marginals", "chain", "parities", "interactions"])

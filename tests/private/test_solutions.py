@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, PrivateTable, PrivateVectors
+from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.gaussian.output_perturbation import lasso_solvers
+from pgmpy_dp.mixtures.operators.cluster_curator import ClusterCurator
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import outside_functions
-from pgmpy_dp.private.curator.cluster_curator import ClusterCurator
-from pgmpy_dp.private.curator.precision import PrecisionProgram
 from pgmpy_dp.private.curator.solutions import (
     UncertifiedSolution,
     certified_solution,

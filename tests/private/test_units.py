@@ -27,13 +27,13 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
     StableStructure,
 )
+from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits
 from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
 from pgmpy_dp.fields.regression_layout import regression_layout
-from pgmpy_dp.fields.votes.block_graphs import BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.private.budget import UnitBudget
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
-from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import units
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.table import contingency_tables, matched_records, shared_codes, table_units
@@ -45,6 +45,7 @@ from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from tests.auditing.replay_units import ODD_UNITS
+from tests.settings import vote_settings
 
 STATES = {"a": [0, 1, 2], "b": ["no", "yes"]}
 KEY = bytes(range(16))
@@ -279,7 +280,7 @@ class TestPromises:
 
     def test_the_ledger_is_charged_for_persons_and_says_so(self):
         private = table(frame(PEOPLE), 2, ledger=Budget(rho=1.0))
-        curator = TableCurator(private, Budget(rho=0.5), what="tables")
+        curator = FieldCurator(private, Budget(rho=0.5), what="tables")
         assert (curator.unit_cost, curator.cost) == (ZCDP(0.5), ZCDP(0.125))
         curator.ask(Tables([("a",)]), 1)
         (entry,) = private.ledger.entries
@@ -305,7 +306,7 @@ class TestPromises:
     def test_parts_are_of_whole_persons(self):
         data = frame({f"p{k}": [(k % 3, "no")] * 3 for k in range(60)})
         private = table(data, 3, ledger=Budget(rho=1.0))
-        with TableCurator(private, Budget(rho=1.0), what="").split(2) as parts:
+        with FieldCurator(private, Budget(rho=1.0), what="").split(2) as parts:
             owners = [table_units(part._data)[2] for part in parts]
             assert [set(np.bincount(owner).tolist()) for owner in owners] == [{3}, {3}]
             assert sum(table_units(part._data)[1] for part in parts) == 60
@@ -331,7 +332,7 @@ class TestPromises:
         private = table(data, "shares", {"a": [0, 1]}, ledger=Budget(epsilon=epsilon * 400))
         found = []
         for _ in range(400):
-            curator = TableCurator(private, Budget(epsilon=epsilon), what="", random_state=len(found))
+            curator = FieldCurator(private, Budget(epsilon=epsilon), what="", random_state=len(found))
             found += (curator.ask(Tables([("a",)]), 1)[0] - 100).tolist()
         sd = math.sqrt(2.0) / epsilon
         # Kurtosis 6: the standard error of a variance is sqrt(5/800) of it; five of them. Halves are rounded.
@@ -339,7 +340,7 @@ class TestPromises:
 
     def test_what_can_fail_needs_a_proof_for_units(self):
         private = table(frame(PEOPLE), 2, ledger=Budget(epsilon=1.0, delta=1e-3))
-        curator = TableCurator(private, Budget(epsilon=1.0, delta=1e-3), what="", reserve=1e-4)
+        curator = FieldCurator(private, Budget(epsilon=1.0, delta=1e-3), what="", reserve=1e-4)
         with pytest.raises(ValueError, match="rows_per_unit=1"):
             curator._answer("stable", {}, 1, lambda cost, share: None, eta=1e-5)
         assert curator.left == 1
@@ -349,7 +350,7 @@ class TestPromises:
             "PrivateTable(2 variables, unit='who', rows_per_unit=2, adjacency='add_remove', n_records=None, "
             "spent 0-DP of 1-DP)"
         )
-        assert "1-DP" in repr(TableCurator(table(frame(PEOPLE), 2), Budget(epsilon=1.0), what=""))
+        assert "1-DP" in repr(FieldCurator(table(frame(PEOPLE), 2), Budget(epsilon=1.0), what=""))
         assert repr(UnitBudget(epsilon=1.0, rows=2)).startswith("UnitBudget")
 
 
@@ -378,7 +379,7 @@ class TestArguments:
         def without(codes, rng):
             return ()
 
-        curator = TableCurator(table(frame(PEOPLE), "shares"), Budget(epsilon=1.0), what="")
+        curator = FieldCurator(table(frame(PEOPLE), "shares"), Budget(epsilon=1.0), what="")
         for arguments, function in (({}, without), ({"weights": 1}, lambda codes, rng, weights: ())):
             with pytest.raises(ValueError, match="rows_per_unit=m"):
                 curator.edge_votes(function, arguments, 2, 1, 1, vouched_for=True)
@@ -387,7 +388,7 @@ class TestArguments:
     def test_noise_beyond_the_parts_of_a_record_makes_them_larger(self):
         """Scales of 2**28 and more: no refusal after the ledger was charged."""
         data = frame(PEOPLE)
-        curator = TableCurator(table(data, "shares", ledger=Budget(epsilon=1.0)), Budget(epsilon=1.0), what="")
+        curator = FieldCurator(table(data, "shares", ledger=Budget(epsilon=1.0)), Budget(epsilon=1.0), what="")
         wide, narrow = [contingency_tables(curator._data, [("a",)], curator.facts.parts(2.0**k))[0] for k in (30, 0)]
         assert wide.value.tolist() == [2**18 // 3, 2**18 // 3 + 2**18, 2**18 // 3 + 5 * (2**18 // 5)]
         assert (wide.l1, narrow.l1) == (2**18, 2**20)
@@ -424,7 +425,7 @@ class TestShares:
 
     def curator(self, rho=1e12, adjacency="add_remove", schema=BINARY):
         private = table(self.DATA, "shares", schema, ledger=Budget(rho=rho), adjacency=adjacency, n_records=None)
-        return TableCurator(private, Budget(rho=rho), what="shares")
+        return FieldCurator(private, Budget(rho=rho), what="shares")
 
     def by_person(self, value):
         """The sum over persons of the mean over their rows, with 0 for those outside the schema, of an array a row."""
@@ -466,7 +467,7 @@ class TestShares:
         schema = {"b": ["no", "yes"], "c": list(range(7)), "d": list(range(13)), "e": list(range(23))}
         data = self.DATA.assign(e=0)
         private = table(data, "shares", schema, ledger=Budget(rho=1e12))
-        fields, pairs = TableCurator(private, Budget(rho=1e12), what="").ask(InteractionSums(), 1)
+        fields, pairs = FieldCurator(private, Budget(rho=1e12), what="").ask(InteractionSums(), 1)
         (counts,) = contingency_tables(private, [("b", "c")])
         k = np.array([2, 7])
         shares = counts.value / GRID
@@ -566,7 +567,7 @@ class TestShares:
         rng = np.random.default_rng(3)
         codes = rng.integers(0, 2, (60, 3))
         times = rng.integers(1, 5, 60)
-        found = plan_blocks(Schema(BINARY), BlockSettings(1.5, 0.1, learner))
+        found = plan_blocks(Schema(BINARY), vote_settings(1.5, 0.1, learner))
         repeated, weighted = found.scores(np.repeat(codes, times, axis=0)), found.scores(codes, times.astype(float))
         assert np.abs(repeated - weighted).max() < 1e-6 and repeated.max() > 0.01
 
@@ -669,7 +670,7 @@ class TestNumbersThatAreNotDivided:
         if kind == "csv":
             data.to_csv(tmp_path / "ages.csv", index=False)
         records = tmp_path / "ages.csv" if kind == "csv" else _relation(data) if kind == "duckdb" else data
-        curator = TableCurator(
+        curator = FieldCurator(
             table(records, rows, FINE, ledger=Budget(rho=1e7)), Budget(rho=1e7), what="ages", fine=True
         )
         exact = {scope: self.exact(data, rows, scope) for scope in [("x", "z"), ("b", "x")]}
@@ -686,7 +687,7 @@ class TestNumbersThatAreNotDivided:
         assert release.public["unit"] == "who" and release.public["rows_per_unit"] == rows
 
     def test_parts_of_merged_persons_are_of_whole_persons(self):
-        curator = TableCurator(table(ages(), 2, FINE, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="x", fine=True)
+        curator = FieldCurator(table(ages(), 2, FINE, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="x", fine=True)
         curator.merge(MERGED, PLACES)
         with curator.split(3) as parts:
             owners = [table_units(part._data) for part in parts]

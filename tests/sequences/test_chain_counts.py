@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import sequence_curator as curators
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data import sequences
@@ -24,8 +25,12 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.sequences import chain_counts
-from pgmpy_dp.sequences.chain_counts import ChainSettings, run
+from pgmpy_dp.sequences.chain_counts import run
+from pgmpy_dp.sequences.operators import sequence_curator as curators
 from tests.private import audit
+from tests.settings import settings, table_settings
+
+chain_settings = partial(settings, PrivateMarkovChain)
 
 STATES = {"page": ["a", "b", None]}
 FRAME = pd.DataFrame({"user": [1, 1, 2], "sequence": [["a", "b", "b"], ["a"], ["b", None]]})
@@ -40,7 +45,7 @@ def private(frame=FRAME, adjacency="add_remove", ledger=None, **arguments) -> Pr
 class TestRelease:
     def test_it_is_charged_and_says_what_it_is(self, tmp_path):
         data = private(ledger=Budget(epsilon=1.0))
-        release = run(data, ChainSettings(), Budget(epsilon=0.4))
+        release = run(data, chain_settings(), Budget(epsilon=0.4))
         assert release.kind == "chain" and release.unit == "user" and release.guarantee == PureDP(0.4)
         assert [v.shape for v in release.values] == [(3,), (3, 3)] and release.public["units"] == [GRID, GRID]
         (entry,) = data.ledger.entries
@@ -54,10 +59,10 @@ class TestRelease:
     @pytest.mark.parametrize("rule", [{}, {"segment_length": 4, "max_segments": 3}])
     def test_scales_follow_from_the_sensitivities(self, adjacency, factor, rule):
         units = (GRID, GRID) if not rule else (3, 9)
-        release = run(private(adjacency=adjacency), ChainSettings(initial_share=0.2, **rule), Budget(epsilon=0.5))
+        release = run(private(adjacency=adjacency), chain_settings(initial_share=0.2, **rule), Budget(epsilon=0.5))
         expected = [factor * units[0] / (0.2 * 0.5), factor * units[1] / (0.8 * 0.5)]
         assert [n.scale for n in release.noise] == pytest.approx(expected, rel=1e-12)
-        release = run(private(adjacency=adjacency), ChainSettings(initial_share=0.2, **rule), Budget(rho=0.5))
+        release = run(private(adjacency=adjacency), chain_settings(initial_share=0.2, **rule), Budget(rho=0.5))
         expected = [units[0] * np.sqrt(factor / (2 * 0.2 * 0.5)), units[1] * np.sqrt(factor / (2 * 0.8 * 0.5))]
         assert [n.scale for n in release.noise] == pytest.approx(expected, rel=1e-12)
         assert release.guarantee == ZCDP(0.5)
@@ -73,17 +78,17 @@ class TestRelease:
             monkeypatch.setattr(place, name, lambda *a, n=name, f=true, **k: events.append(n) or f(*a, **k))
         charge = Ledger.charge
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
-        run(private(), ChainSettings(), Budget(epsilon=1.0))
+        run(private(), chain_settings(), Budget(epsilon=1.0))
         assert events == ["ngram_table_noise", "charge", "chain_tables", *["discrete_laplace"] * 2]
 
     def test_second_order_has_a_table_of_triples(self):
-        release = run(private(), ChainSettings(chain_order=2), Budget(epsilon=0.5))
+        release = run(private(), chain_settings(chain_order=2), Budget(epsilon=0.5))
         assert [v.shape for v in release.values] == [(3,), (3, 3), (3, 3, 3)]
         assert release.public["lengths"] == [1, 2, 3] and release.public["units"] == [GRID] * 3
         expected = [GRID / (share * 0.5) for share in (0.1, 0.45, 0.45)]
         assert [n.scale for n in release.noise] == pytest.approx(expected, rel=1e-12)
         rule = {"segment_length": 5, "max_segments": 2, "initial_share": 0.2, "chain_order": 2}
-        release = run(private(), ChainSettings(**rule), Budget(epsilon=0.5))
+        release = run(private(), chain_settings(**rule), Budget(epsilon=0.5))
         expected = [2 / (0.2 * 0.5), 8 / (0.4 * 0.5), 6 / (0.4 * 0.5)]
         assert [n.scale for n in release.noise] == pytest.approx(expected, rel=1e-12)
 
@@ -94,7 +99,7 @@ class TestRelease:
         """Of two users noise decides what is asked; three thousand go round a, a, b."""
         frame = pd.DataFrame({"user": range(users), "sequence": [["a", "a", "b", "a", "a", "b"]] * users})
         data = private(frame, ledger=budget)
-        release = run(data, ChainSettings(chain_order="auto", random_state=0), budget)
+        release = run(data, chain_settings(chain_order="auto", random_state=0), budget)
         assert release.guarantee == budget.guarantee and data.ledger.left in (PureDP(0.0), ZCDP(0.0))
         lengths = release.public["lengths"]
         assert (0 in lengths) == bool(release.public["test"])
@@ -110,28 +115,31 @@ class TestRelease:
     def test_too_many_states_for_triples(self):
         data = PrivateSequences(FRAME, {"page": list(range(300))}, ledger=Budget(epsilon=1.0))
         with pytest.raises(ValueError, match="27,000,000 triples"):
-            run(data, ChainSettings(chain_order=2), Budget(epsilon=1.0))
+            run(data, chain_settings(chain_order=2), Budget(epsilon=1.0))
         assert data.ledger.entries == ()
-        release = run(data, ChainSettings(chain_order="auto"), Budget(epsilon=1.0))
+        release = run(data, chain_settings(chain_order="auto"), Budget(epsilon=1.0))
         assert release.public["lengths"] == [1, 2] and release.guarantee == PureDP(1.0)
 
     def test_a_refusal_changes_nothing(self):
         data = private(ledger=Budget(epsilon=1.0))
         with pytest.raises(BudgetExceeded):
-            run(data, ChainSettings(), Budget(epsilon=1.1))
-        for settings, budget in (({"noise": "gaussian"}, Budget(epsilon=1.0)), ({"noise": "laplace"}, Budget(rho=1.0))):
+            run(data, chain_settings(), Budget(epsilon=1.1))
+        for options, budget in (({"noise": "gaussian"}, Budget(epsilon=1.0)), ({"noise": "laplace"}, Budget(rho=1.0))):
             with pytest.raises(ValueError, match="noise="):
-                run(data, ChainSettings(**settings), budget)
+                run(data, chain_settings(**options), budget)
         with pytest.raises(ValueError, match="bury"):
-            run(data, ChainSettings(), Budget(epsilon=1e-12))
+            run(data, chain_settings(), Budget(epsilon=1e-12))
         assert data.ledger.entries == ()
 
     def test_seeded_noise_is_repeatable_marked_and_warns(self):
         data = private()
         with pytest.warns(ReproducibleNoiseWarning, match="NOT private"):
-            releases = [run(data, ChainSettings(2, 1, random_state=5), Budget(epsilon=1.0)) for _ in range(2)]
+            releases = [
+                run(data, chain_settings(segment_length=2, max_segments=1, random_state=5), Budget(epsilon=1.0))
+                for _ in range(2)
+            ]
         assert releases[0] == releases[1] and releases[0].reproducible and not data.ledger.private
-        assert run(data, ChainSettings(), Budget(epsilon=1e-3)) != run(data, ChainSettings(), Budget(epsilon=1e-3))
+        assert run(data, chain_settings(), Budget(epsilon=1e-3)) != run(data, chain_settings(), Budget(epsilon=1e-3))
 
     @pytest.mark.parametrize(
         ("settings", "message"),
@@ -152,7 +160,7 @@ class TestRelease:
     )
     def test_bad_settings_are_named(self, settings, message):
         with pytest.raises((TypeError, ValueError), match=message):
-            ChainSettings(**settings)
+            chain_settings(**settings)
 
 
 class TestUnits:
@@ -161,14 +169,14 @@ class TestUnits:
     def test_a_ledger_of_records_refuses_users_and_the_other_way_round(self):
         ledger = Ledger(Budget(epsilon=1.0))
         table = PrivateTable(pd.DataFrame({"page": ["a"]}), {"page": ["a", "b"]}, ledger=ledger)
-        noisy_tables.run(table, noisy_tables.MarginalSettings([("page",)]), Budget(epsilon=0.1))
+        noisy_tables.run(table, table_settings([("page",)]), Budget(epsilon=0.1))
         with pytest.raises(ValueError, match="unit='user' differs from the unit None"):
-            run(private(ledger=ledger), ChainSettings(), Budget(epsilon=0.1))
+            run(private(ledger=ledger), chain_settings(), Budget(epsilon=0.1))
         users = Ledger(Budget(epsilon=1.0))
-        run(private(ledger=users), ChainSettings(), Budget(epsilon=0.1))
+        run(private(ledger=users), chain_settings(), Budget(epsilon=0.1))
         table = PrivateTable(pd.DataFrame({"page": ["a"]}), {"page": ["a", "b"]}, ledger=users)
         with pytest.raises(ValueError, match="unit=None differs"):
-            noisy_tables.run(table, noisy_tables.MarginalSettings([("page",)]), Budget(epsilon=0.1))
+            noisy_tables.run(table, table_settings([("page",)]), Budget(epsilon=0.1))
         assert len(ledger.entries) == len(users.entries) == 1
 
 

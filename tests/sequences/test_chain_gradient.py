@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.mobility import chain_maximum_likelihood
+from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
@@ -34,8 +36,12 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.reading.owners import GuessedTypesWarning
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.sequences.chain_gradient import ChainGradientSettings, parameters, run
+from pgmpy_dp.sequences.chain_gradient import parameters, run
 from tests.private import audit
+from tests.settings import settings
+
+chain_settings = partial(settings, PrivateMarkovChain)
+gradient_settings = partial(settings, PrivateMarkovChain, method="sgd")
 
 STATES = {"page": ["a", "b", None]}
 K = 3
@@ -237,7 +243,7 @@ class TestClippedSum:
 class TestScalesAndGuarantees:
     @pytest.mark.parametrize(("adjacency", "epsilon"), [("add_remove", 1.0), ("replace_one", 0.5)])
     def test_the_budget_is_used_up_and_not_exceeded(self, adjacency, epsilon):
-        release = run(private(USERS, adjacency, n_users=30), ChainGradientSettings(batch_rate=0.1, n_steps=50), DELTA)
+        release = run(private(USERS, adjacency, n_users=30), gradient_settings(batch_rate=0.1, n_steps=50), DELTA)
         path = release.public["path"]
         delta = 1e-3 if adjacency == "add_remove" else 1e-3 / (1 + math.exp(0.5))
         spent = accounting.subsampled_gaussian_epsilon(path["noise_multiplier"], path["batch_rate"], 50, delta)
@@ -245,7 +251,7 @@ class TestScalesAndGuarantees:
         assert release.guarantee == ApproxDP(1.0, 1e-3) and release.noise == (None, None)
 
     def test_a_noisy_count_is_paid_for(self):
-        settings = ChainGradientSettings(batch_rate=0.1, n_steps=50, count_share=0.2)
+        settings = gradient_settings(batch_rate=0.1, n_steps=50, count_share=0.2)
         release = run(private(USERS), settings, DELTA)
         rho = 0.2 * accounting.approx_to_zcdp(1.0, 1e-3)
         assert release.noise[2].scale == pytest.approx(math.sqrt(1 / (2 * rho)))
@@ -256,7 +262,7 @@ class TestScalesAndGuarantees:
     @pytest.mark.parametrize(("adjacency", "changed"), [("add_remove", 1), ("replace_one", 2)])
     def test_rho(self, adjacency, changed):
         subject = private(USERS, adjacency, Budget(rho=0.5), n_users=30)
-        release = run(subject, ChainGradientSettings(n_steps=50), Budget(rho=0.5))
+        release = run(subject, gradient_settings(n_steps=50), Budget(rho=0.5))
         assert release.guarantee == ZCDP(0.5) and release.public["path"]["batch_rate"] == 1.0
         assert release.public["path"]["noise_multiplier"] == pytest.approx(changed * math.sqrt(50 / (2 * 0.5)))
 
@@ -264,7 +270,7 @@ class TestScalesAndGuarantees:
         scales = []
         true = samplers.discrete_gaussian
         monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: scales.append(s) or true(v, s, rng=rng))
-        release = run(private(USERS, n_users=30), ChainGradientSettings(clip_norm=0.3, n_steps=9), DELTA)
+        release = run(private(USERS, n_users=30), gradient_settings(clip_norm=0.3, n_steps=9), DELTA)
         grid = ChainGrid(0.3, K, 0.25)
         assert len(scales) == 9 and release.public["path"]["clip_norm"] == grid.bound * grid.unit <= 0.3
         assert min(scales) >= release.public["path"]["noise_multiplier"] * grid.bound
@@ -273,7 +279,7 @@ class TestScalesAndGuarantees:
 class TestWhatIsReleased:
     def test_contents_and_one_charge(self, tmp_path):
         subject = private(USERS)
-        release = run(subject, ChainGradientSettings(n_steps=20), DELTA)
+        release = run(subject, gradient_settings(n_steps=20), DELTA)
         assert release.kind == "chain_logits" and release.unit == "user"
         assert [v.shape for v in release.values] == [(K,), (K, K), (1,)]
         release.save(tmp_path / "r.npz")
@@ -297,7 +303,7 @@ class TestWhatIsReleased:
             monkeypatch.setattr(place, name, lambda *a, n=name, f=true, **k: events.append(n) or f(*a, **k))
         charge = Ledger.charge
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
-        run(private(USERS), ChainGradientSettings(n_steps=2), DELTA)
+        run(private(USERS), gradient_settings(n_steps=2), DELTA)
         step = ["sampled_user_gradient_sum", "discrete_gaussian"]
         assert events == ["sampled_schedule", "charge", "user_count", "discrete_gaussian", "UserShares", *step, *step]
 
@@ -305,7 +311,7 @@ class TestWhatIsReleased:
         from pgmpy_dp.sequences import chain_counts as chain
 
         with pytest.raises(ValueError, match="kind 'chain'"):
-            parameters(chain.run(private(USERS), chain.ChainSettings(), Budget(epsilon=1.0)))
+            parameters(chain.run(private(USERS), chain_settings(), Budget(epsilon=1.0)))
 
     @pytest.mark.parametrize("users", [[], ODD[:2], ODD[3:5], [ODD[2]]], ids=["none", "no visit", "odd", "one visit"])
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -313,13 +319,13 @@ class TestWhatIsReleased:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", GuessedTypesWarning)  # of every frame, whoever is in it
-            release = run(private(users, adjacency), ChainGradientSettings(n_steps=20), DELTA)
+            release = run(private(users, adjacency), gradient_settings(n_steps=20), DELTA)
         assert all(np.isfinite(v).all() and np.abs(v).max() <= 50 for v in parameters(release))
 
     def test_much_budget_learns_the_likelihood_s_maximum(self):
         rng = np.random.default_rng(5)
         users = [USERS[k] for k in rng.choice(len(USERS), 3000, p=rng.dirichlet(np.full(len(USERS), 0.5)))]
-        settings = ChainGradientSettings(batch_rate=1.0, n_steps=1500, learning_rate=8.0, clip_norm=2.0)
+        settings = gradient_settings(batch_rate=1.0, n_steps=1500, learning_rate=8.0, clip_norm=2.0)
         learned = parameters(run(private(users, n_users=3000), settings, LARGE))
         exact = chain_maximum_likelihood(*(s.value for s in chain_tables(private(users))))
         for ours, theirs in zip(learned, (exact.log_initial, exact.log_transition), strict=True):
@@ -327,14 +333,14 @@ class TestWhatIsReleased:
             np.testing.assert_allclose(p, np.exp(theirs), atol=4e-3)
 
     def test_seeds(self):
-        settings = ChainGradientSettings(random_state=3, n_steps=20)
+        settings = gradient_settings(random_state=3, n_steps=20)
         with pytest.warns(ReproducibleNoiseWarning, match="random_state=3"):
             first = run(private(USERS), settings, DELTA)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert run(private(USERS), settings, DELTA) == first
         assert first.reproducible
-        fresh = ChainGradientSettings(n_steps=20)
+        fresh = gradient_settings(n_steps=20)
         assert run(private(USERS), fresh, DELTA) != run(private(USERS), fresh, DELTA)
 
 
@@ -357,7 +363,7 @@ class TestRefusals:
     )
     def test_settings(self, arguments, error, message):
         with pytest.raises(error, match=message):
-            ChainGradientSettings(**arguments)
+            gradient_settings(**arguments)
 
     @pytest.mark.parametrize(
         ("settings", "budget", "error", "message"),
@@ -372,14 +378,14 @@ class TestRefusals:
         monkeypatch.setattr(curators, "UserShares", lambda *_: pytest.fail("looked at the users"))
         subject = private(USERS, ledger=Ledger(DELTA), n_users=30)
         with pytest.raises(error, match=message):
-            run(subject, ChainGradientSettings(**settings), budget)
+            run(subject, gradient_settings(**settings), budget)
         assert subject.ledger.entries == ()
 
     def test_not_sequences_not_a_budget(self):
         with pytest.raises(TypeError, match="PrivateSequences"):
-            run(None, ChainGradientSettings(), DELTA)
+            run(None, gradient_settings(), DELTA)
         with pytest.raises(TypeError, match="pass a Budget"):
-            run(private(USERS), ChainGradientSettings(), 1.0)
+            run(private(USERS), gradient_settings(), 1.0)
 
 
 # -- attacks ---------------------------------------------------------------------------------------
@@ -394,7 +400,7 @@ NEIGHBOURS = {"add_remove": ([STAYER], []), "replace_one": ([STAYER], [MOVER])}
 
 def attack(adjacency: str, rate: float, releases: int, budget: Budget = BUDGET) -> float:
     """Lower bound on epsilon (or rho) of one whole step, read from the released logits."""
-    settings = ChainGradientSettings(n_steps=1, batch_rate=rate, clip_norm=CLIP, learning_rate=1e-2, momentum=0.0)
+    settings = gradient_settings(n_steps=1, batch_rate=rate, clip_norm=CLIP, learning_rate=1e-2, momentum=0.0)
     grid = ChainGrid(CLIP, 2, 0.25)
     first, second = (
         sampled_user_gradient_sum(

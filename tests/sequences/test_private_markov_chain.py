@@ -357,7 +357,7 @@ def test_a_fit_that_fails_after_the_release_does_not_lose_it(monkeypatch):
 @pytest.mark.parametrize(
     ("place", "charged"),
     [
-        ((module.chain_gradient, "ChainGradientSettings"), False),
+        ((module.chain_gradient, "run"), False),
         ((schedule, "sampled_schedule"), False),
         ((gradient_curator, "UserShares"), True),
         ((gradient_curator, "user_count"), True),

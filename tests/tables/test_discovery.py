@@ -233,7 +233,7 @@ class TestLedger:
         ({"age": Number(1e15, 1e15 + 2)}, {"bins": 16}, "too narrow"),
         ({"age": Number(0, 120)}, {}, "nothing is to be found"),
         ({"age": Number(0, 120)}, {"bins": 1}, "bins"),
-        ({"age": Number(0, 120)}, {"bins": 101}, "at most 100"),
+        ({"age": Number(0, 120)}, {"bins": 101}, "from 2 to 100"),
         ({"job": "categories"}, {"max_categories": 0}, "max_categories"),
         ({"job": "categories"}, {"max_length": 1.5}, "max_length"),
         ({"job": "categories"}, {"other": ["x"]}, "cannot use"),

@@ -17,7 +17,7 @@ from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateSGD
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.noisy_tables import MarginalSettings, planned_noise, rehearse, run
+from pgmpy_dp.learning.noisy_tables import planned_noise, rehearse, run
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.tables.preview import mean_absolute
@@ -25,6 +25,8 @@ from pgmpy_dp.tables.public_models import drawn_tables, random_log_linear
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+
+from tests.settings import table_settings
 
 SCHEMA = Schema({"a": ["x", "y"], "b": [0, 1, 2], "c": ["p", "q", "r", "s"], "alone": [False, True]})
 GRAPH = nx.Graph([("a", "b"), ("b", "c")])
@@ -228,7 +230,7 @@ def test_the_picture():
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_a_rehearsal_is_the_release_but_for_its_noise(budget, population):
     records = population.sample(200, random_state=0)
-    settings = MarginalSettings([("a", "b"), ("c",)], weights=[1, 2], random_state=0)
+    settings = table_settings([("a", "b"), ("c",)], weights=[1, 2], random_state=0)
     schema = SCHEMA.subset(["a", "b", "c"])
     release = run(PrivateTable(records, schema, ledger=budget), settings, budget)
     pairs = pd.MultiIndex.from_product([SCHEMA["a"], SCHEMA["b"]])

@@ -11,13 +11,13 @@ from scipy.sparse.linalg import eigsh
 from scipy.stats import wishart
 
 from pgmpy_dp import Budget, PrivateGraph
+from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.planted_graphs import planted_labels, sample_block_model
 from pgmpy_dp.communities.projection_solvers import projection, solvers
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.private.accounting import gaussian_multiplier
-from pgmpy_dp.private.curator.block_projection import BlockProjection
 from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.noise.samplers import discrete_laplace
 from pgmpy_dp.theory import block_models as blocks

@@ -18,26 +18,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.fields.nodewise_regressions import field_from_regressions
+from pgmpy_dp.fields.operators.regressions import feature_rows
 from pgmpy_dp.fields.random_fields import edge_scores
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.fields.votes.block_scores import inverse_covariance_scores, node_regressions, tree_scores
-from pgmpy_dp.learning.settings_base import Settings, by, number, one_of, whole
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.curator.outside_functions import outside_function
-from pgmpy_dp.private.data.regressions import feature_rows
 from pgmpy_dp.schema import Schema
 
 __all__ = [
-    "BLOCKS",
     "LEARNERS",
     "BlockLearner",
-    "BlockSettings",
     "block_arguments",
     "block_graph",
     "blocks_public",
@@ -48,40 +46,6 @@ __all__ = [
 LEARNERS = ("auto", "logistic", "inverse-covariance", "chow-liu")
 _MAX_WEIGHTS = 10**7
 _MAX_CELLS = 10**8
-
-
-@dataclass(frozen=True)
-class BlockSettings(Settings):
-    """How a block's graph is learned, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    width, min_edge_weight, learner, order, n_workers
-        As of :class:`~pgmpy_dp.estimators.StableStructure`.
-    max_edges : int, optional
-        s: a block's graph keeps its s pairs of largest score. Default: no limit beyond that of the learner.
-    """
-
-    width: float = field(metadata=number())
-    min_edge_weight: float = field(metadata=number())
-    learner: str = field(default="auto", metadata=one_of(LEARNERS))
-    order: int = field(default=2, metadata=whole(2))
-    max_edges: int | None = field(default=None, metadata=whole(1))
-    n_workers: int | None = field(default=None, metadata=whole(1))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.order > 2 and self.learner not in ("auto", "logistic"):
-            raise ValueError(f"order={self.order!r} with learner={self.learner!r}, which has order 2; use 'logistic'")
-
-
-def _checked_blocks(name: str, value: object) -> BlockSettings:
-    if not isinstance(value, BlockSettings):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass BlockSettings")
-    return value
-
-
-BLOCKS = by(_checked_blocks)  # metadata of a field, see `Settings`
 
 
 @dataclass(frozen=True)
@@ -148,8 +112,12 @@ class BlockLearner:
         return tuple(sorted(chosen[flat[chosen] >= self.min_edge_weight / 2.0].tolist()))
 
 
-def plan_blocks(schema: Schema, settings: BlockSettings) -> BlockLearner:
+def plan_blocks(schema: Schema, settings: Settings) -> BlockLearner:
     """Check the settings against a schema; ValueError where they do not go together."""
+    if settings.order > 2 and settings.learner not in ("auto", "logistic"):
+        raise ValueError(
+            f"order={settings.order!r} with learner={settings.learner!r}, which has order 2; use 'logistic'"
+        )
     schema.require_discrete(argument="schema")
     sizes = tuple(schema.cardinality(name) for name in schema.variables)
     p = len(sizes)
@@ -182,7 +150,8 @@ def plan_blocks(schema: Schema, settings: BlockSettings) -> BlockLearner:
             "variables"
         )
     most = p - 1 if learner == "chow-liu" else math.comb(p, 2)
-    most = most if settings.max_edges is None else min(most, settings.max_edges)
+    max_edges = settings.filled(max_edges=None).max_edges
+    most = most if max_edges is None else min(most, max_edges)
     return BlockLearner(learner, sizes, settings.width, settings.min_edge_weight, settings.order, most)
 
 

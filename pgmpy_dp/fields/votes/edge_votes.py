@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from pgmpy_dp.fields.votes.block_graphs import BLOCKS, BlockSettings, block_arguments, blocks_public, plan_blocks
-from pgmpy_dp.learning.least_noise import NOISES, least_noise
-from pgmpy_dp.learning.settings_base import SeededSettings, one_of, require_kind, whole
+from pgmpy_dp.fields.operators.voting_curator import MAX_BLOCKS, VotingCurator, edge_vote_noise
+from pgmpy_dp.fields.votes.block_graphs import block_arguments, blocks_public, plan_blocks
+from pgmpy_dp.learning.least_noise import least_noise
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.curator.voting_curator import MAX_BLOCKS, edge_vote_noise
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
 
-__all__ = ["VotingSettings", "edge_frequencies", "run"]
+__all__ = ["edge_frequencies", "run"]
 
 
-@dataclass(frozen=True)
-class VotingSettings(SeededSettings):
-    """How the blocks vote, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    blocks : BlockSettings
-        Its `max_edges`, s, bounds how many counts one block changes: the smaller, the less noise.
-    n_blocks : int, optional
-        M. Default: 2.5 times what the noise of all pairs stays below with probability about .95, so that an edge of
-        nine blocks in ten is told from one of one in ten.
-    noise : {"auto", "laplace", "gaussian"}, default "auto"
-    """
-
-    blocks: BlockSettings = field(metadata=BLOCKS)
-    n_blocks: int | None = field(default=None, metadata=whole(1))
-    noise: str = field(default="auto", metadata=one_of(NOISES))
-
-
-def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Release:
+def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Release noisy counts of the blocks that have each edge.
 
     Refuses settings that do not suit the schema or the budget, too many blocks.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.EdgeVoting`. `max_edges`, s, bounds how many counts one block changes: the
+        smaller, the less noise. Default `n_blocks`: 2.5 times what the noise of all pairs stays below with probability
+        about .95, so that an edge of nine blocks in ten is told from one of one in ten.
 
     Returns
     -------
@@ -54,7 +41,7 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
     -----
     Privacy
         *Guarantee.* epsilon-DP or rho-zCDP, by one request for noisy counts of the blocks that have each edge
-        (:meth:`~pgmpy_dp.private.curator.voting_curator.VotingCurator.edge_votes`), which takes all of the budget. For
+        (:meth:`~pgmpy_dp.fields.operators.voting_curator.VotingCurator.edge_votes`), which takes all of the budget. For
         an (epsilon, delta) budget the noise of smaller variance, with the largest rho that dp-accounting converts.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
@@ -66,12 +53,15 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 3000, "b": [0, 1] * 2900 + [1, 0] * 100, "c": [0, 0, 1, 1] * 1500})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(epsilon=2.0))
-    >>> release = run(table, VotingSettings(BlockSettings(2.5, 1.5, "chow-liu"), n_blocks=60), Budget(epsilon=2.0))
+    >>> from pgmpy_dp.estimators import EdgeVoting
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(EdgeVoting(2.5, 1.5, learner="chow-liu", n_blocks=60))
+    >>> release = run(table, settings, Budget(epsilon=2.0))
     >>> (edge_frequencies(release) > 0.5).tolist(), str(table.ledger.left)
     ([[False, True, False], [True, False, False], [False, False, False]], '0-DP')
     """
     require_table_and_budget(table, budget)
-    learner = plan_blocks(table.schema, settings.blocks)
+    learner = plan_blocks(table.schema, settings)
     p = len(table.schema)
     cost = least_noise(
         lambda cost: [edge_vote_noise(p, learner.max_edges, cost, 1)], [learner.n_pairs], budget, settings.noise
@@ -84,14 +74,14 @@ def run(table: PrivateTable, settings: VotingSettings, budget: Budget) -> Releas
             f"n_blocks={settings.n_blocks!r} asks for more than {MAX_BLOCKS} blocks; raise the budget, or bound "
             "max_edges"
         )
-    curator = TableCurator(
+    curator = VotingCurator(
         table,
         budget,
         what=f"votes of {n_blocks} blocks on the edges between {p} variables",
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
     )
-    curator.edge_votes(**block_arguments(learner), n_blocks=n_blocks, share=1, n_workers=settings.blocks.n_workers)
+    curator.edge_votes(**block_arguments(learner), n_blocks=n_blocks, share=1, n_workers=settings.n_workers)
     return curator.release(
         "edge_votes",
         {

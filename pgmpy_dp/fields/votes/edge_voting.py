@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pgmpy_dp.fields.votes import edge_votes
-from pgmpy_dp.fields.votes.block_graphs import BlockSettings
-from pgmpy_dp.fields.votes.edge_votes import VotingSettings, edge_frequencies
+from pgmpy_dp.fields.votes.edge_votes import edge_frequencies
 from pgmpy_dp.fields.votes.votes_base import BaseBlockVotes
 from pgmpy_dp.learning.graph_base import graph_on
 from pgmpy_dp.learning.least_noise import NOISES
@@ -102,12 +100,8 @@ class EdgeVoting(BaseBlockVotes):
     n_workers: int | None = None
     random_state: int | None = None
 
-    def _blocks(self) -> BlockSettings:
-        return dataclasses.replace(super()._blocks(), max_edges=self.max_edges)
-
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        settings = VotingSettings(self._blocks(), self.n_blocks, self.noise, random_state=self.random_state)
-        return edge_votes.run(table, settings, budget)
+        return edge_votes.run(table, self._options, budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         shares, variables = edge_frequencies(release), release.schema.variables

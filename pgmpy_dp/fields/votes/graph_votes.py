@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
+from pgmpy_dp.fields.operators.voting_curator import MAX_BLOCKS, VotingCurator, agreement_test
 from pgmpy_dp.fields.votes.block_graphs import (
-    BLOCKS,
-    BlockSettings,
     block_arguments,
     blocks_public,
     least_records,
     plan_blocks,
 )
-from pgmpy_dp.learning.settings_base import SeededSettings, require_kind, whole
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.curator.voting_curator import MAX_BLOCKS, agreement_test
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["StableGraph", "StableSettings", "run", "stable_graph"]
+__all__ = ["StableGraph", "run", "stable_graph"]
 
 
-@dataclass(frozen=True)
-class StableSettings(SeededSettings):
-    """How the blocks vote, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    blocks : BlockSettings
-    n_blocks : int, optional
-        M. Default: ``4 ln(1/delta)/epsilon``, rounded up: where nine blocks in ten agree, the graph is then
-        released with probability above .99. Fewer blocks have more records each, and must agree more: below about
-        ``2 ln(1/delta)/epsilon`` not even all of them are enough.
-    """
-
-    blocks: BlockSettings = field(metadata=BLOCKS)
-    n_blocks: int | None = field(default=None, metadata=whole(1))
-
-
-def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Release:
+def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Release the graph that has the most blocks' votes, or that none is stable.
 
     Refuses a budget without a delta, settings that do not suit the schema, too many blocks.
 
     Parameters
     ----------
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.StableStructure`. Default `n_blocks`, M: ``4 ln(1/delta)/epsilon``, rounded up:
+        where nine blocks in ten agree, the graph is then released with probability above .99. Fewer blocks have more
+        records each, and must agree more: below about ``2 ln(1/delta)/epsilon`` not even all of them are enough.
     budget : Budget
         Of (epsilon, delta). It is charged to the table's ledger before the records are looked at, and spent whatever
         the outcome.
@@ -64,7 +49,7 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
     -----
     Privacy
         *Guarantee.* (epsilon, delta)-DP, by one request for a graph that blocks agree on
-        (:meth:`~pgmpy_dp.private.curator.voting_curator.VotingCurator.agreed_graph`), which takes all of epsilon, in a
+        (:meth:`~pgmpy_dp.fields.operators.voting_curator.VotingCurator.agreed_graph`), which takes all of epsilon, in a
         pure share, and all of delta.
 
         *Blocks without a vote.* Too few records to tell edges from none are a vote for no graph
@@ -81,7 +66,9 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 3000, "b": [0, 1] * 2900 + [1, 0] * 100, "c": [0, 0, 1, 1] * 1500})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(epsilon=2.0, delta=1e-3))
-    >>> settings = StableSettings(BlockSettings(2.5, 1.5, "chow-liu"), n_blocks=60)
+    >>> from pgmpy_dp.estimators import StableStructure
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(StableStructure(2.5, 1.5, learner="chow-liu", n_blocks=60))
     >>> release = run(table, settings, Budget(epsilon=2.0, delta=1e-3))
     >>> release["edges"].array.tolist(), str(table.ledger.spent)
     ([[0, 1]], '(2, 0.001)-DP')
@@ -92,7 +79,7 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
             f"the budget is {budget}, and a test of stability needs an epsilon and a delta above 0: pass both, or use "
             "edge votes, which take any budget"
         )
-    learner = plan_blocks(table.schema, settings.blocks)
+    learner = plan_blocks(table.schema, settings)
     learner = replace(learner, least_records=least_records(learner.cardinalities, learner.min_edge_weight))
     test = agreement_test(cost_of(budget, pure=True), 1, budget.delta)
     n_blocks = settings.n_blocks
@@ -100,7 +87,7 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
         n_blocks = math.ceil(min(4.0 * math.log(1.0 / budget.delta) / budget.epsilon, MAX_BLOCKS + 1))
     if n_blocks > MAX_BLOCKS:
         raise ValueError(f"n_blocks={settings.n_blocks!r} asks for more than {MAX_BLOCKS} blocks; raise epsilon")
-    curator = TableCurator(
+    curator = VotingCurator(
         table,
         budget,
         what=f"a stable graph of {len(table.schema)} variables, by the votes of {n_blocks} blocks",
@@ -114,7 +101,7 @@ def run(table: PrivateTable, settings: StableSettings, budget: Budget) -> Releas
         n_blocks=n_blocks,
         share=1,
         eta=budget.delta,
-        n_workers=settings.blocks.n_workers,
+        n_workers=settings.n_workers,
     )
     return curator.release(
         "stable_structure",

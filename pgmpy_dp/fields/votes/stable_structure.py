@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pgmpy_dp.fields.votes import graph_votes
-from pgmpy_dp.fields.votes.graph_votes import StableSettings, stable_graph
+from pgmpy_dp.fields.votes.graph_votes import stable_graph
 from pgmpy_dp.fields.votes.votes_base import BaseBlockVotes
 from pgmpy_dp.learning.graph_base import graph_on
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -107,9 +107,7 @@ class StableStructure(BaseBlockVotes):
         return budget
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        return graph_votes.run(
-            table, StableSettings(self._blocks(), self.n_blocks, random_state=self.random_state), budget
-        )
+        return graph_votes.run(table, self._options, budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         found, variables = stable_graph(release), release.schema.variables

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pgmpy_dp.checks import require_given
 from pgmpy_dp.fields.field_base import WIDTH
-from pgmpy_dp.fields.votes.block_graphs import LEARNERS, BlockSettings, plan_blocks
+from pgmpy_dp.fields.votes.block_graphs import LEARNERS, plan_blocks
 from pgmpy_dp.learning.graph_base import BaseGraphEstimator
 from pgmpy_dp.learning.options import Rule, number, one_of, whole
 from pgmpy_dp.schema import Schema
@@ -54,12 +54,7 @@ class BaseBlockVotes(BaseGraphEstimator):
         return False
 
     def _check_schema(self, schema: Schema) -> None:
-        plan_blocks(schema, self._blocks())
-
-    def _blocks(self) -> BlockSettings:
         require_given("width", self.width, WIDTH)
         least = "the public lower bound on the absolute interactions that are not 0, which an edge has to reach"
         require_given("min_edge_weight", self.min_edge_weight, least)
-        assert self.width is not None
-        assert self.min_edge_weight is not None
-        return BlockSettings(self.width, self.min_edge_weight, self.learner, self.order, n_workers=self.n_workers)
+        plan_blocks(schema, self._options)

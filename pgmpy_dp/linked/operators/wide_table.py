@@ -65,7 +65,7 @@ class WideTable:
         return self.patterns.index((n, tuple(sorted(present))))
 
 
-def wide_table(linked: LinkedSchema, child: Schema | None = None) -> WideTable:
+def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema | None = None) -> WideTable:
     """The description of a unit's rows.
 
     Parameters
@@ -73,6 +73,8 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None) -> WideTable:
     linked : LinkedSchema
     child : Schema, optional
         The children's, with all numbers divided in another way than finely: as they were merged.
+    parent : Schema, optional
+        The parents', as they were merged.
 
     Examples
     --------
@@ -101,7 +103,7 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None) -> WideTable:
     outside = {name: len(states) + 1 if _may_be_outside(child, name) else None for name, states in own.items()}
     for name, states in own.items():
         states += [_fresh(_ABSENT, states)] + ([_fresh(_OUTSIDE, states)] if outside[name] is not None else [])
-    parent = linked.parent
+    parent = linked.parent if parent is None else parent
     variables: dict = {} if parent is None else {name: parent[name] for name in parent}
     variables |= {count: list(range(linked.most + 1)) for count in linked.counts}
     variables[linked.size] = texts

@@ -214,7 +214,7 @@ class ParameterPosterior:
 
         The records of each are independent of each other, as the combining rules take them to be. Run the same analysis
         on each and combine with
-        :func:`pgmpy_dp.models.posterior.multiple_imputation.combine_synthetic`: the combined variance accounts for the
+        :func:`~pgmpy_dp.combine_synthetic`: the combined variance accounts for the
         sampling of the original records and for the privacy noise, which an analysis of one data set cannot.
 
         Parameters

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_number, exact_fraction
+from pgmpy_dp.checks import checked_number, exact_fraction, exact_integer
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -34,7 +34,7 @@ from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.private.turns import Turns
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Schema, decode_label, encode_label
 
 __all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_eta", "checked_share", "cost_of", "observed"]
 
@@ -487,7 +487,7 @@ class Curator:
             from answers, and says that it has none of its own. Default: `named`.
         """
         drawn = self._drawn()
-        kept = self.named if values is None else values
+        kept = self.named if values is None else dict(values.items())  # read once: names, arrays and noise agree
         every = (*drawn, *self._all("_picked"))
         known = {id(value): (noise, answer) for value, noise, answer in every}  # kept, with their ids
         of_each = [known.get(id(value), (None, None)) for value in kept.values()]
@@ -818,7 +818,14 @@ class Curator:
             cell of a merged table as of any other, and the sensitivities of all operators are what they were.
         """
         after = Schema.coerce(schema, argument="schema")
-        found = {name: tuple([int(place) for place in given]) for name, given in places.items()}
+        # By names that are equal to one another now and later, and each once.
+        listed = [
+            (decode_label(encode_label(name)), tuple([exact_integer(place) for place in given]))
+            for name, given in places.items()
+        ]
+        found = dict(listed)
+        if len(found) < len(listed):
+            raise ValueError("places has several entries for one variable; pass one for each that changes")
         with self._turn():
             merged = self._data._merged(after, found)
             facts = merged.facts()

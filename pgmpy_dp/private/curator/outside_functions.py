@@ -122,13 +122,14 @@ def plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(arguments, Mapping):
         raise TypeError(f"arguments={arguments!r} is a {type(arguments).__name__}; pass a dict")
-    for name, value in arguments.items():
+    own = dict(arguments.items())
+    for name, value in own.items():
         if type(name) is not str or not _is_plain(value):
             raise TypeError(
                 f"arguments has {name!r}: {value!r}, a {type(value).__name__}; pass Python's numbers, texts, None, and "
                 "tuples of these"
             )
-    return dict(arguments)
+    return own
 
 
 def run_blocks(

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.checks import checked_integer, checked_number, own_copy
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
@@ -156,6 +156,9 @@ def sampled_schedule(
     return Schedule(cost, n_steps, rate, multiplier, count_share, count_scale)
 
 
+_NOTHING_ELSE = "this curator answers what its schedule has, and nothing else"
+
+
 class SampledCurator(Curator):
     """A curator that answers what :func:`sampled_schedule` declares, and nothing else; abstract.
 
@@ -228,6 +231,18 @@ class SampledCurator(Curator):
             raise ValueError(f"reserve={reserve!r} and pure={pure!r} are for curators with shares; a schedule has none")
         return self._schedule.cost
 
+    def _planned(self, operator: Any, share: Any, eta: Any) -> Any:
+        """Shares count requests here, whose costs differ: who asked otherwise would pay less than it costs."""
+        raise TypeError(f"{_NOTHING_ELSE}: {type(operator).__name__} is not on it")
+
+    def merge(self, schema: Any, places: Any) -> None:
+        """Refused: the noise of steps is for the states that there were."""
+        raise TypeError(f"{_NOTHING_ELSE}; its states stay")
+
+    def split(self, n_parts: int) -> Any:
+        """Refused: steps sample the units themselves."""
+        raise TypeError(f"{_NOTHING_ELSE}; it has no parts")
+
     @property
     def schedule(self) -> Schedule:
         """All that this curator will be asked."""
@@ -299,7 +314,7 @@ class SampledCurator(Curator):
 
             *Guarantee.* Of the schedule, for all requests together: ``gradient.md``.
         """
-        checked = np.array(parameters, dtype=np.float64)
+        checked = own_copy(parameters)
         if checked.shape != (self.n_cells,) or not np.isfinite(checked).all():
             raise ValueError(
                 f"parameters have shape {checked.shape}; pass {(self.n_cells,)} finite numbers, one for each cell"

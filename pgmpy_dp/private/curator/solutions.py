@@ -2,7 +2,7 @@
 
 The general tool of Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel (2023, section 4): records define a
 convex program; if its optimum moves by at most S in l2 norm between neighbours, the optimum plus Gaussian noise is
-private, and everything made from it is post-processing. :mod:`pgmpy_dp.private.mathematics.stability` has ways to S.
+private, and everything made from it is post-processing. :mod:`pgmpy_dp.communities.operators.stability` has ways to S.
 
 No solver returns the optimum. A program therefore states a `distance` in advance, from public numbers, and what is
 released has a **certificate**, a proven bound on its distance from the optimum. Points within that distance of their
@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction
+from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction, own_copy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.curator.curator_base import Curator, checked_share
@@ -389,7 +389,7 @@ def _released(point: Any, size: int, distance: float) -> np.ndarray | None:
     """A copy of a certified value, which a solver cannot change: `size` numbers in one row, as noise is added to."""
     if not isinstance(point, CertifiedPoint) or not point.distance <= distance:  # NaN is no distance
         return None
-    value = np.array(point.value, dtype=np.float64).ravel()
+    value = own_copy(point.value).ravel()
     return value if value.size == size else None
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.field_curator import FieldCurator
-from pgmpy_dp.private.curator.voting_curator import VotingCurator
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 
 __all__ = ["TableCurator"]
 
 
-class TableCurator(VotingCurator, FieldCurator):
+class TableCurator(Curator):
     """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.
 
     Parameters

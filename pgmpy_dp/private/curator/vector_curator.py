@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_number, exact_fraction
+from pgmpy_dp.checks import checked_number, exact_fraction, own_copy
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import checked_share
@@ -60,6 +60,7 @@ def checked_point(name: str, value: Any, d: int | None = None) -> tuple[float, .
     """A public vector as a tuple of finite floats, of `d` where it is known; TypeError or ValueError otherwise."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
         raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass one number per column")
+    value = tuple(value)
     sizes = [abs(entry) if _is_real(entry) else entry for entry in value]
     checked = [checked_number(f"{name}[{k}]", size, positive=False) for k, size in enumerate(sizes)]
     if d is not None and len(checked) != d:
@@ -296,7 +297,7 @@ class VectorCurator(SolutionCurator):
         """
         d, data = len(self._data.columns), self._data
         point = checked_point("center", center, d)
-        expected, allowed = np.asarray(expected), np.asarray(allowed)
+        expected, allowed = own_copy(expected, None), own_copy(allowed, None)
         for name, value, kind in (("expected", expected, np.integer), ("allowed", allowed, np.bool_)):
             if value.shape != (d, d) or not np.issubdtype(value.dtype, kind):
                 raise ValueError(f"{name} has shape {value.shape} and type {value.dtype}; pass {kind.__name__}, {d, d}")

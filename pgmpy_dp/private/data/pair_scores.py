@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pgmpy_dp.checks import own_copy
 from pgmpy_dp.private.sensitive import Sensitive
 
 __all__ = ["joined_misfit_scores", "misfit_scores"]
@@ -58,13 +59,14 @@ def misfit_scores(
     floor(x g/G + D) = f(x) + D``. So a weighted score moves by at most D too, whatever the weights. Offsets are the
     same on both sides and do not matter.
     """
-    shapes = [(table.value.shape, np.shape(m)) for table, m in zip(tables, expected, strict=True)]
+    expected = [own_copy(m) for m in expected]
+    shapes = [(table.value.shape, m.shape) for table, m in zip(tables, expected, strict=True)]
     if any(own != other for own, other in shapes):  # one of more cells would count a table several times
         raise ValueError(f"expected tables have the shapes {[b for _, b in shapes]}, not {[a for a, _ in shapes]}")
     norms = [max(getattr(table, norm) for table in tables) for norm in ("l1", "l2", "linf")]
     joined = Sensitive(np.concatenate([table.value.ravel() for table in tables]), tables[0].adjacency, *norms)
     sizes = np.array([table.value.size for table in tables])
-    return joined_misfit_scores(joined, sizes, np.concatenate([np.ravel(m) for m in expected]), offsets, weights)
+    return joined_misfit_scores(joined, sizes, np.concatenate([m.ravel() for m in expected]), offsets, weights)
 
 
 def joined_misfit_scores(
@@ -110,7 +112,7 @@ def _parts(weights: Sequence[float] | np.ndarray | None, count: int) -> np.ndarr
     """Each weight in parts of the largest: whole numbers from 1 to 1024."""
     if weights is None:
         return np.full(count, _WHOLE)
-    given = np.asarray(weights, dtype=np.float64)
+    given = own_copy(weights)
     if given.shape != (count,) or not np.isfinite(given).all() or not (given > 0).all():
         raise ValueError(f"weights={weights!r} must be {count} positive finite numbers, one per table")
     return np.clip(np.floor(given / given.max() * _WHOLE), 1, _WHOLE).astype(np.int64)

@@ -145,8 +145,9 @@ class PrivateTable(PrivateData):
         before, after = self._schema.cardinalities, schema.cardinalities
         if self._places is not None or list(before) != list(after) or not set(places) <= set(before):
             raise ValueError("states merge once, and into a schema with the same variables")
-        for name, k in before.items():
-            own = places.get(name, range(k))
+        found = [places.get(name) for name in before]
+        for (name, k), place in zip(before.items(), found, strict=True):
+            own = range(k) if place is None else place
             if len(own) != k or set(own) != set(range(after[name])):
                 raise ValueError(
                     f"places[{name!r}] must say for each of {k} states which of the {after[name]} merged ones it "
@@ -155,7 +156,7 @@ class PrivateTable(PrivateData):
         merged = self._like_this()
         merged._declared = merged._schema = schema
         merged._places = tuple((encode_label(name), own) for name, own in places.items())
-        maps = [np.array(places[name]) if name in places else None for name in self._schema.variables]
+        maps = [None if place is None else np.array(place) for place in found]
         merged._records = self._records.merged(schema, maps)
         return merged
 

@@ -51,6 +51,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from pgmpy_dp.checks import own_copy
+
 __all__ = ["CertifiedPoint", "certified_pair", "certified_projection", "eigenvalue_floor", "rounding_floor"]
 
 _U = 2.0**-53
@@ -304,7 +306,7 @@ def _own(numbers: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     if np.iscomplexobj(numbers):
         return None
     try:
-        copy = np.array(numbers, dtype=np.float64)
+        copy = own_copy(numbers)
     except (TypeError, ValueError, OverflowError):
         return None
     fits = copy.ndim == len(shape) and all(want in (-1, got) for want, got in zip(shape, copy.shape, strict=True))

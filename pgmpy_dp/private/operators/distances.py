@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pgmpy_dp.checks import own_copy
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.table_distances import checked_means, distance_sensitivity, mean_distances, whole_parts
@@ -72,7 +73,7 @@ class Distances(Operator[np.ndarray]):
 
     def checked(self, facts: TableFacts) -> Distances:
         scopes = facts.scopes(self.scopes)
-        given = [np.array(table, dtype=np.float64, subok=False) for table in self.probabilities]
+        given = [own_copy(table) for table in self.probabilities]
         shapes = [facts.shape(scope) for scope in scopes]
         if [table.shape for table in given] != shapes:
             raise ValueError(f"probabilities has tables of the shapes {[t.shape for t in given]}, scopes have {shapes}")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from pgmpy_dp.checks import exact_fraction
+from pgmpy_dp.checks import exact_fraction, own_copy
 from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.data.data_base import Facts
 from pgmpy_dp.private.sensitive import Noise
@@ -125,7 +125,7 @@ def planned_noise(operator: Operator[Any], facts: Facts, cost: Any, share: Fract
 
 def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers") -> np.ndarray:
     """A read-only copy as an array of float64; ValueError for another shape, or what is not "positive" or "finite"."""
-    made = np.array(value, dtype=np.float64, order="C", copy=True, subok=False)
+    made = own_copy(value)
     wrong = ("finite" in what and not np.isfinite(made).all()) or ("positive" in what and not (made > 0).all())
     if made.shape != tuple(shape) or wrong:
         raise ValueError(f"{name}={value!r} must be {math.prod(shape)} {what}, of shape {tuple(shape)}")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.checks import own_copy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.mechanism import NoisyMax
 from pgmpy_dp.private.data.contingency import table_sensitivity
@@ -78,7 +79,7 @@ class WorstFit(Operator[int]):
         if isinstance(self.expected, np.ndarray) and self.expected.shape == (cells,):
             expected = own_array("expected", self.expected, (cells,))
         else:
-            given = [np.array(table, dtype=np.float64, subok=False) for table in self.expected]
+            given = [own_copy(table) for table in self.expected]
             shapes = [facts.shape(scope) for scope in scopes]
             if [table.shape for table in given] != shapes:
                 raise ValueError(

@@ -6,30 +6,27 @@ Each step asks for the noisy sum of the clipped gradients of a Poisson sample of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.learning.ascent import (
     PARAMETER_UNIT,
     Ascent,
-    AscentSettings,
     ascend,
     largest_stable_rate,
     released_parameters,
 )
-from pgmpy_dp.learning.settings_base import by
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
-from pgmpy_dp.private.data.table_facts import checked_scopes, require_scopes
+from pgmpy_dp.private.data.table_facts import require_scopes
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.tables.collective.curvature import StableRate
 
-__all__ = ["GradientSettings", "parameters", "run"]
+__all__ = ["parameters", "run"]
 
 # Chosen on made-up, public records: of the populations of benchmarks/populations.py with seeds 201 to 204, and the last
 # two also without noise on chains, stars, grids and complete graphs whose variables are almost equal.
@@ -37,32 +34,15 @@ _HORIZON = 0.8  # 0.4 to 1.2 cost up to a fifth of the divergence, either way de
 _STABLE = 0.85  # of the largest stable step; at .9 some models swing on, .8 costs an eighth where noise is smallest
 
 
-@dataclass(frozen=True)
-class GradientSettings(AscentSettings):
-    """What to ascend, and how, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    scopes : sequence of sequences of variable names
-        The tables of the model, one vector of parameters.
-    memory_limit : int
-        Bytes that exact inference may take.
-    n_steps, batch_rate, clip_norm, learning_rate, momentum, average_share, count_share, random_state
-        See :class:`~pgmpy_dp.learning.ascent.AscentSettings`; units are records. Default `clip_norm`:
-        sqrt(number of tables), the norm of a record's indicator. Default `learning_rate`: from the noise and the
-        curvature, see the comments in `run`.
-    """
-
-    # The scopes obey the same rules as those of the marginals.
-    scopes: tuple[tuple, ...] = field(metadata=by(lambda _, scopes: checked_scopes(scopes)))
-    memory_limit: int = DEFAULT_MEMORY_LIMIT
-
-
-def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Release:
+def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Ascend the likelihood by noisy clipped gradients and release the averaged parameters.
 
     Parameters
     ----------
+    settings : Settings
+        `scopes`, the tables of the model, one vector of parameters; the rest of
+        :class:`~pgmpy_dp.estimators.PrivateSGD`. Default `learning_rate`: from the noise and the curvature, see the
+        comments.
     budget : Budget
         ``epsilon`` with ``delta``, or ``rho``.
 
@@ -104,7 +84,10 @@ def run(table: PrivateTable, settings: GradientSettings, budget: Budget) -> Rele
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0] * 900 + [1] * 100})
     >>> table = PrivateTable(frame, {"a": [0, 1]}, ledger=Budget(epsilon=1.0, delta=1e-3))
-    >>> release = run(table, GradientSettings([("a",)]), Budget(epsilon=1.0, delta=1e-3))
+    >>> from pgmpy_dp.estimators import PrivateSGD
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> settings = settings_of(PrivateSGD()).but(scopes=(("a",),))
+    >>> release = run(table, settings, Budget(epsilon=1.0, delta=1e-3))
     >>> theta = parameters(release)
     >>> round(float(1 / (1 + np.exp(theta[0] - theta[1]))), 1)
     0.1
@@ -158,7 +141,7 @@ def parameters(release: Release) -> np.ndarray:
     return released_parameters(release, "log_potentials", "parameters")[0]
 
 
-def _default_learning_rate(settings: GradientSettings, cliques: Cliques, records: float, variance: float) -> float:
+def _default_learning_rate(settings: Settings, cliques: Cliques, records: float, variance: float) -> float:
     """What noise allows, whatever the curvature."""
     # The default learning rate is `min(h, 0.8 sqrt(h k)) / n_steps` where steps are stable at that rate: k is the mean
     # number of cells of a table, and h = 1/lambda* is where noise outweighs signal, lambda* = v k + 1/N being the
@@ -169,7 +152,7 @@ def _default_learning_rate(settings: GradientSettings, cliques: Cliques, records
     return min(h, _HORIZON * math.sqrt(h * k)) / settings.n_steps
 
 
-def _cliques(table: PrivateTable, settings: GradientSettings) -> Cliques:
+def _cliques(table: PrivateTable, settings: Settings) -> Cliques:
     schema = table.schema
     require_scopes(schema, settings.scopes)
     used = {name for scope in settings.scopes for name in scope}

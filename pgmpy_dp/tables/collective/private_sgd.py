@@ -14,7 +14,7 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, on_given_graph
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.learning.options import number, option, whole
+from pgmpy_dp.learning.options import Settings, number, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy, steps_taken
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.markov_network import MarkovNetwork
@@ -113,12 +113,7 @@ class PrivateSGD(BaseMarginalsEstimator):
     weights: None = field(default=None, init=False)
     inference: Inference = field(default="exact", init=False)
 
-    def _settings(self, cliques: Cliques) -> gradient_ascent.GradientSettings:
-        steps = self._given("n_steps", "batch_rate", "clip_norm", "learning_rate", "momentum", "average_share")
-        rest = self._given("count_share", "memory_limit", "random_state")
-        return gradient_ascent.GradientSettings(cliques.scopes, **steps, **rest)
-
-    def _run(self, table: PrivateTable, settings: gradient_ascent.GradientSettings, budget: Budget) -> Release:
+    def _run(self, table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         return gradient_ascent.run(table, settings, budget)
 
     def _rehearse(self) -> None:

@@ -6,7 +6,7 @@ The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM"), with candidate
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -20,6 +20,7 @@ from pgmpy_dp.inference.scope_marginals import Scope
 from pgmpy_dp.learning.fine_grids import merge, undivided
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -29,8 +30,8 @@ from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.budget_shares import (
-    NetworkSettings,
     NetworkShares,
+    asked_of,
     network_shares,
     one_way_weights,
     select_and_measure,
@@ -38,7 +39,7 @@ from pgmpy_dp.tables.networks.budget_shares import (
 from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.tables.networks.probes import draw_probes
 
-__all__ = ["NetworkSettings", "run"]
+__all__ = ["Search", "run"]
 
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
 _LEAST_WEIGHT = 1 / 1024  # of the largest: what a selection counts smaller ones as
@@ -48,12 +49,14 @@ Refit = Callable[..., NetworkEstimate]
 
 def run(
     table: PrivateTable,
-    settings: NetworkSettings,
+    settings: Settings,
     budget: Budget,
     progress: Callable[[float], None] | None = None,
     refit: Refit = estimate_network,
     around: Callable[[Release], LogLinearModel] | None = None,
     rests_on: Mapping[str, Any] | None = None,
+    kind: Callable[..., Search] | None = None,
+    among: Callable[[Collection[int]], bool] | None = None,
 ) -> Release:
     """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
@@ -61,6 +64,9 @@ def run(
 
     Parameters
     ----------
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.PrivateNetwork`. Defaults that depend on the noise are those of
+        :meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.start`, `again` and `selecting`.
     progress : callable, optional
         Called after each fit with the share of the budget that is spent.
     refit : callable
@@ -78,7 +84,8 @@ def run(
     Release
         ``kind="marginals"``: one table per variable, in the order of the schema, then one per measurement, in the order
         in which they were made; a set may be measured again. ``public["rounds"]`` has an entry for each of the latter,
-        all of it computed from released and public numbers: ``round`` (0 for a required set), ``share`` of the budget,
+        all of it computed from released and public numbers: ``round`` (0 for a required set and for the star on a
+        target), ``share`` of the budget,
         ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit``
         and ``change`` (l1 distances in records between what the model before expected and the measured, and the
         refitted, table) and ``offset`` (the expected l1 norm of the table's noise); where candidates are so many that
@@ -99,9 +106,10 @@ def run(
         any of them is scored.
 
         *Guarantee.* Under the table's adjacency: rho-zCDP, or epsilon-DP for a pure budget; an (epsilon, delta) budget
-        has the largest rho that dp-accounting converts to it. The one-way tables, the required tables, and in each
-        round a selection and a measurement get exact rational shares of the budget. A round's share is a function of
-        earlier releases, is fixed before the round, and never exceeds what is left; so the shares of any course of
+        has the largest rho that dp-accounting converts to it. The one-way tables, the required tables, the star on a
+        target, and in each round a selection and a measurement get exact rational shares of the budget. The star's
+        share and that of a round are functions of earlier releases, are fixed before their tables are counted, and
+        never exceed what is left; so the shares of any course of
         events sum to at most 1, and a sum of rho (of epsilon) that never exceeds the budget is a valid filter for
         mechanisms, costs and a number of rounds that are chosen adaptively (Whitehouse, Ramdas, Rogers and Wu 2023,
         Theorem 1; Rogers, Roth, Ullman and Vadhan 2016 for epsilon). The fit between rounds is post-processing.
@@ -120,12 +128,14 @@ def run(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(rho=1.0))
-    >>> release = run(table, NetworkSettings(n_rounds=3), Budget(rho=1.0))
+    >>> from pgmpy_dp.estimators import PrivateNetwork
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> release = run(table, settings_of(PrivateNetwork(n_rounds=3)), Budget(rho=1.0))
     >>> release.scopes[:3], str(release.guarantee), str(table.ledger.left)
     ((('a',), ('b',), ('c',)), '1-zCDP', '0-zCDP')
     """
     budget = require_table_and_budget(table, budget)
-    shares = network_shares(table.schema, table.adjacency, settings, budget)
+    shares = network_shares(table.schema, table.adjacency, settings, budget, among)
     curator = TableCurator(
         table,
         budget,
@@ -134,11 +144,12 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    asked = settings.public(budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
-    search = _Search(curator, shares, asked, refit, around, settings.random_state)
+    asked = asked_of(settings, budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
+    search = (kind or Search)(curator, shares, asked, refit, around, settings.random_state)
     with curator.keeping(search.release):
         search.measure_variables(settings.merge_rare)
         search.measure_required()
+        search.measure_star()
         # A round selects one set, or one for each 16 variables (more of them above 512 variables), no two with a pair
         # in common, and then measures them. For each it starts with `(1 - one_way_share)/n_rounds` of the budget,
         # n_rounds following the number of records over the noise (`start`), and so does the part of it that selects
@@ -162,7 +173,7 @@ def run(
     return search.release()
 
 
-class _Search:
+class Search:
     """The course of a search: what was released, the fit to it, and which sets are left to choose from."""
 
     fit: NetworkEstimate
@@ -194,18 +205,16 @@ class _Search:
 
     def measure_variables(self, merge_rare: bool) -> None:
         """One table of each variable; of what is fine in them, larger tables have merged cells."""
-        self.curator.ask(Tables([(name,) for name in self.names], self.shares.one_way_weights), self.shares.one_way)
-        fine = undivided(self.curator.facts.declared)
-        rare = [name for name in self.names if name not in self.curator.facts.schema.numbers] if merge_rare else []
-        if fine or rare:
-            merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
+        self.curator.ask(
+            Tables([(name,) for name in self.asked_about], self._weights(self.asked_about)), self.shares.one_way
+        )
+        self._merge(merge_rare)
         released = self._released()
         if again := self.shares.again(released.n_records, released.cliques.cardinalities, _spread(released)):
             kept = self.curator.facts.declared.fine().cardinalities
-            names = [name for name in self.names if self.curator.facts.schema.cardinality(name) == kept[name]]
-            weights = one_way_weights((kept[name] for name in names), self.shares.cost)
+            names = [name for name in self.asked_about if self.curator.facts.schema.cardinality(name) == kept[name]]
             if names:  # what was merged from a fine grid is not asked for again
-                self.curator.ask(Tables([(name,) for name in names], weights), again)
+                self.curator.ask(Tables([(name,) for name in names], self._weights(names)), again)
         self.singles = len(self.curator.arrays)
         if self.around is not None:
             self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
@@ -215,8 +224,30 @@ class _Search:
         )
         self.fit = self.refit(noisy, None, self.tree)
         self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)
+        self._narrow()
         rng = np.random.default_rng(None if self.seed is None else [self.seed, len(self.names)])
-        self.probes = draw_probes(self.sets, rng) if self.shares.probes else []
+        # Also of sets without the target: they tell how wrong the model is where nothing is measured.
+        self.probes = draw_probes(replace(self.sets, target=None), rng) if self.shares.probes else []
+
+    @property
+    def asked_about(self) -> Sequence[Hashable]:
+        """The variables that have a first table."""
+        return self.names
+
+    def _weights(self, names: Sequence[Hashable]) -> list[float]:
+        """Shares of the first tables of some variables, up to a factor."""
+        kept = self.curator.facts.declared.fine().cardinalities
+        return one_way_weights((kept[name] for name in names), self.shares.cost)
+
+    def _merge(self, merge_rare: bool) -> None:
+        """Count in merged states from now on, where the first tables say so."""
+        fine = undivided(self.curator.facts.declared)
+        rare = [name for name in self.names if name not in self.curator.facts.schema.numbers] if merge_rare else []
+        if fine or rare:
+            merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
+
+    def _narrow(self) -> None:
+        """Choose among fewer sets, where the first tables say so."""
 
     def measure_required(self) -> None:
         """The required tables, all at once."""
@@ -224,6 +255,20 @@ class _Search:
             share, n = self.shares.each_required, len(self.shares.required)
             facts = {"round": 0, "share": float(share), "selection_scale": None, "candidates": n}
             self._measure(scopes, share * n, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
+
+    def measure_star(self) -> None:
+        """Tables of all pairs with the target, as far as no clique becomes too large, all at once."""
+        if self.sets.target is None:
+            return
+        scopes: list[Scope] = []
+        for pair in self.pairs:
+            if not any(set(pair) <= set(wanted) for wanted in self.shares.required) and self.tree.admits([pair])[0]:
+                self.tree.join(pair)
+                scopes.append(pair)
+        if spent := self.shares.star(self.n_records, [self.sets.cells(scope) for scope in scopes]):
+            n = len(scopes)
+            facts = {"round": 0, "share": float(spent / n), "selection_scale": None, "candidates": n, "weight": 1.0}
+            self._measure(scopes, spent, [facts] * n)
 
     def measure_worst(self, number: int, spent: Fraction) -> bool:
         """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
@@ -263,11 +308,15 @@ class _Search:
             known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}
             facts.append(known | ({"parts": n_parts} if n_parts > 1 else {}))
             chosen.append(allowed[places[at]])
-            self.tree.join(chosen[-1])
+            self._join(chosen[-1])
         measuring = spent - selecting * len(chosen)
         self._measure(chosen, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
         made = self.rounds[-len(chosen) :]
         return sum(record["change"] for record in made) > sum(record["offset"] for record in made)
+
+    def _join(self, scope: Scope) -> None:
+        """Make room in the junction tree for a table."""
+        self.tree.join(scope)
 
     def _apart(
         self, orders: Sequence[tuple[np.ndarray, np.ndarray]], places: np.ndarray, chosen: Sequence[Scope]

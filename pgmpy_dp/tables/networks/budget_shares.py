@@ -1,10 +1,10 @@
-"""What learning a network spends on what: settings, and everything that follows from public numbers alone."""
+"""What learning a network spends on what: everything that follows from public numbers alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,8 +14,8 @@ from pgmpy_dp.checks import checked_weight
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.scope_marginals import Scope, admissible, largest_clique
 from pgmpy_dp.learning.fine_grids import largest_sizes
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import checked_graph, encoded_graph, set_positions
-from pgmpy_dp.learning.settings_base import SeededSettings, by, number, share, whole
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -31,7 +31,7 @@ from pgmpy_dp.tables.networks.probes import N_PROBES
 __all__ = [
     "NetworkShares",
     "MOST_IN_A_SET",
-    "NetworkSettings",
+    "asked_of",
     "checked_sets",
     "checked_workload",
     "network_shares",
@@ -55,6 +55,9 @@ _VARIABLES_A_TABLE, _MANY_VARIABLES = 16, 512
 _ONE_WAY = 0.1
 _USUAL_SPREAD = 0.7  # of the largest that so many states can have: .34 to .93 on tables of the benchmarks, most near it
 _INTERACTION, _STRONGER, _OF_A_TREE, _SELECTS, _PARTS = 0.7, 3.0, 0.5, 0.2, 5
+_CLEAR, _NEARLY_ALL = 0.05, Fraction(3, 4)
+"""Of :meth:`NetworkShares.star`: the total variation that noise may add to tables with the target, on average, and the
+part of what rounds have above which the star gets it all."""
 _TREES, _WORTH = (1, 2, 4, 6), 0.95
 """Of the prediction in :meth:`NetworkShares.again`: the standard deviation of interactions and how much stronger those
 of a tree are; what a tree takes away; the part of a round that selects; how finely the rest is divided; how many trees
@@ -62,49 +65,15 @@ there may be; and what of the error may be left, at most, if rounds are to give 
 that. The first is .59 to .75 on Adult, page visits and Parkinson's, the second 2.5 to 3.7."""
 
 
-@dataclass(frozen=True)
-class NetworkSettings(SeededSettings):
-    """How to look for a structure, fixed before the records are looked at.
+_ASKED = ("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "probe_share", "merge_rare", "max_order")
 
-    Parameters
-    ----------
-    required, forbidden : sequence of sets of variable names
-        As `required_edges` and `forbidden_edges` of :class:`~pgmpy_dp.estimators.PrivateNetwork`.
-    max_clique_cells, n_rounds, one_way_share, selection_share, probe_share, merge_rare, max_order, workload
-        As there. Defaults that depend on the noise are those of :meth:`NetworkShares.start`, `again` and `selecting`.
-    """
 
-    required: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
-    forbidden: Edges = field(default=(), metadata=by(lambda name, sets: checked_sets(f"{name}_edges", sets)))
-    max_clique_cells: int = field(default=50_000, metadata=whole(4))
-    n_rounds: int | None = field(default=None, metadata=whole(1))
-    one_way_share: float | None = field(default=None, metadata=share())
-    selection_share: float | None = field(default=None, metadata=share())
-    probe_share: float = field(default=0.08, metadata=number(positive=False, below_one=True))
-    merge_rare: bool = False
-    max_order: int = field(default=3, metadata=whole(2, MOST_IN_A_SET))
-    workload: Workload = field(default=(), metadata=by(lambda name, sets: checked_workload(name, sets)))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        both = [wanted for wanted in self.required if any(set(banned) <= set(wanted) for banned in self.forbidden)]
-        if both:
-            raise ValueError(f"required_edges and forbidden_edges both have {sorted(both, key=repr)}")
-
-    def public(self, budget: Budget, *names: str) -> dict[str, Any]:
-        """What a release says of the budget and of all that was asked."""
-        own = (
-            "max_clique_cells",
-            "n_rounds",
-            "one_way_share",
-            "selection_share",
-            "probe_share",
-            "merge_rare",
-            "max_order",
-        )
-        sets = {"required": encoded_graph(self.required), "forbidden": encoded_graph(self.forbidden)}
-        workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in self.workload]
-        return super().public(budget, *(names or own)) | sets | {"workload": workload}
+def asked_of(settings: Settings, budget: Budget) -> dict[str, Any]:
+    """What a release says of the budget and of all that was asked."""
+    sets = {name: encoded_graph(getattr(settings, f"{name}_edges") or ()) for name in ("required", "forbidden")}
+    workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in settings.workload or ()]
+    target = None if settings.target is None else encode_label(settings.target)
+    return settings.public(budget, *_ASKED) | sets | {"workload": workload, "target": target}
 
 
 @dataclass(frozen=True)
@@ -195,9 +164,11 @@ class NetworkShares:
         Returns
         -------
         Fraction
-            Between 0 and all that there is for rounds; 0 with a workload, which single variables say nothing about.
+            Between 0 and all that there is for rounds; 0 with a workload or a target, which single variables say
+            nothing about.
         """
-        if self.one_way_given or self.sets.workload or not self.first_round or len(sizes) < 2:
+        asked = self.one_way_given or self.sets.workload or self.sets.target is not None
+        if asked or not self.first_round or len(sizes) < 2:
             return Fraction(0)
         power = 0.5 if isinstance(self.cost, ZCDP) else 1.0  # of the share: the noise falls with it
         k, p = np.asarray(sizes, dtype=float), len(sizes)
@@ -237,6 +208,31 @@ class NetworkShares:
         predicted = [min(error(m / _PARTS, trees) for trees in _TREES) for m in range(_PARTS + 1)]
         best = int(np.argmin(predicted))
         return self.rounds * Fraction(best if predicted[best] < _WORTH * predicted[0] else 0, _PARTS)
+
+    def star(self, n_records: float, cells: Sequence[int]) -> Fraction:
+        """Share for the tables of all pairs with the target, which are measured before the rounds.
+
+        Parameters
+        ----------
+        n_records : float
+            About how many records there are.
+        cells : sequence of int
+            Of these tables.
+
+        Returns
+        -------
+        Fraction
+            As much as makes their noise 5 % of the records on average, in total variation, and at least what as many
+            tables of a first round have. All that there is for rounds where it would be above three quarters of it;
+            0 without a target.
+        """
+        if self.sets.target is None or not cells:
+            return Fraction(0)
+        power = 2.0 if isinstance(self.cost, ZCDP) else 1.0  # the share that a noise needs falls with it
+        if_all = self.expected_noise(self.rounds, len(cells)) * float(np.mean(cells)) / (2 * max(n_records, 1.0))
+        wanted = Fraction(round(1000 * min((if_all / _CLEAR) ** power, 1.0)), 1000) * self.rounds
+        wanted = max(wanted, self.start(n_records) * len(cells))
+        return wanted if wanted < _NEARLY_ALL * self.rounds else self.rounds
 
     def alone(self, n_records: float, sizes: Sequence[int]) -> bool:
         """Whether all of the budget is expected to go to single variables: foreseen, of variables as they usually are.
@@ -290,8 +286,14 @@ class NetworkShares:
         return self.noise(share, n_tables).mean_size
 
 
-def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettings, budget: Budget) -> NetworkShares:
-    """Check public arguments, and divide the budget.
+def network_shares(
+    schema: Schema,
+    adjacency: Adjacency,
+    settings: Settings,
+    budget: Budget,
+    among: Callable[[Collection[int]], bool] | None = None,
+) -> NetworkShares:
+    """Check public arguments, and divide the budget; `among` as :class:`Candidates` takes it.
 
     Raises
     ------
@@ -299,7 +301,7 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
         For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
-    required, sets, candidates = _tables_to_choose(schema, settings)
+    required, sets, candidates = _tables_to_choose(schema, settings, among)
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
     one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else Fraction(1)
@@ -339,12 +341,14 @@ def network_shares(schema: Schema, adjacency: Adjacency, settings: NetworkSettin
 
 
 def _tables_to_choose(
-    schema: Schema, settings: NetworkSettings
+    schema: Schema, settings: Settings, among: Callable[[Collection[int]], bool] | None
 ) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
     """Tables that are required, sets that may be chosen, and the pairs among these."""
-    required = _positions(schema, "required_edges", settings.required)
-    forbidden = _positions(schema, "forbidden_edges", settings.forbidden)
-    wanted = _positions(schema, "workload", [names for names, _ in settings.workload])
+    required = _positions(schema, "required_edges", settings.required_edges or ())
+    forbidden = _positions(schema, "forbidden_edges", settings.forbidden_edges or ())
+    workload = settings.workload or ()
+    wanted = _positions(schema, "workload", [names for names, _ in workload])
+    target = None if settings.target is None else _positions(schema, "target", [(settings.target,)])[0][0]
     most, zeros = largest_sizes(schema), schema.fine().zeros
     sizes = tuple(most[name] for name in schema.variables)
     cliques = with_zeros(Cliques(schema.variables, sizes, tuple((name,) for name in schema.variables)), zeros)
@@ -361,11 +365,19 @@ def _tables_to_choose(
         settings.max_order,
         settings.max_clique_cells,
         tuple(map(frozenset, forbidden)),
-        {frozenset(scope): weight for scope, (_, weight) in zip(wanted, settings.workload, strict=True)},
+        {frozenset(scope): weight for scope, (_, weight) in zip(wanted, workload, strict=True)},
+        target,
+        among,
     )
     candidates = sets.pairs
     if zeros:
         candidates = tuple(admissible(cliques, candidates, settings.max_clique_cells))
+    if target is not None and not candidates:
+        raise ValueError(
+            f"target={settings.target!r} has no table with another variable that is neither forbidden nor above "
+            f"max_clique_cells={settings.max_clique_cells} cells; pass another target, forbid fewer edges, or raise "
+            "max_clique_cells"
+        )
     total = sum(map(sets.cells, candidates))
     if total > _MOST_CELLS:
         raise ValueError(
@@ -414,11 +426,14 @@ def checked_workload(argument: str, sets: Any) -> Workload:
     return tuple(found.values())
 
 
-def workload_weights(schema: Schema, encoded: Iterable[tuple[list, float]]) -> Callable[[Iterable[Hashable]], float]:
-    """The weight of a set of names under the workload that a release was made for."""
+def workload_weights(schema: Schema, settings: Mapping[str, Any]) -> Callable[[Iterable[Hashable]], float]:
+    """The weight of a set of names under the workload, or the target, of a release's settings."""
+    encoded = settings.get("workload", ())
     released = [(tuple(decode_label(name) for name in wanted), float(weight)) for wanted, weight in encoded]
     scopes = _positions(schema, "workload", [names for names, _ in released])
-    sets = Candidates((), 2, 0, (), {frozenset(s): w for s, (_, w) in zip(scopes, released, strict=True)})
+    label = settings.get("target")
+    target = None if label is None else schema.variables.index(decode_label(label))
+    sets = Candidates((), 2, 0, (), {frozenset(s): w for s, (_, w) in zip(scopes, released, strict=True)}, target)
     return lambda names: sets.weight([schema.variables.index(name) for name in names])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,6 +32,10 @@ class Candidates:
         A set that contains one of these is never measured.
     workload : mapping of frozenset of int to float
         How much each set of variables matters: these and what is inside them is measured. Empty: all sets alike.
+    target : int, optional
+        A variable that each set must have.
+    among : callable, optional
+        Whether a set may be measured at all; default: any.
 
     Examples
     --------
@@ -47,6 +51,8 @@ class Candidates:
     max_cells: int
     forbidden: Collection[frozenset[int]]
     workload: Mapping[frozenset[int], float]
+    target: int | None = None
+    among: Callable[[Collection[int]], bool] | None = None
 
     def cells(self, scope: Iterable[int]) -> int:
         """Of the table of a set."""
@@ -55,15 +61,20 @@ class Candidates:
     def weight(self, scope: Collection[int]) -> float:
         """How much the misfit of a table counts: 1, or what it has in common with the sets of the workload.
 
-        Each of these that shares two variables or more with it counts as many times as it shares.
+        Each of these that shares two variables or more with it counts as many times as it shares. With a target, what
+        does not have it counts 0.
         """
         if not self.workload:
-            return 1.0
+            return float(self.target is None or self.target in scope)
         shared = ((len(wanted.intersection(scope)), weight) for wanted, weight in self.workload.items())
         return float(sum(count * weight for count, weight in shared if count > 1))
 
     def permits(self, scope: Collection[int]) -> bool:
-        """Whether a set is neither forbidden nor outside the workload."""
+        """Whether a set is neither forbidden nor outside the workload or `among`, and has the target."""
+        if self.target is not None and self.target not in scope:
+            return False
+        if self.among is not None and not self.among(scope):
+            return False
         forbidden = bool(self.forbidden) and any(banned.issubset(scope) for banned in self.forbidden)
         return not forbidden and (not self.workload or any(wanted.issuperset(scope) for wanted in self.workload))
 
@@ -90,9 +101,9 @@ class Candidates:
         edges: set[Scope] = {pair for scope in measured for pair in itertools.combinations(sorted(scope), 2)}
         most = min(self.max_cells, most_cells)
         found: list[Scope] = []
-        # Of each order all sets (of the workload), if there are at most 5,000; else those that contain a measured pair,
-        # if there are at most so many; else those that are connected by measured pairs. The smallest come first, and no
-        # more than 5,000 of them and 10**7 cells.
+        # Of each order all sets (of the workload, or with the target), if there are at most 5,000; else those that
+        # contain a measured pair, if there are at most so many; else those that are connected by measured pairs. The
+        # smallest come first, and no more than 5,000 of them and 10**7 cells.
         for order in range(3, min(self.max_order, len(self.sizes)) + 1):
             fitting = (scope for scope in self._of_order(order, edges) if self.cells(scope) <= most)
             chosen = sorted((scope for scope in fitting if self.permits(scope)), key=self.cells)[:MOST_SETS]
@@ -102,6 +113,9 @@ class Candidates:
 
     def _of_order(self, order: int, edges: set[Scope]) -> Collection[Scope]:
         p = len(self.sizes)
+        if self.target is not None and math.comb(p - 1, order - 1) <= MOST_SETS:
+            rest = itertools.combinations(set(range(p)) - {self.target}, order - 1)
+            return {tuple(sorted({self.target, *scope})) for scope in rest}
         whole = list(self.workload) or [frozenset(range(p))]
         if sum(math.comb(len(names), order) for names in whole) <= MOST_SETS:
             return {scope for names in whole for scope in itertools.combinations(sorted(names), order)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import networkx as nx
@@ -93,28 +94,26 @@ class PrivateChowLiu(BaseStructureEstimator):
     def _learns_parameters(self) -> bool:
         return bool(self.fit_parameters)
 
-    def _settings(self) -> spanning_tree.TreeSettings:
-        return spanning_tree.TreeSettings(
-            self.n_edges, self.one_way_share, self.selection_share, random_state=self.random_state
-        )
+    def _check(self) -> None:
+        if Fraction(self.one_way_share) + Fraction(self.selection_share) >= 1:
+            raise ValueError(
+                f"one_way_share={self.one_way_share!r} and selection_share={self.selection_share!r} leave nothing of "
+                "the budget for the tables of edges; pass shares that sum to less than 1"
+            )
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        settings = self._settings()
         if self.method == "selection":
-            return spanning_tree.run(table, settings, budget)
+            return spanning_tree.run(table, self._options, budget)
         names = table.schema.variables
-        if settings.n_edges is not None and settings.n_edges > len(names) - 1:
+        if self.n_edges is not None and self.n_edges > len(names) - 1:
             raise ValueError(
                 f"n_edges={self.n_edges!r} is more than the {len(names) - 1} edges of a tree of {len(names)} variables"
             )
         pairs = list(itertools.combinations(names, 2))
         scopes = [*((name,) for name in names), *pairs]
-        share = settings.one_way_share
+        share = self.one_way_share
         weights = [share / len(names)] * len(names) + [(1 - share) / max(len(pairs), 1)] * len(pairs)
-        release_settings = noisy_tables.MarginalSettings(
-            tuple(scopes), weights=tuple(weights), random_state=settings.random_state
-        )
-        return noisy_tables.run(table, release_settings, budget)
+        return noisy_tables.run(table, self._options.but(scopes=tuple(scopes), weights=tuple(weights)), budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         noisy = noisy_marginals(release, release.schema.variables)

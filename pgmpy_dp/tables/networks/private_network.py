@@ -21,7 +21,7 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
-from pgmpy_dp.learning.options import anything, flag, number, option, whole
+from pgmpy_dp.learning.options import anything, by, column, flag, number, option, whole
 from pgmpy_dp.learning.prior import given_prior
 from pgmpy_dp.learning.prior_model import collective_map_with_prior, with_unmeasured
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -33,7 +33,7 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
-from pgmpy_dp.tables.networks.budget_shares import MOST_IN_A_SET, workload_weights
+from pgmpy_dp.tables.networks.budget_shares import MOST_IN_A_SET, checked_sets, checked_workload, workload_weights
 from pgmpy_dp.tables.networks.first_guess import first_guess
 from pgmpy_dp.tables.networks.network_posterior import network_posterior
 from pgmpy_dp.tables.networks.structure_base import (
@@ -94,6 +94,10 @@ class PrivateNetwork(BaseStructureEstimator):
         two with ``max_order=2``), the probes, which are measured last. They tell how wrong the model is where nothing
         was chosen, which the intervals of `posterior` rest on, and then the model is learned from them too, but for
         those whose noise is expected to exceed the number of records. 0: none.
+    target : variable, optional
+        What will be predicted from the others. All pairs with it are measured first, as precisely as predictions need
+        it: where the budget is weak, with all that single variables and probes leave. Rounds get the rest, and choose
+        among sets with the target. Other pairs are measured inside these alone. Not together with `workload`.
 
     Attributes
     ----------
@@ -147,8 +151,8 @@ class PrivateNetwork(BaseStructureEstimator):
     ['rain', 'wet', 'coin']
     """
 
-    required_edges: list[tuple] | None = option(None, anything())
-    forbidden_edges: list[tuple] | None = option(None, anything())
+    required_edges: list[tuple] | None = option(None, by(checked_sets))
+    forbidden_edges: list[tuple] | None = option(None, by(checked_sets))
     max_clique_cells: int = option(50_000, whole(4))
     n_rounds: int | None = option(None, whole(1))
     one_way_share: float | None = option(None, number(below_one=True))
@@ -156,19 +160,25 @@ class PrivateNetwork(BaseStructureEstimator):
     random_state: int | None = None
     merge_rare: bool = option(False, flag())
     max_order: int = option(3, whole(2, MOST_IN_A_SET))
-    workload: Any = option(None, anything())
+    workload: Any = option(None, by(checked_workload))
     prior: Any = option(None, anything())
     probe_share: float = option(0.08, number(positive=False, below_one=True))
+    target: Hashable = option(None, by(column))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 
-    def _settings(self) -> adaptive_search.NetworkSettings:
-        shares = ("n_rounds", "one_way_share", "selection_share", "probe_share")
-        how = self._given("max_clique_cells", *shares, "random_state", "merge_rare", "max_order", "workload")
-        return adaptive_search.NetworkSettings(self.required_edges, self.forbidden_edges, **how)  # type: ignore[arg-type]
+    def _check(self) -> None:
+        forbidden = [set(banned) for banned in self.forbidden_edges or ()]
+        both = [wanted for wanted in self.required_edges or () if any(banned <= set(wanted) for banned in forbidden)]
+        if both:
+            raise ValueError(f"required_edges and forbidden_edges both have {sorted(both, key=repr)}")
+        if self.workload and self.target is not None:
+            raise ValueError(
+                f"target={self.target!r} and a workload were both passed; pass one of them, for a target stands for "
+                "all sets that contain it"
+            )
 
     def _check_schema(self, schema: Schema) -> None:
-        self._settings()
         prior = given_prior(self)
         if prior is not None:
             prior.check(schema)
@@ -182,7 +192,7 @@ class PrivateNetwork(BaseStructureEstimator):
         around = None if prior is None else lambda release: prior.base(release, *limits)
         rests_on = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
         with budget_bar(type(self).__name__) as progress:
-            return adaptive_search.run(table, self._settings(), budget, progress, around=around, rests_on=rests_on)
+            return adaptive_search.run(table, self._options, budget, progress, around=around, rests_on=rests_on)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
@@ -367,7 +377,7 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
     """The bound of each pair: from its tables, or from having been passed over in the last round it was in."""
     schema, n = release.schema, noisy.n_records
     own, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
-    weight = workload_weights(schema, settings.get("workload", ()))
+    weight = workload_weights(schema, settings)
     rounds: dict[int, int] = {}  # 0 is none: required tables
     for k, record in enumerate(release.public["rounds"]):
         rounds.setdefault(record["round"], k)  # the first selection of a round had all candidates

@@ -83,18 +83,22 @@ def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
 
     Examples
     --------
-    >>> from pgmpy_dp.tables.networks.budget_shares import NetworkSettings, network_shares
+    >>> from pgmpy_dp.estimators import PrivateNetwork
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> from pgmpy_dp.tables.networks.budget_shares import network_shares
     >>> from pgmpy_dp.private.adjacency import Adjacency
     >>> from pgmpy_dp.private.budget import Budget
     >>> from pgmpy_dp.schema import Schema
     >>> schema = Schema({f"v{i}": [0, 1] for i in range(100)})
-    >>> shares = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(n_rounds=400), Budget(rho=0.1))
+    >>> settings = settings_of(PrivateNetwork(n_rounds=400))
+    >>> shares = network_shares(schema, Adjacency.ADD_REMOVE, settings, Budget(rho=0.1))
     >>> size = network_size(shares, 100_000)
     >>> size.candidates, size.rounds, size.fits
     (9950, 400, 67)
     """
     p, sets = len(shares.sizes), shares.sets
-    larger = [min(comb(p, order), MOST_SETS) for order in range(3, min(sets.max_order, p) + 1)]
+    given = 0 if sets.target is None else 1  # of the variables of each set
+    larger = [min(comb(p - given, order - given), MOST_SETS) for order in range(3, min(sets.max_order, p) + 1)]
     candidates = len(shares.candidates) + sum(larger) if shares.candidates else 0
     if not candidates:
         read = n_records * p
@@ -105,8 +109,9 @@ def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
     mean = pairs / len(shares.candidates)
     # A set of one variable more has as many cells again as the variable has states, about.
     cells = pairs + sum(count * mean ** (order / 2) for order, count in enumerate(larger, start=3))
-    rounds = max(1, int(shares.rounds / shares.start(n_records)))
-    fits = -(-rounds // shares.in_a_round)
+    star = shares.star(n_records, list(map(sets.cells, shares.candidates)))
+    rounds = max(0 if star else 1, int((shares.rounds - star) / shares.start(n_records)))
+    fits = -(-rounds // shares.in_a_round) + (1 if star else 0)
     entries = sum(shares.sizes) * p * sets.max_cells / _WIDE
     searching = n_records * p * _READ + candidates * _PER_TABLE + cells * _PER_CELL
     searching += min(entries, _MOST_ENTRIES) * _PER_ENTRY + 32 * sets.max_cells

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 
 from pgmpy_dp.learning.noisy_tables import agreed_total
-from pgmpy_dp.learning.settings_base import SeededSettings, share, whole
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
@@ -24,38 +23,20 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, encode_label
 from pgmpy_dp.tables.networks.budget_shares import one_way_weights, select_and_measure
 
-__all__ = ["TreeSettings", "run"]
+__all__ = ["run"]
 
 _MOST_CELLS = 10**8
 
 
-@dataclass(frozen=True)
-class TreeSettings(SeededSettings):
-    """How to look for a tree, fixed before the records are looked at.
-
-    Parameters
-    ----------
-    n_edges, one_way_share, selection_share
-        See :class:`~pgmpy_dp.estimators.PrivateChowLiu`. Each edge is selected by an equal part.
-    """
-
-    n_edges: int | None = field(default=None, metadata=whole(0))
-    one_way_share: float = field(default=0.1, metadata=share())
-    selection_share: float = field(default=0.1, metadata=share())
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if Fraction(self.one_way_share) + Fraction(self.selection_share) >= 1:
-            raise ValueError(
-                f"one_way_share={self.one_way_share!r} and selection_share={self.selection_share!r} leave nothing of "
-                "the budget for the tables of edges; pass shares that sum to less than 1"
-            )
-
-
-def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
+def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Release noisy tables of all variables and of the edges of a forest.
 
     Refuses more edges than a tree has, tables that are too large, or a budget too small for any selection.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of :class:`~pgmpy_dp.estimators.PrivateChowLiu`. Each edge is selected by an equal part of `selection_share`.
 
     Returns
     -------
@@ -86,7 +67,9 @@ def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
     >>> table = PrivateTable(frame, {name: [0, 1] for name in "abc"}, ledger=Budget(rho=1.0))
-    >>> run(table, TreeSettings(n_edges=1), Budget(rho=1.0)).scopes
+    >>> from pgmpy_dp.estimators import PrivateChowLiu
+    >>> from pgmpy_dp.learning.options import settings_of
+    >>> run(table, settings_of(PrivateChowLiu(n_edges=1)), Budget(rho=1.0)).scopes
     (('a',), ('b',), ('c',), ('a', 'b'))
     """
     budget = require_table_and_budget(table, budget)
@@ -123,7 +106,7 @@ def run(table: PrivateTable, settings: TreeSettings, budget: Budget) -> Release:
 
 
 def _plan(
-    schema: Schema, adjacency: Adjacency, settings: TreeSettings, budget: Budget
+    schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budget
 ) -> tuple[int, tuple[Fraction, Fraction, Fraction], PureDP | ZCDP]:
     """Number of edges, shares (single variables, all selections, tables of edges) and cost, from public numbers."""
     sizes = [schema.cardinality(name) for name in schema.variables]

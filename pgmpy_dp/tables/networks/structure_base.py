@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -37,7 +36,7 @@ __all__ = ["BaseStructureEstimator", "edge_strengths", "edges_of", "network_of_t
 class BaseStructureEstimator(BaseGraphEstimator):
     """Graph of discrete variables, learned from noisy tables.
 
-    Abstract: a subclass says which settings its learner takes (`_settings`), runs it (`_run`), and makes everything it
+    Abstract: a subclass runs its learner (`_run`), and makes everything it
     shows from the release (`_learned`).
 
     Attributes
@@ -57,12 +56,7 @@ class BaseStructureEstimator(BaseGraphEstimator):
     adjacency: str = "add_remove"
     n_records: int | None = None
 
-    @abstractmethod
-    def _settings(self) -> Any:
-        """The settings of the learner inside the boundary, checked."""
-
     def _check_schema(self, schema: Schema) -> None:
-        self._settings()
         schema.require_discrete(argument="state_names")
         if schema.zeros:  # the least that a model which obeys the rules needs
             alone = Cliques(schema.variables, tuple(schema.cardinalities.values()), ())
@@ -70,7 +64,7 @@ class BaseStructureEstimator(BaseGraphEstimator):
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
-        self._settings()
+        self._check()
         covered, most = {name for scope in release.scopes for name in scope}, max(map(len, release.scopes))
         if most > self._most_in_a_table or covered != set(release.schema.variables):
             raise ValueError(

@@ -14,24 +14,23 @@ import pytest
 from scipy.stats import chi2
 
 from benchmarks.field_sampling import sample_field
+from pgmpy_dp.fields.operators.field_curator import FieldCurator
+from pgmpy_dp.fields.operators.voting_curator import vote_sensitivity
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.fields.votes import block_graphs, edge_votes, graph_votes
 from pgmpy_dp.fields.votes.block_graphs import (
     BlockLearner,
-    BlockSettings,
     block_arguments,
     least_records,
     plan_blocks,
 )
 from pgmpy_dp.fields.votes.block_scores import node_regressions
-from pgmpy_dp.fields.votes.edge_votes import VotingSettings, edge_frequencies
-from pgmpy_dp.fields.votes.graph_votes import StableSettings, stable_graph
+from pgmpy_dp.fields.votes.edge_votes import edge_frequencies
+from pgmpy_dp.fields.votes.graph_votes import stable_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import curator_base as curator_module
 from pgmpy_dp.private.curator.curator_base import Observer, observed
-from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.curator.voting_curator import vote_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
@@ -40,18 +39,18 @@ from pgmpy_dp.private.noise.distance_test import distance_test
 from pgmpy_dp.private.noise.subsampling import uniform_parts
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
+from tests.settings import vote_settings
 
 STATES = {name: [0, 1] for name in "abcd"}
 PATH = Ising(0.6 * nx.to_numpy_array(nx.path_graph(4)), np.zeros(4))
 CODES = sample_field(PATH, 4000, np.random.default_rng(1))
 EDGES = ((0, 1), (1, 2), (2, 3))
 BUDGET = Budget(epsilon=1.0, delta=1e-2)
-BLOCKS = BlockSettings(1.5, 0.6)
 LEARNERS = ["logistic", "inverse-covariance", "chow-liu"]
 
 
 def parts_of(table, n):
-    with TableCurator(table, Budget(rho=1e-3), what="parts").split(n) as parts:
+    with FieldCurator(table, Budget(rho=1e-3), what="parts").split(n) as parts:
         return [shared_codes(part._data)[0] for part in parts]
 
 
@@ -65,7 +64,7 @@ def private(codes=CODES, adjacency="add_remove", ledger=None, states=None) -> Pr
 
 def planned(learner="auto", sizes=(2, 2, 2, 2), **settings) -> BlockLearner:
     schema = Schema({f"v{i}": list(range(k)) for i, k in enumerate(sizes)})
-    return plan_blocks(schema, BlockSettings(**{"width": 1.5, "min_edge_weight": 0.6, "learner": learner, **settings}))
+    return plan_blocks(schema, vote_settings(**{"width": 1.5, "min_edge_weight": 0.6, "learner": learner, **settings}))
 
 
 def named(learner: BlockLearner, graph: tuple[int, ...]) -> tuple:
@@ -169,8 +168,8 @@ class TestBlockLearners:
         """Against scipy on the split into positive and negative parts, with an active constraint."""
         from scipy.optimize import minimize
 
+        from pgmpy_dp.fields.operators.regressions import feature_rows
         from pgmpy_dp.fields.regression_layout import regression_layout
-        from pgmpy_dp.private.data.regressions import feature_rows
 
         layout = regression_layout("ising", [2] * 4)
         ours = node_regressions(feature_rows(CODES[:300], layout).astype(float), CODES[:300], layout, 0.7)
@@ -229,12 +228,11 @@ class TestBlockLearners:
         assert learner.graph(CODES[:100], np.full(100, 0.24)) is None
         assert learner.graph(CODES[:100], np.full(100, 0.25)) is not None
 
-    @pytest.mark.parametrize("settings", [StableSettings(BLOCKS, n_blocks=9), VotingSettings(BLOCKS, n_blocks=9)])
-    def test_a_learner_that_fails_is_a_null_vote(self, settings, monkeypatch):
+    @pytest.mark.parametrize("plan", [graph_votes, edge_votes])
+    def test_a_learner_that_fails_is_a_null_vote(self, plan, monkeypatch):
         monkeypatch.setattr(block_graphs, "inverse_covariance_scores", lambda codes, weights: 1 / 0)
         with observed(Exact()):
-            plan = graph_votes if isinstance(settings, StableSettings) else edge_votes
-            release = plan.run(private(), settings, BUDGET)
+            release = plan.run(private(), vote_settings(n_blocks=9), BUDGET)
         # Nobody voted, not for the graph without edges either: one vote would make a mode.
         assert release.values[0].tolist() == ([-1] if plan is graph_votes else [0] * 6)
 
@@ -275,7 +273,7 @@ def test_counts_of_neighbouring_records_stay_within_it(adjacency):
             counts = []
             for c, d in ((codes, part), (changed, draws)):
                 subject = private(c, adjacency, states={name: [0, 1] for name in "abc"})
-                curator = TableCurator(subject, BUDGET, what="test", columns=[])
+                curator = FieldCurator(subject, BUDGET, what="test", columns=[])
                 with observed(Exact(d)):
                     counts.append(curator.edge_votes(**block_arguments(learner), n_blocks=3, share=1, n_workers=1))
             largest = max(largest, np.abs(counts[0] - counts[1]).sum())
@@ -284,8 +282,8 @@ def test_counts_of_neighbouring_records_stay_within_it(adjacency):
 
 
 MECHANISMS = {
-    "stable": (graph_votes.run, lambda **k: StableSettings(BLOCKS, **k)),
-    "votes": (edge_votes.run, lambda **k: VotingSettings(BLOCKS, **k)),
+    "stable": (graph_votes.run, vote_settings),
+    "votes": (edge_votes.run, vote_settings),
 }
 
 
@@ -338,11 +336,10 @@ class TestReleases:
     @pytest.mark.parametrize("learner", LEARNERS)
     def test_the_number_of_threads_does_not_show(self, mechanism, learner):
         run, _ = MECHANISMS[mechanism]
-        kind = StableSettings if mechanism == "stable" else VotingSettings
         releases = [
             run(
                 private(CODES[:1500]),
-                kind(BlockSettings(1.5, 0.6, learner, n_workers=workers), n_blocks=12, random_state=7),
+                vote_settings(learner=learner, n_workers=workers, n_blocks=12, random_state=7),
                 BUDGET,
             )
             for workers in (1, 2)
@@ -353,26 +350,26 @@ class TestReleases:
 class TestStable:
     def test_a_clear_graph_is_released_and_costs_the_budget(self):
         subject = private(ledger=BUDGET)
-        release = graph_votes.run(subject, StableSettings(BLOCKS, random_state=0), BUDGET)
+        release = graph_votes.run(subject, vote_settings(random_state=0), BUDGET)
         found = stable_graph(release)
         assert found.edges == EDGES and found.n_blocks == math.ceil(4 * math.log(100)) and found.threshold == 5
         assert release.guarantee == ApproxDP(1.0, 1e-2) == subject.ledger.spent
 
     def test_no_stable_structure_costs_the_same(self):
         subject = private(np.random.default_rng(0).integers(0, 2, (60, 4)), ledger=BUDGET)
-        release = graph_votes.run(subject, StableSettings(BLOCKS, n_blocks=8, random_state=0), BUDGET)
+        release = graph_votes.run(subject, vote_settings(n_blocks=8, random_state=0), BUDGET)
         found = stable_graph(release)
         assert found.edges is None and found.noisy_distance < found.threshold and release.values[1].shape == (0, 2)
         assert [entry.cost for entry in subject.ledger.entries] == [ApproxDP(1.0, 1e-2)]
 
     def test_an_empty_graph_is_not_no_graph(self):
         codes = np.random.default_rng(0).integers(0, 2, (8000, 4))
-        found = stable_graph(graph_votes.run(private(codes), StableSettings(BLOCKS, random_state=0), BUDGET))
+        found = stable_graph(graph_votes.run(private(codes), vote_settings(random_state=0), BUDGET))
         assert found.edges == () and found.noisy_distance >= found.threshold
         # More blocks than records have no graph: nearly all blocks are empty, which is nothing to agree on.
-        release = graph_votes.run(private(CODES[:2]), StableSettings(BLOCKS, n_blocks=99, random_state=0), BUDGET)
+        release = graph_votes.run(private(CODES[:2]), vote_settings(n_blocks=99, random_state=0), BUDGET)
         assert stable_graph(release).edges is None
-        assert release.public["settings"]["least_records"] == least_records([2] * 4, BLOCKS.min_edge_weight)
+        assert release.public["settings"]["least_records"] == least_records([2] * 4, 0.6)
 
     def test_default_blocks_release_nine_in_ten_almost_surely(self):
         """Exact probability, for delta = 1e-6: the other tenth agrees on one other graph, the worst case."""
@@ -387,7 +384,7 @@ class TestStable:
     def test_it_needs_a_delta(self, budget):
         subject = private()
         with pytest.raises(ValueError, match="delta above 0"):
-            graph_votes.run(subject, StableSettings(BLOCKS, random_state=0), budget)
+            graph_votes.run(subject, vote_settings(random_state=0), budget)
         assert subject.ledger.entries == ()
 
 
@@ -402,7 +399,7 @@ class TestVotes:
         ],
     )
     def test_each_budget(self, adjacency, budget, cost):
-        release = edge_votes.run(private(CODES, adjacency), VotingSettings(BLOCKS, n_blocks=40), budget)
+        release = edge_votes.run(private(CODES, adjacency), vote_settings(n_blocks=40), budget)
         assert release.guarantee == cost or (
             cost is None and release.guarantee in (PureDP(1.0), ZCDP(approx_to_zcdp(1.0, 1e-2)))
         )
@@ -411,24 +408,21 @@ class TestVotes:
         assert scale is None or release.noise[0].scale == pytest.approx(scale)
 
     def test_frequencies_without_much_noise(self):
-        release = edge_votes.run(private(ledger=Budget(rho=1e6)), VotingSettings(BLOCKS, n_blocks=20), Budget(rho=1e6))
+        release = edge_votes.run(private(ledger=Budget(rho=1e6)), vote_settings(n_blocks=20), Budget(rho=1e6))
         shares = edge_frequencies(release)
         assert {tuple(edge) for edge in np.argwhere(np.triu(shares > 0.5))} == set(EDGES)
         np.testing.assert_array_equal(shares, shares.T)
         assert release.values[0].max() <= 20
 
     def test_a_bound_on_edges_lowers_the_noise(self):
-        blocks = BlockSettings(1.5, 0.6, max_edges=1)
-        release = edge_votes.run(private(), VotingSettings(blocks, n_blocks=20), Budget(epsilon=1.0))
+        release = edge_votes.run(private(), vote_settings(max_edges=1, n_blocks=20), Budget(epsilon=1.0))
         assert release.noise[0].scale == 2.0
-        tree = edge_votes.run(
-            private(), VotingSettings(BlockSettings(1.5, 0.6, "chow-liu"), n_blocks=20), Budget(epsilon=1.0)
-        )
+        tree = edge_votes.run(private(), vote_settings(learner="chow-liu", n_blocks=20), Budget(epsilon=1.0))
         assert tree.noise[0].scale == 6.0  # min(2 * 3, 6)
 
     def test_noise_is_added(self, monkeypatch):
         monkeypatch.setattr(samplers, "discrete_laplace", lambda values, scale, rng=None: values + 1000)
-        release = edge_votes.run(private(), VotingSettings(BLOCKS, n_blocks=5), Budget(epsilon=1.0))
+        release = edge_votes.run(private(), vote_settings(n_blocks=5), Budget(epsilon=1.0))
         assert release.values[0].min() >= 1000
 
 

@@ -6,6 +6,7 @@ import itertools
 import math
 import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from pgmpy_dp.estimators import PrivateSGD
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -30,7 +32,10 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.subsampling import RATE_UNIT, poisson_sample, rounded_rate
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.tables.collective.gradient_ascent import GradientSettings, parameters, run
+from pgmpy_dp.tables.collective.gradient_ascent import parameters, run
+from tests.settings import table_settings
+
+sgd_settings = partial(table_settings, estimator=PrivateSGD)
 
 STATES = {"a": [0, 1], "b": ["x", "y", "z"], "c": [True, False]}
 SCOPES = [("a", "b"), ("c", "b"), ("c",)]
@@ -221,7 +226,7 @@ class TestSampling:
 
 class TestScalesAndGuarantees:
     def test_add_remove(self):
-        release = run(table(RECORDS, n_records=14), GradientSettings(SCOPES, batch_rate=0.1), DELTA)
+        release = run(table(RECORDS, n_records=14), sgd_settings(SCOPES, batch_rate=0.1), DELTA)
         path = release.public["path"]
         assert release.guarantee == ApproxDP(1.0, 1e-3) and release.noise == (None,)
         assert path["batch_rate"] == rounded_rate(0.1)
@@ -229,7 +234,7 @@ class TestScalesAndGuarantees:
         assert 0.98 < spent <= 1.0
 
     def test_a_noisy_count_is_paid_for(self):
-        settings = GradientSettings(SCOPES, batch_rate=0.1, count_share=0.2)
+        settings = sgd_settings(SCOPES, batch_rate=0.1, count_share=0.2)
         release = run(table(RECORDS), settings, DELTA)
         rho = 0.2 * accounting.approx_to_zcdp(1.0, 1e-3)
         assert release.noise[1].scale == pytest.approx(math.sqrt(1 / (2 * rho)))
@@ -240,7 +245,7 @@ class TestScalesAndGuarantees:
         assert 1.05 * free < path["noise_multiplier"] < 1.25 * free
 
     def test_replace_one_is_a_removal_and_an_addition(self):
-        release = run(table(RECORDS, "replace_one"), GradientSettings(SCOPES, batch_rate=0.1), DELTA)
+        release = run(table(RECORDS, "replace_one"), sgd_settings(SCOPES, batch_rate=0.1), DELTA)
         path = release.public["path"]
         delta = 1e-3 / (1 + math.exp(0.5))
         spent = accounting.subsampled_gaussian_epsilon(path["noise_multiplier"], path["batch_rate"], 200, delta)
@@ -249,7 +254,7 @@ class TestScalesAndGuarantees:
     @pytest.mark.parametrize(("adjacency", "changed"), [("add_remove", 1), ("replace_one", 2)])
     def test_rho(self, adjacency, changed):
         subject = table(RECORDS, adjacency, Budget(rho=0.5), n_records=14)
-        release = run(subject, GradientSettings(SCOPES, n_steps=50), Budget(rho=0.5))
+        release = run(subject, sgd_settings(SCOPES, n_steps=50), Budget(rho=0.5))
         assert release.guarantee == ZCDP(0.5) and release.public["path"]["batch_rate"] == 1.0
         assert release.public["path"]["noise_multiplier"] == pytest.approx(changed * math.sqrt(50 / (2 * 0.5)))
 
@@ -257,7 +262,7 @@ class TestScalesAndGuarantees:
         scales = []
         true = samplers.discrete_gaussian
         monkeypatch.setattr(samplers, "discrete_gaussian", lambda v, s, rng: scales.append(s) or true(v, s, rng=rng))
-        release = run(table(RECORDS, n_records=14), GradientSettings(SCOPES, clip_norm=0.7, n_steps=9), DELTA)
+        release = run(table(RECORDS, n_records=14), sgd_settings(SCOPES, clip_norm=0.7, n_steps=9), DELTA)
         path = release.public["path"]
         grid = ClippingGrid(0.7, 3, CLIQUES.n_cells)
         assert len(scales) == 9 and path["clip_norm"] == grid.bound * grid.unit <= 0.7
@@ -267,7 +272,7 @@ class TestScalesAndGuarantees:
 class TestWhatIsReleased:
     def test_contents(self, tmp_path):
         subject = table(RECORDS * 20)
-        release = run(subject, GradientSettings(SCOPES), DELTA)
+        release = run(subject, sgd_settings(SCOPES), DELTA)
         assert release.kind == "log_potentials" and release.scopes == tuple(SCOPES)
         assert [v.shape for v in release.values] == [(CLIQUES.n_cells,), (1,)]
         release.save(tmp_path / "r.npz")
@@ -282,37 +287,35 @@ class TestWhatIsReleased:
         from pgmpy_dp.learning import noisy_tables as other
 
         with pytest.raises(ValueError, match="kind 'marginals'"):
-            parameters(other.run(table(RECORDS), other.MarginalSettings(SCOPES), Budget(epsilon=1.0)))
+            parameters(other.run(table(RECORDS), table_settings(SCOPES), Budget(epsilon=1.0)))
 
     @pytest.mark.parametrize("rows", [[], RECORDS[12:]], ids=["no records", "all dropped"])
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     def test_nobody(self, rows, adjacency):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            release = run(table(rows, adjacency), GradientSettings(SCOPES), DELTA)
+            release = run(table(rows, adjacency), sgd_settings(SCOPES), DELTA)
         theta = parameters(release)
         assert np.isfinite(theta).all() and np.abs(theta).max() <= 50
 
     def test_much_budget_learns_the_likelihood_s_maximum(self):
         rng = np.random.default_rng(5)
         rows = [RECORDS[k] for k in rng.choice(12, 3000, p=rng.dirichlet(np.ones(12)))]
-        settings = GradientSettings(SCOPES, batch_rate=1.0, n_steps=600, learning_rate=5.0, clip_norm=3.0)
+        settings = sgd_settings(SCOPES, batch_rate=1.0, n_steps=600, learning_rate=5.0, clip_norm=3.0)
         release = run(table(rows, n_records=3000), settings, LARGE)
         learned = LogLinearModel(CLIQUES, parameters(release)).marginals()
         shares = sum(indicator(r) for r in rows) / len(rows)
         np.testing.assert_allclose(learned, shares, atol=2e-3)
 
     def test_seeds(self):
-        settings = GradientSettings(SCOPES, random_state=3)
+        settings = sgd_settings(SCOPES, random_state=3)
         with pytest.warns(ReproducibleNoiseWarning, match="random_state=3"):
             first = run(table(RECORDS), settings, DELTA)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert run(table(RECORDS), settings, DELTA) == first
         assert first.reproducible
-        assert run(table(RECORDS), GradientSettings(SCOPES), DELTA) != run(
-            table(RECORDS), GradientSettings(SCOPES), DELTA
-        )
+        assert run(table(RECORDS), sgd_settings(SCOPES), DELTA) != run(table(RECORDS), sgd_settings(SCOPES), DELTA)
 
 
 class TestRefusals:
@@ -338,7 +341,7 @@ class TestRefusals:
     )
     def test_settings(self, arguments, error, message):
         with pytest.raises(error, match=message):
-            GradientSettings(**{"scopes": SCOPES, **arguments})
+            sgd_settings(**{"scopes": SCOPES, **arguments})
 
     @pytest.mark.parametrize(
         ("settings", "budget", "error", "message"),
@@ -354,18 +357,18 @@ class TestRefusals:
     def test_before_the_charge(self, settings, budget, error, message):
         subject = table(RECORDS, ledger=Ledger(DELTA), n_records=14)
         with pytest.raises(error, match=message):
-            run(subject, GradientSettings(**{"scopes": SCOPES, **settings}), budget)
+            run(subject, sgd_settings(**{"scopes": SCOPES, **settings}), budget)
         assert subject.ledger.entries == ()
 
     def test_not_a_table_not_a_budget(self):
         with pytest.raises(TypeError, match="PrivateTable"):
-            run(frame(RECORDS), GradientSettings(SCOPES), DELTA)
+            run(frame(RECORDS), sgd_settings(SCOPES), DELTA)
         with pytest.raises(TypeError, match="pass a Budget"):
-            run(table(RECORDS), GradientSettings(SCOPES), 1.0)
+            run(table(RECORDS), sgd_settings(SCOPES), 1.0)
 
     @pytest.mark.parametrize("step", ["sampled_gradient_sum", "record_count"])
     def test_charged_before_anything_is_counted(self, step, monkeypatch):
         subject = table(RECORDS)
         monkeypatch.setattr(curators, step, lambda *a, **k: pytest.fail(f"charged {len(subject.ledger.entries)}"))
         with pytest.raises(pytest.fail.Exception, match="charged 1"):
-            run(subject, GradientSettings(SCOPES), DELTA)
+            run(subject, sgd_settings(SCOPES), DELTA)

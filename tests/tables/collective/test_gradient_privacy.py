@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 
 import dp_accounting
 import numpy as np
@@ -13,6 +14,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from scipy.special import logsumexp
 
+from pgmpy_dp.estimators import PrivateSGD
 from pgmpy_dp.private.accounting import (
     approx_to_zcdp,
     subsampled_gaussian_epsilon,
@@ -24,8 +26,11 @@ from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.data.gradients import ClippingGrid
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.tables.collective.gradient_ascent import GradientSettings, parameters, run
+from pgmpy_dp.tables.collective.gradient_ascent import parameters, run
 from tests.private import audit
+from tests.settings import table_settings
+
+sgd_settings = partial(table_settings, estimator=PrivateSGD)
 
 
 def sampled(rate, multiplier):
@@ -149,7 +154,7 @@ def attack(adjacency: str, rate: float, releases: int, budget: Budget = BUDGET) 
 
     With one step, no momentum and a public learning rate, they are the noisy clipped sum times a public number.
     """
-    settings = GradientSettings(SCOPES, n_steps=1, batch_rate=rate, clip_norm=CLIP, learning_rate=1e-2, momentum=0.0)
+    settings = sgd_settings(SCOPES, n_steps=1, batch_rate=rate, clip_norm=CLIP, learning_rate=1e-2, momentum=0.0)
     direction = np.array([1.0, -1.0, 1.0, -1.0])  # of the gradient of record (0, 0) at the uniform model
 
     def draw(dataset: int, count: int) -> np.ndarray:

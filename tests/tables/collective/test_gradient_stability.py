@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.estimators import PrivateMarkovChain, PrivateSGD
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -20,7 +22,12 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.sequences import chain_gradient
 from pgmpy_dp.tables.collective import curvature
-from pgmpy_dp.tables.collective.gradient_ascent import GradientSettings, parameters, run
+from pgmpy_dp.tables.collective.gradient_ascent import parameters, run
+from tests.settings import settings, table_settings
+
+sgd_settings = partial(table_settings, estimator=PrivateSGD)
+
+gradient_settings = partial(settings, PrivateMarkovChain, method="sgd")
 
 N = 10**8
 """Records that the learner is told of; none exist: each step gets the sum that it expects of them."""
@@ -75,7 +82,7 @@ def fit(
     states = {name: range(size) for name, size in zip(cliques.variables, cliques.cardinalities, strict=True)}
     nobody = pd.DataFrame({name: [] for name in cliques.variables})
     table = PrivateTable(nobody, {k: list(v) for k, v in states.items()}, ledger=budget, n_records=n)
-    release = run(table, GradientSettings(cliques.scopes, **settings), budget)
+    release = run(table, sgd_settings(cliques.scopes, **settings), budget)
     found = LogLinearModel(cliques, parameters(release))
     uniform = LogLinearModel(cliques, np.zeros(cliques.n_cells))
     return kl_divergence(truth, found), kl_divergence(truth, uniform), release.public["path"]
@@ -122,7 +129,7 @@ def test_records_sampled_and_clipped():
     states = {name: list(range(10)) for name in truth.cliques.variables}
     budget = Budget(epsilon=1e6, delta=0.9)
     table = PrivateTable(pd.DataFrame(codes, columns=list(states)), states, ledger=budget, n_records=len(codes))
-    release = run(table, GradientSettings(truth.cliques.scopes, n_steps=50), budget)
+    release = run(table, sgd_settings(truth.cliques.scopes, n_steps=50), budget)
     assert release.public["path"]["learning_rate"] > 45
     assert kl_divergence(truth, LogLinearModel(truth.cliques, parameters(release))) < 1.5
 
@@ -169,7 +176,7 @@ def test_chains_of_users_without_noise(monkeypatch):
     frame = pd.DataFrame({"user": range(users), "sequence": [" ".join(f"s{v}" for v in row) for row in visits]})
     budget = Budget(epsilon=1e6, delta=0.9)
     data = chain_gradient.PrivateSequences(frame, {"page": [f"s{v}" for v in range(k)]}, ledger=budget, n_users=users)
-    release = chain_gradient.run(data, chain_gradient.ChainGradientSettings(clip_norm=2.0), budget)
+    release = chain_gradient.run(data, gradient_settings(clip_norm=2.0), budget)
     path = release.public["path"]
     assert path["learning_rate"] == path["last_learning_rate"] == pytest.approx(0.8 * 4 * 1.9 / 0.1)
     logits = chain_gradient.parameters(release)[1]

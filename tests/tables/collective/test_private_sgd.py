@@ -128,7 +128,7 @@ def raises(*_args, **_kwargs):
 @pytest.mark.parametrize(
     ("place", "charged"),
     [
-        ((gradient_ascent, "GradientSettings"), False),
+        ((gradient_ascent, "run"), False),
         ((gradient_ascent, "SumProduct"), False),
         ((schedule.accounting, "subsampled_gaussian_multiplier"), False),
         ((gradient_curator, "record_count"), True),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -31,9 +32,11 @@ from pgmpy_dp.tables.networks.budget_shares import network_shares
 from pgmpy_dp.tables.networks.candidates import Candidates
 from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
 from tests.private import audit
+from tests.settings import settings
+
+network_settings = partial(settings, PrivateNetwork, probe_share=0.0)
 
 # Probes have tests of their own, test_probes.py.
-NetworkSettings = partial(adaptive_search.NetworkSettings, probe_share=0.0)
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
 BUDGETS = [Budget(epsilon=1.0), Budget(rho=0.3), Budget(epsilon=1.0, delta=1e-6)]
 
@@ -72,10 +75,12 @@ class TestCost:
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     @pytest.mark.parametrize("budget", BUDGETS, ids=str)
     @pytest.mark.parametrize(
-        "settings", [{}, {"required": [("a", "d")]}, {"n_rounds": 1}, {"n_rounds": 50, "probe_share": 0.1}], ids=str
+        "settings",
+        [{}, {"required_edges": [("a", "d")]}, {"n_rounds": 1}, {"n_rounds": 50, "probe_share": 0.1}, {"target": "b"}],
+        ids=str,
     )
     def test_published_scales_cost_the_budget_and_no_more(self, adjacency, budget, settings):
-        release = run(private(adjacency=adjacency), NetworkSettings(**settings), budget)
+        release = run(private(adjacency=adjacency), network_settings(**settings), budget)
         if budget.rho is None and not budget.delta:
             assert release.guarantee == PureDP(1.0)
             limit = Fraction(1)
@@ -88,7 +93,7 @@ class TestCost:
 
     def test_one_entry_is_charged_and_the_release_says_what_it_is(self, tmp_path):
         table = private(ledger=Budget(epsilon=1.0))
-        release = run(table, NetworkSettings(n_rounds=3, forbidden=[("a", "c")]), Budget(epsilon=0.4))
+        release = run(table, network_settings(n_rounds=3, forbidden_edges=[("a", "c")]), Budget(epsilon=0.4))
         (entry,) = table.ledger.entries
         assert (entry.cost, entry.columns) == (PureDP(0.4), tuple(STATES))
         assert entry.mechanism == release.mechanism == "exponential_noisy_max+discrete_laplace"
@@ -106,7 +111,7 @@ class TestCost:
             monkeypatch.setattr(module, name, lambda *a, n=name, f=true: events.append(n) or f(*a))
         charge = Ledger.charge
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
-        run(private(), NetworkSettings(n_rounds=1), Budget(epsilon=1.0))
+        run(private(), network_settings(n_rounds=1), Budget(epsilon=1.0))
         assert events[:3] == ["network_shares", "charge", "contingency_tables"]
         assert events.count("charge") == 1
 
@@ -115,37 +120,49 @@ class TestCost:
         [
             ({}, Budget(epsilon=1.1), "asked"),
             ({}, Budget(epsilon=1e-14), "bury"),
-            ({"required": [("a", "zzz")]}, Budget(epsilon=0.1), "required_edges has the unknown variables 'zzz'"),
-            ({"forbidden": [("zzz", "a")]}, Budget(epsilon=0.1), "forbidden_edges has the unknown variables 'zzz'"),
+            ({"required_edges": [("a", "zzz")]}, Budget(epsilon=0.1), "required_edges has the unknown .* 'zzz'"),
             (
-                {"required": [("a", "b"), ("b", "c"), ("a", "c")], "max_clique_cells": 11},
+                {"forbidden_edges": [("zzz", "a")]},
+                Budget(epsilon=0.1),
+                "forbidden_edges has the unknown variables 'zzz'",
+            ),
+            (
+                {"required_edges": [("a", "b"), ("b", "c"), ("a", "c")], "max_clique_cells": 11},
                 Budget(epsilon=0.1),
                 "required_edges need a clique of 12 cells",
+            ),
+            ({"target": "z"}, Budget(epsilon=0.1), "target has the unknown variables 'z'"),
+            (
+                {"target": "a", "forbidden_edges": [("a", "b"), ("a", "c"), ("d", "a")]},
+                Budget(epsilon=0.1),
+                "target='a' has no table with another variable",
             ),
         ],
     )
     def test_a_refusal_changes_nothing(self, settings, budget, message):
         table = private(ledger=Budget(epsilon=1.0))
         with pytest.raises(ValueError, match=message) as caught:
-            run(table, NetworkSettings(**settings), budget)
+            run(table, network_settings(**settings), budget)
         assert isinstance(caught.value, BudgetExceeded) == (message == "asked")
         assert table.ledger.entries == ()
 
     @pytest.mark.parametrize(
         ("settings", "error", "message"),
         [
-            ({"required": "ab"}, TypeError, "required_edges='ab'"),
-            ({"required": [("a", "a")]}, ValueError, "sets of up to 8 different"),
-            ({"required": [("a",)]}, ValueError, "sets of up to 8 different"),
-            ({"forbidden": [tuple("abcdefghi")]}, ValueError, "sets of up to 8 different"),
-            ({"required": [("a", "b", "c")], "forbidden": [("c", "a")]}, ValueError, "both have"),
+            ({"required_edges": "ab"}, TypeError, "required_edges='ab'"),
+            ({"required_edges": [("a", "a")]}, ValueError, "sets of up to 8 different"),
+            ({"required_edges": [("a",)]}, ValueError, "sets of up to 8 different"),
+            ({"forbidden_edges": [tuple("abcdefghi")]}, ValueError, "sets of up to 8 different"),
+            ({"required_edges": [("a", "b", "c")], "forbidden_edges": [("c", "a")]}, ValueError, "both have"),
             ({"max_order": 1}, ValueError, "max_order=1"),
             ({"max_order": 9}, ValueError, "max_order=9"),
             ({"workload": {("a", "b"): 0.0}}, ValueError, r"workload\[\('a', 'b'\)\]=0"),
             ({"workload": {"ab": 1.0}}, TypeError, "workload holds 'ab'"),
             ({"workload": [("a",)]}, ValueError, "workload holds"),
-            ({"forbidden": ["ab"]}, TypeError, "forbidden_edges holds 'ab'"),
-            ({"required": [("a", "b")], "forbidden": [("b", "a")]}, ValueError, "both have"),
+            ({"target": ["a"]}, TypeError, "pass the name of a column"),
+            ({"workload": [("a", "b")], "target": "a"}, ValueError, "target='a' and a workload were both passed"),
+            ({"forbidden_edges": ["ab"]}, TypeError, "forbidden_edges holds 'ab'"),
+            ({"required_edges": [("a", "b")], "forbidden_edges": [("b", "a")]}, ValueError, "both have"),
             ({"max_clique_cells": 3}, ValueError, "max_clique_cells=3"),
             ({"n_rounds": 0}, ValueError, "n_rounds=0"),
             ({"one_way_share": 0.0}, ValueError, "one_way_share=0"),
@@ -155,12 +172,12 @@ class TestCost:
     )
     def test_settings(self, settings, error, message):
         with pytest.raises(error, match=message):
-            NetworkSettings(**settings)
+            network_settings(**settings)
 
 
 class TestChoices:
     def test_the_strongest_pairs_come_first(self):
-        release = run(private(), NetworkSettings(n_rounds=2, max_order=2), Budget(rho=100.0))
+        release = run(private(), network_settings(n_rounds=2, max_order=2), Budget(rho=100.0))
         assert release.scopes[4:6] == (("a", "b"), ("c", "d"))
 
     @pytest.mark.parametrize("budget", [Budget(rho=10.0), Budget(epsilon=30.0)], ids=str)
@@ -168,9 +185,9 @@ class TestChoices:
         rng = np.random.default_rng(1)
         a, c, d = rng.integers(0, 2, (3, 2000))
         data = pd.DataFrame({"a": a, "b": np.where(rng.random(2000) < 0.9, a ^ c, 2), "c": c, "d": d})
-        release = run(private(data), NetworkSettings(n_rounds=4), budget)
+        release = run(private(data), network_settings(n_rounds=4), budget)
         assert release.scopes[4] == ("a", "b", "c")
-        pairs = run(private(data), NetworkSettings(n_rounds=4, max_order=2), budget)
+        pairs = run(private(data), network_settings(n_rounds=4, max_order=2), budget)
         assert max(map(len, pairs.scopes)) == 2
 
     def test_of_many_variables_a_round_measures_several_sets_without_a_common_pair(self):
@@ -181,7 +198,7 @@ class TestChoices:
         calls = []
         release = run(
             private(data, states=states),
-            NetworkSettings(n_rounds=9, max_order=2),
+            network_settings(n_rounds=9, max_order=2),
             Budget(rho=0.5),
             calls.append,
         )
@@ -195,19 +212,41 @@ class TestChoices:
 
     def test_forbidden_sets_are_never_measured(self):
         banned = [("c", "a"), ("b", "c", "d")]
-        release = run(private(), NetworkSettings(forbidden=banned, max_order=4), Budget(rho=100.0))
+        release = run(private(), network_settings(forbidden_edges=banned, max_order=4), Budget(rho=100.0))
         assert len(release.scopes) > 4
         for names in banned:
             assert not any(set(names) <= set(scope) for scope in release.scopes)
 
     def test_a_workload_decides_what_is_measured(self):
-        release = run(private(), NetworkSettings(workload=[("a", "d", "c")]), Budget(rho=1.0))
+        release = run(private(), network_settings(workload=[("a", "d", "c")]), Budget(rho=1.0))
         assert all(set(scope) <= {"a", "c", "d"} for scope in release.scopes[4:])
         assert ["b"] not in release.public["settings"]["workload"]
         # The misfit of c and d is a third of that of a and b.
         for weight, first in ((1.0, ("a", "b")), (10.0, ("c", "d"))):
-            settings = NetworkSettings(n_rounds=4, workload={("a", "b"): 1.0, ("c", "d"): weight})
+            settings = network_settings(n_rounds=4, workload={("a", "b"): 1.0, ("c", "d"): weight})
             assert run(private(), settings, Budget(rho=10.0)).scopes[4] == first
+
+    def test_a_target_has_a_star_and_then_sets_that_contain_it(self):
+        release = run(private(), network_settings(target="c"), Budget(rho=100.0))
+        star = (("a", "c"), ("b", "c"), ("c", "d"))
+        assert release.scopes[4:7] == star and release.public["settings"]["target"] == "c"
+        assert [record["round"] for record in release.public["rounds"][:4]] == [0, 0, 0, 1]
+        assert all("c" in scope for scope in release.scopes[4:])
+        assert any(len(scope) == 3 for scope in release.scopes[7:])
+
+    def test_where_the_budget_is_weak_the_star_gets_all_that_is_left(self):
+        release = run(private(), network_settings(target="c"), Budget(rho=1e-4))
+        assert release.scopes[4:] == (("a", "c"), ("b", "c"), ("c", "d"))
+        assert sum(record["share"] for record in release.public["rounds"]) == pytest.approx(0.9)
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove") / Fraction(1e-4)) <= 1
+
+    def test_a_star_lacks_what_is_forbidden_required_or_too_large(self):
+        settings = network_settings(target="a", required_edges=[("a", "b", "c")], forbidden_edges=[("d", "a")])
+        assert run(private(), settings, Budget(rho=1.0)).scopes[4] == ("a", "b", "c")
+        release = run(private(), network_settings(target="a", forbidden_edges=[("d", "a")]), Budget(rho=1e-4))
+        assert release.scopes[4:] == (("a", "b"), ("a", "c"))
+        release = run(private(), network_settings(target="a", max_clique_cells=4), Budget(rho=1e-4))
+        assert all(np.prod([len(STATES[name]) for name in scope]) <= 4 for scope in release.scopes[4:])
 
     def test_floors_are_the_same_for_all_weights_however_small(self, monkeypatch):
         """A misfit below the noise counts for no more where it matters less, and weights that vanish are no error."""
@@ -221,7 +260,7 @@ class TestChoices:
 
         monkeypatch.setattr(TableCurator, "ask", watched)
         workload = {("a", "b"): 4.0, ("c", "d"): 1.0, ("a", "d"): 1e-9}
-        run(private(), NetworkSettings(n_rounds=4, workload=workload), Budget(rho=0.01))
+        run(private(), network_settings(n_rounds=4, workload=workload), Budget(rho=0.01))
         for scopes, offsets, weights in seen:
             scores = misfit_scores(
                 [Sensitive(np.zeros(1, dtype=np.int64), Adjacency.ADD_REMOVE, 1, 1, 1) for _ in scopes],
@@ -234,7 +273,7 @@ class TestChoices:
         assert len(seen) > 1
 
     def test_rounds_grow_once_nothing_new_is_found(self):
-        release = run(private(), NetworkSettings(), Budget(rho=0.005))
+        release = run(private(), network_settings(), Budget(rho=0.005))
         shares = [record["share"] for record in release.public["rounds"]]
         assert shares == sorted(shares)
         assert shares[0] == pytest.approx(0.9 / 16)
@@ -242,7 +281,7 @@ class TestChoices:
         assert sum(shares) == pytest.approx(0.9)
 
     def test_required_and_forbidden_pairs(self):
-        settings = NetworkSettings(required=[("d", "a")], forbidden=[("b", "a")], n_rounds=6)
+        settings = network_settings(required_edges=[("d", "a")], forbidden_edges=[("b", "a")], n_rounds=6)
         release = run(private(), settings, Budget(rho=100.0))
         assert release.scopes[4] == ("a", "d")
         assert release.public["rounds"][0]["round"] == 0
@@ -251,17 +290,17 @@ class TestChoices:
 
     def test_a_public_graph_gets_the_whole_rest(self):
         pairs = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d")]
-        settings = NetworkSettings(required=pairs[:2], forbidden=pairs[2:])
+        settings = network_settings(required_edges=pairs[:2], forbidden_edges=pairs[2:])
         release = run(private(), settings, Budget(rho=1.0))
         assert release.scopes[4:] == (("a", "b"), ("a", "c"))
         assert 1 - 1e-9 < float(total_cost(release, "add_remove")) <= 1
 
     @pytest.mark.parametrize(
         ("states", "settings"),
-        [({"a": [0, 1]}, {}), ({"a": [0, 1], "c": [0, 1]}, {"forbidden": [("a", "c")]})],
+        [({"a": [0, 1]}, {}), ({"a": [0, 1], "c": [0, 1]}, {"forbidden_edges": [("a", "c")]})],
     )
     def test_without_pairs_single_variables_get_everything(self, states, settings):
-        release = run(private(states=states), NetworkSettings(**settings), Budget(rho=1.0))
+        release = run(private(states=states), network_settings(**settings), Budget(rho=1.0))
         assert release.scopes == tuple((name,) for name in states)
         assert release.public["rounds"] == []
         assert 1 - 1e-9 < float(total_cost(release, "add_remove")) <= 1
@@ -272,7 +311,7 @@ class TestChoices:
         data = pd.DataFrame({f"v{k}": np.where(rng.random(3000) < 0.8, common, 1 - common) for k in range(6)})
         states = {name: [0, 1] for name in data}
         for limit, most in ((4, 5), (8, 9), (64, 15)):
-            release = run(private(data, states=states), NetworkSettings(max_clique_cells=limit), Budget(rho=50.0))
+            release = run(private(data, states=states), network_settings(max_clique_cells=limit), Budget(rho=50.0))
             edges = {pair for scope in release.scopes for pair in itertools.combinations(sorted(scope), 2)}
             assert len(edges) <= most  # of a tree; of a 2-tree; all
             assert len(edges) >= 5
@@ -285,7 +324,7 @@ class TestChoices:
             return estimate_network(noisy, before, tree)
 
         calls = []
-        release = run(private(), NetworkSettings(), Budget(rho=0.1), calls.append, spy)
+        release = run(private(), network_settings(), Budget(rho=0.1), calls.append, spy)
         last = seen[-1]
         assert last.cliques.scopes == release.scopes
         np.testing.assert_array_equal(last.counts, np.concatenate([value.ravel() for value in release.values]))
@@ -303,7 +342,7 @@ class TestChoices:
         ids=["empty", "one record", "all outside", "all missing"],
     )
     def test_awkward_data_are_released_like_any_other(self, data, adjacency, budget, recwarn):
-        release = run(private(data, adjacency), NetworkSettings(), budget)
+        release = run(private(data, adjacency), network_settings(), budget)
         assert (
             float(total_cost(release, adjacency))
             / Fraction(getattr(release.guarantee, "rho", 0) or release.guarantee.epsilon)
@@ -314,13 +353,13 @@ class TestChoices:
     def test_seeded_noise_is_repeatable_marked_and_warns(self):
         table = private()
         with pytest.warns(ReproducibleNoiseWarning):
-            first = run(table, NetworkSettings(random_state=5), Budget(rho=0.1))
+            first = run(table, network_settings(random_state=5), Budget(rho=0.1))
         with pytest.warns(ReproducibleNoiseWarning):
-            second = run(table, NetworkSettings(random_state=5), Budget(rho=0.1))
+            second = run(table, network_settings(random_state=5), Budget(rho=0.1))
         assert first == second
         assert first.reproducible
         assert not table.ledger.private
-        assert run(table, NetworkSettings(), Budget(rho=0.1)) != run(table, NetworkSettings(), Budget(rho=0.1))
+        assert run(table, network_settings(), Budget(rho=0.1)) != run(table, network_settings(), Budget(rho=0.1))
 
 
 # -- attacks -------------------------------------------------------------------------------------
@@ -446,6 +485,21 @@ class TestCandidates:
         assert len(sets.larger([], 100.0)) == 4 and len(sets.pairs) == 6
         assert sets.weight((3, 7, 499)) == 2 * 3 + 0.5 * 2 and sets.weight((7, 400)) == 4.0 and not sets.weight((1, 2))
 
+    @pytest.mark.parametrize("order", [3, 4])
+    def test_with_a_target_all_sets_have_it(self, order):
+        sets = Candidates((2,) * 6, order, 100, (frozenset({1, 2}),), {}, 2)
+        assert sets.pairs == ((0, 2), (2, 3), (2, 4), (2, 5))
+        found = sets.larger([], 100.0)
+        wanted = {s for k in range(3, order + 1) for s in itertools.combinations(range(6), k) if 2 in s and 1 not in s}
+        assert set(found) == wanted and len(found) == len(wanted)
+        assert sets.weight((1, 2)) == 1.0 and not sets.weight((0, 1))
+
+    def test_a_large_schema_with_a_target_has_so_many_sets_at_most(self):
+        sets = Candidates((2,) * 300, 3, 100, (), {}, 7)
+        star = [(min(7, i), max(7, i)) for i in range(300) if i != 7]
+        found = sets.larger(star, 100.0)
+        assert len(found) == candidates.MOST_SETS and all(7 in scope for scope in found)
+
 
 class TestShares:
     """Of rounds that follow the budget, the number of records and of candidates."""
@@ -453,7 +507,20 @@ class TestShares:
     @staticmethod
     def shares(budget, p=6, adjacency="add_remove", **settings):
         schema = Schema({f"v{k}": [0, 1] for k in range(p)})
-        return network_shares(schema, Adjacency(adjacency), NetworkSettings(**settings), budget)
+        return network_shares(schema, Adjacency(adjacency), network_settings(**settings), budget)
+
+    @pytest.mark.parametrize("budget", BUDGETS, ids=str)
+    def test_of_a_star_fall_with_the_records(self, budget):
+        """All of it where noise drowns; never less than in a first round, never more than rounds have."""
+        shares = self.shares(budget, target="v2")
+        found = [shares.star(n, [4] * 5) for n in (0.0, 1.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e12)]
+        assert found == sorted(found, reverse=True) and found[0] == shares.rounds > found[-1]
+        for n, share in zip((1e4, 1e6), found[4::2], strict=False):
+            assert shares.rounds >= share >= 5 * shares.start(n)
+            if 5 * shares.start(n) < share < shares.rounds:
+                noise = shares.expected_noise(share, 5) * 4 / (2 * n)
+                assert noise == pytest.approx(0.05, rel=0.1)
+        assert self.shares(budget).star(1.0, [4] * 5) == 0
 
     @pytest.mark.parametrize("seed", range(30))
     def test_never_exceed_the_budget(self, seed):
@@ -546,7 +613,7 @@ class TestWeights:
 @pytest.mark.parametrize("budget", [Budget(epsilon=2.0), Budget(rho=1.0)], ids=str)
 class TestWholeReleases:
     # Nearly all for one table, where an attack sees most of it.
-    settings = NetworkSettings(n_rounds=1, one_way_share=0.02, selection_share=0.01)
+    settings = network_settings(n_rounds=1, one_way_share=0.02, selection_share=0.01)
 
     def test_stay_below_the_claim(self, adjacency, budget):
         assert audit_run(adjacency, budget, 150, self.settings) <= (budget.rho or budget.epsilon)
@@ -604,12 +671,12 @@ class TestSinglesAgain:
 
     def released(self, n, **settings):
         budget = Budget(rho=0.01)
-        return run(private(frame(n)), NetworkSettings(**settings), budget)
+        return run(private(frame(n)), network_settings(**settings), budget)
 
     def test_few_records(self):
         schema = Schema({name: range(9) for name in "abcdef"})
         data = pd.DataFrame(np.random.default_rng(0).integers(9, size=(30, 6)), columns=list("abcdef"))
-        release = run(PrivateTable(data, schema, ledger=Budget(rho=0.01)), NetworkSettings(), Budget(rho=0.01))
+        release = run(PrivateTable(data, schema, ledger=Budget(rho=0.01)), network_settings(), Budget(rho=0.01))
         singles = [scope for scope in release.scopes if len(scope) == 1]
         assert singles == [(name,) for name in "abcdef"] * 2
         assert total_cost(release, "add_remove") <= Fraction(0.01)
@@ -624,7 +691,7 @@ class TestSinglesAgain:
         """It asks for tables of several variables, which single variables say nothing about."""
         data = pd.DataFrame(np.random.default_rng(0).integers(9, size=(30, 6)), columns=list("abcdef"))
         schema = Schema({name: range(9) for name in data})
-        settings = NetworkSettings(workload=[("a", "b", "c")])
+        settings = network_settings(workload=[("a", "b", "c")])
         release = run(PrivateTable(data, schema, ledger=Budget(rho=0.01)), settings, Budget(rho=0.01))
         assert sum(len(scope) == 1 for scope in release.scopes) == 6 and release.public["rounds"]
 
@@ -632,28 +699,28 @@ class TestSinglesAgain:
     def test_a_graph_without_an_edge_is_foreseen(self, n):
         sizes = (9,) * 8
         shares = network_shares(
-            Schema({name: range(9) for name in "abcdefgh"}), Adjacency.ADD_REMOVE, NetworkSettings(), Budget(rho=0.01)
+            Schema({name: range(9) for name in "abcdefgh"}), Adjacency.ADD_REMOVE, network_settings(), Budget(rho=0.01)
         )
         assert shares.alone(n, sizes) == (shares.again(n, sizes, [0.7 * 8 / 9] * 8) == shares.rounds) == (n <= 1000)
 
     @pytest.mark.parametrize("budget", BUDGETS, ids=str)
     def test_share_falls_with_the_records_from_all_to_nothing(self, budget):
         schema = Schema({name: range(9) for name in "abcdefgh"})
-        shares = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(), budget)
+        shares = network_shares(schema, Adjacency.ADD_REMOVE, network_settings(), budget)
         found = [shares.again(n, (9,) * 8, (0.8,) * 8) for n in (1.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e9)]
         assert found == sorted(found, reverse=True) and min(found) >= 0
         assert found[0] == shares.rounds and found[-1] == 0
-        fixed = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(one_way_share=0.1), budget)
+        fixed = network_shares(schema, Adjacency.ADD_REMOVE, network_settings(one_way_share=0.1), budget)
         assert fixed.again(1.0, (9,) * 8, (0.8,) * 8) == 0
 
     def test_what_cannot_depend_needs_no_pairs(self):
         schema = Schema({name: range(9) for name in "abcdefgh"})
-        shares = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(), Budget(rho=0.01))
+        shares = network_shares(schema, Adjacency.ADD_REMOVE, network_settings(), Budget(rho=0.01))
         few, some = (shares.again(1e4, (9,) * 8, (spread,) * 8) for spread in (0.001, 0.8))
         assert some < few
 
     def test_two_states_are_told_by_tables_of_pairs_as_well(self):
         """Sums of two cells of a pair are nearly as well known: tables of single variables gain nothing."""
         schema = Schema({name: [0, 1] for name in "abcdefgh"})
-        shares = network_shares(schema, Adjacency.ADD_REMOVE, NetworkSettings(), Budget(rho=0.3))
+        shares = network_shares(schema, Adjacency.ADD_REMOVE, network_settings(), Budget(rho=0.3))
         assert shares.again(1.0, (2,) * 8, (0.5,) * 8) == 0

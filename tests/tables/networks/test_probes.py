@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -16,9 +17,11 @@ from pgmpy_dp.learning.probe_tables import joined_probes, probe_tables
 from pgmpy_dp.models.posterior.discrepancy import Drawn
 from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts, posterior_to_parts
 from pgmpy_dp.tables.networks import adaptive_search
-from pgmpy_dp.tables.networks.budget_shares import NetworkSettings
 from pgmpy_dp.tables.networks.candidates import Candidates
 from pgmpy_dp.tables.networks.probes import N_PROBES, draw_probes
+from tests.settings import settings
+
+network_settings = partial(settings, PrivateNetwork)
 
 NAMES = tuple("abcdef")
 STATES = {name: [0, 1] for name in NAMES}
@@ -36,7 +39,7 @@ def records(n: int = 4_000) -> pd.DataFrame:
 
 def released(budget: Budget, **settings):
     table = PrivateTable(records(), STATES, ledger=budget)
-    return adaptive_search.run(table, NetworkSettings(**settings), budget), table
+    return adaptive_search.run(table, network_settings(**settings), budget), table
 
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(rho=0.1), Budget(epsilon=1.0, delta=1e-6)])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp.estimators import PrivateChowLiu
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import mechanism
@@ -18,7 +20,10 @@ from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.tables.networks import spanning_tree
-from pgmpy_dp.tables.networks.spanning_tree import TreeSettings, run
+from pgmpy_dp.tables.networks.spanning_tree import run
+from tests.settings import settings
+
+tree_settings = partial(settings, PrivateChowLiu)
 
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
 BUDGETS = [Budget(epsilon=1.0), Budget(rho=0.3), Budget(epsilon=1.0, delta=1e-6)]
@@ -50,7 +55,7 @@ def test_tables_and_selections_cost_the_budget_and_no_more(adjacency, budget, se
     true = mechanism.noisy_argmax
     monkeypatch.setattr(mechanism, "noisy_argmax", lambda rows, scale, *a: used.append(scale) or true(rows, scale, *a))
     table = private(adjacency=adjacency)
-    release = run(table, TreeSettings(**settings), budget)
+    release = run(table, tree_settings(**settings), budget)
     limit = 1.0 if budget.rho is None else budget.rho
     if budget.delta:
         limit = approx_to_zcdp(budget.epsilon, budget.delta)
@@ -76,7 +81,7 @@ def test_check_charge_count_in_this_order(monkeypatch):
         monkeypatch.setattr(module, name, lambda *a, n=name, f=true, **k: events.append(n) or f(*a, **k))
     charge = Ledger.charge
     monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
-    run(private(), TreeSettings(), Budget(epsilon=1.0))
+    run(private(), tree_settings(), Budget(epsilon=1.0))
     assert events[:3] == ["_plan", "charge", "contingency_tables"]
     assert events.count("charge") == 1
 
@@ -92,7 +97,7 @@ def test_check_charge_count_in_this_order(monkeypatch):
 def test_a_refusal_changes_nothing(settings, budget, message):
     table = private(ledger=Budget(epsilon=1.0))
     with pytest.raises(ValueError, match=message) as caught:
-        run(table, TreeSettings(**settings), budget)
+        run(table, tree_settings(**settings), budget)
     assert isinstance(caught.value, BudgetExceeded) == (message == "asked")
     assert table.ledger.entries == ()
 
@@ -108,15 +113,15 @@ def test_a_refusal_changes_nothing(settings, budget, message):
 )
 def test_settings(settings, message):
     with pytest.raises(ValueError, match=message):
-        TreeSettings(**settings)
+        tree_settings(**settings)
 
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=50.0), Budget(rho=50.0)], ids=str)
 def test_much_budget_finds_the_tree(budget):
-    release = run(private(), TreeSettings(), budget)
+    release = run(private(), tree_settings(), budget)
     assert release.scopes[4] == ("a", "b")
     assert set(release.scopes[4:]) == {("a", "b"), ("a", "c"), ("c", "d")}
-    assert run(private(), TreeSettings(n_edges=1), budget).scopes[4:] == (("a", "b"),)
+    assert run(private(), tree_settings(n_edges=1), budget).scopes[4:] == (("a", "b"),)
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -125,14 +130,14 @@ def test_much_budget_finds_the_tree(budget):
 )
 def test_awkward_data_give_a_tree_like_any_other(data, adjacency, recwarn):
     for budget in (Budget(rho=0.01), Budget(epsilon=0.1)):
-        release = run(private(data, adjacency), TreeSettings(), budget)
+        release = run(private(data, adjacency), tree_settings(), budget)
         assert nx.is_tree(nx.Graph(release.scopes[4:]))
         assert len(release.scopes) == 7
     assert not recwarn
 
 
 def test_one_variable_has_no_edges():
-    release = run(private(states={"b": [0, 1, 2]}), TreeSettings(), Budget(epsilon=2.0))
+    release = run(private(states={"b": [0, 1, 2]}), tree_settings(), Budget(epsilon=2.0))
     assert release.scopes == (("b",),)
     assert release.noise[0].scale == 0.5
 
@@ -140,8 +145,8 @@ def test_one_variable_has_no_edges():
 def test_seeded_noise_is_repeatable_marked_and_warns():
     table = private()
     with pytest.warns(ReproducibleNoiseWarning):
-        first = run(table, TreeSettings(random_state=5), Budget(rho=0.1))
+        first = run(table, tree_settings(random_state=5), Budget(rho=0.1))
     with pytest.warns(ReproducibleNoiseWarning):
-        assert first == run(table, TreeSettings(random_state=5), Budget(rho=0.1))
+        assert first == run(table, tree_settings(random_state=5), Budget(rho=0.1))
     assert first.reproducible
     assert not table.ledger.private

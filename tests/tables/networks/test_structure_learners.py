@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 import sklearn.base
 from pgmpy.base import UndirectedGraph
+from sklearn.metrics import roc_auc_score
 
 from pgmpy_dp import Budget, FewRecordsWarning, MarkovNetwork, NoEdgeWarning, PrivateTable, Schema, learn
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
@@ -315,6 +316,28 @@ class TestNetwork:
         assert {name for pair in bounds.index[bounds.isna()] for name in pair} == set(STATES)
         assert bounds.isna().sum() == 3 and all("coin" in pair for pair in bounds.index[bounds.isna()])
 
+    def test_what_has_no_target_is_unknown(self):
+        estimator = PrivateNetwork(rho=1e-4, state_names=STATES, target="rain", probe_share=0.0).fit(records())
+        assert edges(estimator) == {frozenset(("rain", name)) for name in STATES if name != "rain"}
+        bounds = estimator.errors_.set_index(["first", "second"])["error_bound"]
+        assert all(("rain" in pair) == (bound == bound) for pair, bound in bounds.items())
+
+    def test_a_target_is_predicted_where_no_edge_is_found_without_one(self):
+        """Twenty columns that tell a little each: the star tells the target apart, single variables cannot."""
+        rng = np.random.default_rng(0)
+        truth = rng.integers(0, 2, 1000)
+        data = pd.DataFrame({f"x{k}": (rng.random(1000) < 0.3 + 0.4 * truth) * 1 for k in range(20)})
+        data = data.assign(**{f"x{k}": data[f"x{k}"] + 2 * rng.integers(0, 3, 1000) for k in range(20)}, truth=truth)
+        states = {name: range(6) for name in data} | {"truth": [0, 1]}
+        given = {"rho": 0.003, "state_names": states, "random_state": 0}
+        told = {}
+        for target in (None, "truth"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = PrivateNetwork(**given, target=target).fit(data[:800]).model_
+            told[target] = roc_auc_score(truth[800:], model.predict_proba(data[800:], "truth")[1])
+        assert told[None] == 0.5 and told["truth"] > 0.85
+
     def test_public_edges(self):
         estimator = PrivateNetwork(
             rho=1.0, state_names=STATES, required_edges=[("coin", "rain")], forbidden_edges=[("wet", "rain")]
@@ -426,7 +449,7 @@ def test_an_interrupted_search_keeps_what_was_paid_for(monkeypatch):
             raise KeyboardInterrupt
         return true(noisy, before, tree)
 
-    monkeypatch.setattr(adaptive_search.run, "__defaults__", (None, interrupted, None, None))
+    monkeypatch.setattr(adaptive_search.run, "__defaults__", (None, interrupted, None, None, None, None))
     table = PrivateTable(records(), STATES, ledger=Budget(rho=1.0))
     with pytest.raises(KeyboardInterrupt) as caught:
         PrivateNetwork(rho=1.0, n_rounds=8).fit(table)

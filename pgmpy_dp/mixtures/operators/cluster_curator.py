@@ -10,24 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number, require_choice
-from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
-from pgmpy_dp.private.curator.mechanism import StableCells, WeightedNoise, additive_scales
-from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
-from pgmpy_dp.private.curator.vector_curator import VectorCurator
-from pgmpy_dp.private.data.vector_sums import (
+from pgmpy_dp.checks import checked_integer, checked_number, own_copy, require_choice
+from pgmpy_dp.mixtures.operators.batched_membership import batched_membership
+from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
+from pgmpy_dp.mixtures.operators.lattice import lattice_basis, nearest_lattice_points
+from pgmpy_dp.mixtures.operators.vector_sums import (
     LARGEST_DIMENSION,
     clipped_cluster_moments,
     clipped_cluster_sums,
     require_single_records,
     vector_blocks,
 )
+from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
+from pgmpy_dp.private.curator.mechanism import StableCells, WeightedNoise, additive_scales
+from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.mathematics.batched_membership import batched_membership
-from pgmpy_dp.private.mathematics.kmeans import batched_kmeans
-from pgmpy_dp.private.mathematics.lattice import lattice_basis, nearest_lattice_points
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, stability_histogram
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -83,7 +83,7 @@ class BlockClusters:
         Of the function; of plain immutable values.
     scale : float, optional
         A public scale of a component in each direction: centres are those of the membership program
-        (:func:`~pgmpy_dp.private.mathematics.batched_membership.batched_membership`) instead of k-means.
+        (:func:`~pgmpy_dp.mixtures.operators.batched_membership.batched_membership`) instead of k-means.
     device : str, optional
         A device of torch for k-means and the program, e.g. "cuda". Default: NumPy.
 
@@ -458,8 +458,8 @@ class ClusterCurator(VectorCurator):
         -----
         Privacy
             *Sensitivity.* A record is (1, v) at the centre nearest to it, with integers v of norm at most `bound`, the
-            radius in units of a public grid (:func:`pgmpy_dp.private.data.vector_sums.clipped_cluster_sums`). So with
-            counts in units of 1/w and sums in units of the bound, the squared l2 distance of neighbours is at most
+            radius in units of a public grid (:func:`pgmpy_dp.mixtures.operators.vector_sums.clipped_cluster_sums`). So
+            with counts in units of 1/w and sums in units of the bound, the squared l2 distance of neighbours is at most
             ``w**2 + 1`` under ``add_remove``, w = 1/2. Under ``replace_one`` two vectors of one centre are at most two
             bounds apart, and two records of two centres move ``2 (w**2 + 1)``: 4 for w = 1.
 
@@ -517,9 +517,9 @@ class ClusterCurator(VectorCurator):
         Privacy
             *Sensitivity.* A record adds to one centre a vector of l2 norm at most B**2, B being the radius in units of
             a public grid, if entries off the diagonal are multiplied by the root of 2
-            (:func:`pgmpy_dp.private.data.vector_sums.clipped_cluster_moments`): B**2 under ``add_remove``. Two such
-            vectors, of one centre or of two, have an inner product of at least 0, so ``replace_one`` moves by at most
-            sqrt(2) B**2; of one number alone (k = 1 of "spherical", d = 1) by at most B**2.
+            (:func:`pgmpy_dp.mixtures.operators.vector_sums.clipped_cluster_moments`): B**2 under ``add_remove``. Two
+            such vectors, of one centre or of two, have an inner product of at least 0, so ``replace_one`` moves by at
+            most sqrt(2) B**2; of one number alone (k = 1 of "spherical", d = 1) by at most B**2.
 
             *Guarantee.* The share s of rho, whatever the number of centres: Gaussian noise of scale ``B**2 D/sqrt(2 s
             rho)`` on the diagonal, of that over sqrt(2), rounded up by less than 1e-5 of it, off the diagonal; D is 1
@@ -612,7 +612,7 @@ def _moment_units(
 
 
 def _checked_centres(centres: np.ndarray, n_columns: int) -> np.ndarray:
-    centres = np.array(centres, dtype=np.float64)
+    centres = own_copy(centres)
     if centres.ndim != 2 or not len(centres) or centres.shape[1] != n_columns:
         raise ValueError(f"centres have the shape {centres.shape}; pass one or more, of {n_columns} numbers each")
     return centres

@@ -14,12 +14,11 @@ from scipy.stats import binom
 
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.communities.community_labels import marks_of
-from pgmpy_dp.private.curator import graph_curator
-from pgmpy_dp.private.curator.graph_curator import RandomisedResponse, community_law
-from pgmpy_dp.private.data.graph import adjacency_matrix, edge_count, neighbour_sums
+from pgmpy_dp.communities.operators import choice, graph_curator, sign_sampling
+from pgmpy_dp.communities.operators.graph import adjacency_matrix, edge_count, neighbour_sums
+from pgmpy_dp.communities.operators.graph_curator import RandomisedResponse, community_law
+from pgmpy_dp.communities.operators.sign_sampling import SignLaw, sample_signs
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise import choice, sign_sampling
-from pgmpy_dp.private.noise.sign_sampling import SignLaw, sample_signs
 
 N = 4
 PAIRS = list(itertools.combinations(range(N), 2))

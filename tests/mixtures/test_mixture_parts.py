@@ -13,10 +13,8 @@ import pytest
 from scipy.stats import norm
 
 from pgmpy_dp import Budget, PrivateVectors
-from pgmpy_dp.private.accounting import approx_to_zcdp
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import cluster_curator
-from pgmpy_dp.private.curator.cluster_curator import (
+from pgmpy_dp.mixtures.operators import cluster_curator
+from pgmpy_dp.mixtures.operators.cluster_curator import (
     MOMENT_KINDS,
     BlockClusters,
     ClusterCurator,
@@ -24,8 +22,10 @@ from pgmpy_dp.private.curator.cluster_curator import (
     moment_noise,
     stable_histogram,
 )
+from pgmpy_dp.mixtures.operators.vector_sums import clipped_cluster_moments, clipped_cluster_sums, vector_blocks
+from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.outside_functions import outside_function
-from pgmpy_dp.private.data.vector_sums import clipped_cluster_moments, clipped_cluster_sums, vector_blocks
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers

@@ -34,9 +34,9 @@ import numpy as np
 from pgmpy import config
 from threadpoolctl import ThreadpoolController
 
+from pgmpy_dp.fields.operators.regressions_torch import TorchSums
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.contingency import count
-from pgmpy_dp.private.data.regressions_torch import TorchSums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.one_thread import one_thread
 from pgmpy_dp.private.sensitive import Sensitive

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, PrivateGraph
+from pgmpy_dp.communities.operators import graph_curator
+from pgmpy_dp.communities.operators.graph import adjacency_matrix
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise, response_rate
 from pgmpy_dp.communities.projection_solvers import projected, projection, solvers
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import graph_curator
-from pgmpy_dp.private.curator.graph_curator import GraphCurator, edge_count_noise, neighbour_noise, response_rate
-from pgmpy_dp.private.data.graph import adjacency_matrix
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 

@@ -9,13 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.checks import checked_integer, checked_number, own_copy
+from pgmpy_dp.fields.operators.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
+from pgmpy_dp.fields.operators.regressions import (
+    RESIDUAL_UNIT,
+    GradientSums,
+    Regressions,
+    residual_table,
+    selection_weight,
+)
+from pgmpy_dp.fields.operators.voting_curator import VotingCurator
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.curator_base import Curator, checked_share
+from pgmpy_dp.private.curator.curator_base import checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
-from pgmpy_dp.private.data.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
-from pgmpy_dp.private.data.regressions import RESIDUAL_UNIT, GradientSums, Regressions, residual_table, selection_weight
-from pgmpy_dp.private.data.table import PrivateTable, share_grid, shared_codes
+from pgmpy_dp.private.data.table import share_grid, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
@@ -84,11 +91,8 @@ def gradient_multiplier(adjacency: Adjacency, cost: ZCDP, share: Fraction) -> fl
     return multiplier
 
 
-class FieldCurator(Curator):
-    """What a table answers about random fields; abstract, the operators of tables are in the class below it."""
-
-    kind = PrivateTable
-    _data: PrivateTable
+class FieldCurator(VotingCurator):
+    """A discrete table that answers about random fields too: walks over regressions, and pseudo-likelihoods."""
 
     def _distinct_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         if "distinct" not in self._data._memory:
@@ -193,10 +197,10 @@ class RegressionPath:
         Privacy
             *Sensitivity.* A record's gradient has coordinates of at most 1 in absolute value, exactly, and depends on
             the record and on the current weights, which are public, alone. Scores are sums of gradients, never means:
-            the number of records is nowhere in them (:mod:`pgmpy_dp.private.data.regressions`). Over all regressions
-            the coordinates' movements D_r, in units of RESIDUAL_UNIT, have a sum (epsilon), or a sum of squares (rho),
-            of at most W, :func:`~pgmpy_dp.private.data.regressions.selection_weight`: for binary variables p under
-            ``add_remove``, 4 p (rho) or 2 p (epsilon) under ``replace_one``.
+            the number of records is nowhere in them (:mod:`pgmpy_dp.fields.operators.regressions`). Over all
+            regressions the coordinates' movements D_r, in units of RESIDUAL_UNIT, have a sum (epsilon), or a sum of
+            squares (rho), of at most W, :func:`~pgmpy_dp.fields.operators.regressions.selection_weight`: for binary
+            variables p under ``add_remove``, 4 p (rho) or 2 p (epsilon) under ``replace_one``.
 
             *Guarantee.* The share s of the cost: Gumbel noise of scale ``sqrt(W/(2 s rho))``, or exponential noise of
             scale ``2 W/(s epsilon)``, in units of RESIDUAL_UNIT. Proof: ``frank_wolfe.md``.
@@ -243,7 +247,7 @@ class RegressionPath:
 
     def _integers(self, rows: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         m = self._layout.n_regressions
-        rows, moves = np.asarray(rows), np.asarray(moves)
+        rows, moves = own_copy(rows, None), own_copy(moves, None)
         for name, value in (("rows", rows), ("moves", moves)):
             if value.shape != (m,) or not np.issubdtype(value.dtype, np.integer):
                 raise ValueError(f"{name} has shape {value.shape} and type {value.dtype}; pass {m} integers")
@@ -315,7 +319,7 @@ class PseudoLikelihood:
         Privacy
             *Sensitivity.* A record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on
             `theta` alone. The clipped sum moves by at most B under ``add_remove``, 2B under ``replace_one``
-            (:func:`~pgmpy_dp.private.data.pseudo_likelihood.gradient_sum`).
+            (:func:`~pgmpy_dp.fields.operators.pseudo_likelihood.gradient_sum`).
 
             *Guarantee.* The share s of rho: discrete Gaussian noise of scale ``(1 or 2) B/sqrt(2 s rho)``.
 
@@ -326,7 +330,7 @@ class PseudoLikelihood:
             raise ValueError(
                 f"the cost is {curator.cost}: gradients with Gaussian noise have no pure guarantee; pass a delta or rho"
             )
-        checked = np.array(theta, dtype=np.float64)
+        checked = own_copy(theta)
         if checked.shape != (grid.design.n_parameters,) or not np.isfinite(checked).all():
             raise ValueError(
                 f"theta has shape {checked.shape}; pass {grid.design.n_parameters} finite numbers, one per parameter"

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.private.curator.curator_base import Curator, checked_eta, checked_share
+from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
 from pgmpy_dp.private.curator.mechanism import StableMode, additive_scales, pure_epsilon
 from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.contributions import GRID
-from pgmpy_dp.private.data.table import PrivateTable, share_grid, shared_codes, table_units
+from pgmpy_dp.private.data.table import share_grid, shared_codes, table_units
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up, round_down
 from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
@@ -93,10 +94,8 @@ def agreement_test(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction |
     return distance_test(epsilon, round_down(checked_eta(eta)))
 
 
-class VotingCurator(Curator):
-    """A discrete table, blocks of whose records vote; abstract."""
-
-    _data: PrivateTable
+class VotingCurator(TableCurator):
+    """A discrete table, blocks of whose records vote."""
 
     def edge_votes(
         self,

@@ -1,17 +1,14 @@
-"""Settings of the mixture learner, and how its budget is divided."""
+"""How the budget of a mixture is divided, and what its options may be."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
-from pgmpy_dp.checks import checked_number
-from pgmpy_dp.learning.devices import checked_device
-from pgmpy_dp.learning.settings_base import SeededSettings, by, one_of, whole
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.cluster_curator import (
+from pgmpy_dp.checks import checked_integer, checked_number, require_choice
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.mixtures.operators.cluster_curator import (
     MAX_BLOCKS,
     MOMENT_KINDS,
     cluster_noise,
@@ -19,18 +16,21 @@ from pgmpy_dp.private.curator.cluster_curator import (
     moment_noise,
     stable_histogram,
 )
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 
 __all__ = [
     "AUTO",
     "BLOCK_SOLVERS",
     "MAX_COMPONENTS",
-    "MixtureSettings",
     "Shares",
     "advised_blocks",
     "checked_components",
     "checked_covariances",
     "checked_length",
+    "largest_block",
+    "most_components",
     "shares_of",
 ]
 
@@ -63,14 +63,15 @@ def checked_components(name: str, value: object) -> int | str:
         if value != AUTO:
             raise ValueError(f"{name}={value!r} is not supported; pass a number of components, or 'auto'")
         return AUTO
-    return whole(1, MAX_COMPONENTS)["check"](name, value)
+    return checked_integer(name, value, 1, MAX_COMPONENTS)
 
 
-def checked_covariances(name: str, value: object) -> object:
+def checked_covariances(name: str, value: object) -> str:
     """A kind of covariances; ValueError for anything else."""
     if value == "diagonal":
         raise ValueError(f"{name}='diagonal' is not supported; pass 'diag', as scikit-learn has it")
-    return one_of(MOMENT_KINDS)["check"](name, value)
+    require_choice(name, value, MOMENT_KINDS)
+    return str(value)
 
 
 def checked_length(name: str, value: object) -> float:
@@ -81,72 +82,14 @@ def checked_length(name: str, value: object) -> float:
     return length
 
 
-@dataclass(frozen=True)
-class MixtureSettings(SeededSettings):
-    """What to learn, and how, fixed before the records are looked at.
+def most_components(settings: Settings) -> int:
+    """How many centres each block looks for."""
+    return settings.n_components if isinstance(settings.n_components, int) else settings.max_components or 1
 
-    Parameters
-    ----------
-    n_components : int or "auto"
-        k, at least 1; "auto" is as many groups as the released cells show, at most `max_components`.
-    separation : float, optional
-        Public lower bound on the distance between two centres. Default: 8 scales.
-    scale : float, optional
-        sigma, the standard deviation of a component's coordinates, if it is public. Default: estimated privately.
-    max_components : int, optional
-        For "auto", which needs it: the largest k, public. Each block looks for so many centres.
-    covariance_type : {"spherical", "diag", "tied", "full"}, optional
-        Covariances that are estimated when the centres are known, in scikit-learn's words: a scale of each component, a
-        variance of each of its columns, one matrix for all, a matrix of each. Default: spheres of one scale.
-    n_blocks : int, optional
-        M. Default: from the public or a noisy number of records, see :func:`advised_blocks`.
-    block_size : int, optional
-        Largest number of records that a block looks at. Default: max(32, 2 d) k.
-    n_steps : int, default 3
-        Noisy Lloyd steps, at least 2.
-    block_solver : {"kmeans", "sdp"}
-        How a block finds its centres: k-means, or the membership program
-        (:func:`pgmpy_dp.mixtures.membership_clusters.block_centres`), which takes a public scale and longer.
-    device : str, optional
-        A device of torch, e.g. "cuda", for the blocks. Default: that of pgmpy's torch backend, if it is not the
-        processor; else NumPy, which is the faster there.
-    """
 
-    n_components: int | str = field(metadata=by(checked_components))
-    separation: float | None = field(default=None, metadata=by(checked_length))
-    scale: float | None = field(default=None, metadata=by(checked_length))
-    n_blocks: int | None = field(default=None, metadata=whole(1, MAX_BLOCKS))
-    block_size: int | None = field(default=None, metadata=whole(1, 1 << 20))
-    n_steps: int = field(default=3, metadata=whole(2, 100))
-    block_solver: str = field(default="kmeans", metadata=one_of(BLOCK_SOLVERS))
-    device: str | None = None
-    max_components: int | None = field(default=None, metadata=whole(1, MAX_COMPONENTS))
-    covariance_type: str | None = field(default=None, metadata=by(checked_covariances))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.separation is not None and self.scale is not None and not 1e-3 <= self.separation / self.scale <= 1e4:
-            raise ValueError(
-                f"separation={self.separation!r} with scale={self.scale!r}: their ratio must be between 0.001 and "
-                "10000; a smaller separation is true too if centres are further apart than that"
-            )
-        if self.block_solver == "sdp" and self.scale is None:
-            raise ValueError("scale=None with block_solver='sdp', which needs a public scale; pass one, or 'kmeans'")
-        if (self.n_components == AUTO) != (self.max_components is not None):
-            raise ValueError(
-                f"n_components={self.n_components!r} with max_components={self.max_components!r}: 'auto' needs a "
-                "public bound on the number of components, and a number of them needs none"
-            )
-        checked_device("device", self.device)
-
-    @property
-    def most_components(self) -> int:
-        """How many centres each block looks for."""
-        return self.n_components if isinstance(self.n_components, int) else self.max_components or 1
-
-    def largest_table(self, n_columns: int) -> int:
-        """How many of its records a block looks at, at most."""
-        return self.block_size or max(32, 2 * n_columns) * self.most_components
+def largest_block(settings: Settings, n_columns: int) -> int:
+    """How many of its records a block looks at, at most."""
+    return settings.block_size or max(32, 2 * n_columns) * most_components(settings)
 
 
 @dataclass(frozen=True)
@@ -176,7 +119,7 @@ class Shares:
 
 
 def shares_of(
-    settings: MixtureSettings, adjacency: Adjacency, n_records: int | None, budget: Budget, n_columns: int
+    settings: Settings, adjacency: Adjacency, n_records: int | None, budget: Budget, n_columns: int
 ) -> Shares:
     """How a budget is divided; ValueError for one that takes a bound, or buries everything: before it is spent.
 
@@ -204,7 +147,7 @@ def shares_of(
     left -= moments
     cells, step = left * _CELLS, left * (1 - _CELLS) / settings.n_steps
     cluster_noise(adjacency, cost, step)
-    kind, k = settings.covariance_type or "spherical", settings.most_components
+    kind, k = settings.covariance_type or "spherical", most_components(settings)
     matrices = {"full": k, "tied": 1}.get(kind, 0)
     if matrices * n_columns * (n_columns + 1) // 2 > _MOST_MOMENTS:
         raise ValueError(
@@ -216,11 +159,11 @@ def shares_of(
     return Shares(reserve, eta, count, octave, log_scale, moments, cells, step, threshold)
 
 
-def advised_blocks(shares: Shares, settings: MixtureSettings, n_records: float) -> int:
+def advised_blocks(shares: Shares, settings: Settings, n_records: float) -> int:
     """M for a public or noisy number of records."""
     if settings.n_blocks is not None:
         return settings.n_blocks
-    each, t = n_records / settings.most_components, shares.threshold
+    each, t = n_records / most_components(settings), shares.threshold
     # Six times the threshold, as long as blocks have 1.5 records for each component; up to twelve times where they have
     # 10. Chosen on made-up, public mixtures: more blocks are worth more than larger ones, and fewer would not reach the
     # threshold.

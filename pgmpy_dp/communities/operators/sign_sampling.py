@@ -22,7 +22,7 @@ from math import prod
 
 import numpy as np
 
-from pgmpy_dp.private.noise.choice import integer_below, weighted_choice
+from pgmpy_dp.communities.operators.choice import integer_below, weighted_choice
 
 __all__ = ["SignLaw", "sample_signs"]
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.gaussian.operators.log_determinant import certified_precision, distance_bound
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.solutions import CheckedProgram
 from pgmpy_dp.private.curator.vector_curator import checked_norm, checked_point
 from pgmpy_dp.private.data.moments import GRID, second_moments, trace_sensitivity
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
-from pgmpy_dp.private.mathematics.log_determinant import certified_precision, distance_bound
 
 __all__ = ["PrecisionProgram"]
 

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from pgmpy.base import DAG, UndirectedGraph
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.private.curator.graph_curator import GraphCurator
-from pgmpy_dp.private.data.graph import adjacency_matrix
+from pgmpy_dp.communities.operators.graph import adjacency_matrix
+from pgmpy_dp.communities.operators.graph_curator import GraphCurator
 
 TRIANGLE = [(0, 1), (1, 2), (0, 2)]
 ODD = nx.MultiGraph([(0, 1), (1, 0), (0, 1), (1, 2), (2, 0), (3, 3)])

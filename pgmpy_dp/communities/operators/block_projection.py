@@ -37,17 +37,17 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.communities.operators.graph import PrivateGraph, adjacency_matrix
+from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
+from pgmpy_dp.communities.operators.stability import projection_sensitivity, stable_set_sensitivity
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.solutions import CheckedProgram
-from pgmpy_dp.private.data.graph import PrivateGraph, adjacency_matrix
 from pgmpy_dp.private.mathematics.certificates import (
     CertifiedPoint,
     certified_pair,
     certified_projection,
     rounding_floor,
 )
-from pgmpy_dp.private.mathematics.sparse_minus_constant import SparseMinusConstant
-from pgmpy_dp.private.mathematics.stability import projection_sensitivity, stable_set_sensitivity
 
 __all__ = ["ANALYSES", "BlockProjection"]
 
@@ -58,9 +58,9 @@ ANALYSES = ("tight", "published")
 class BlockProjection(CheckedProgram):
     """The projection as a program for :meth:`pgmpy_dp.private.curator.solutions.SolutionCurator.solution`.
 
-    Its records are a :class:`~pgmpy_dp.private.data.graph.PrivateGraph`. Its solvers, outside, get the centred matrix
-    Y, a :class:`~pgmpy_dp.private.mathematics.sparse_minus_constant.SparseMinusConstant`, and hand in ``y`` and
-    ``factor``, or ``factor`` and ``dual_factor``; :mod:`pgmpy_dp.communities.projection_solvers` has them.
+    Its records are a :class:`~pgmpy_dp.communities.operators.graph.PrivateGraph`. Its solvers, outside, get the centred
+    matrix Y, a :class:`~pgmpy_dp.communities.operators.sparse_minus_constant.SparseMinusConstant`, and hand in ``y``
+    and ``factor``, or ``factor`` and ``dual_factor``; :mod:`pgmpy_dp.communities.projection_solvers` has them.
 
     Parameters
     ----------

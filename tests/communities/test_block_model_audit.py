@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -14,15 +15,15 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
 from pgmpy_dp.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
-from pgmpy_dp.communities.exponential_mechanism import ExponentialSettings
-from pgmpy_dp.communities.noisy_power import NoisyPowerSettings
-from pgmpy_dp.communities.noisy_projection import ProjectionSettings
-from pgmpy_dp.communities.randomised_response import ResponseSettings
-from pgmpy_dp.private.curator import graph_curator
-from pgmpy_dp.private.curator.graph_curator import response_rate
+from pgmpy_dp.communities.operators import graph_curator
+from pgmpy_dp.communities.operators.graph_curator import response_rate
+from pgmpy_dp.estimators import PrivateBlockModel
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive
 from tests.private import audit
+from tests.settings import settings as settings_for
+
+block_model = partial(settings_for, PrivateBlockModel)
 
 DEGREE = 1e-9  # nothing to speak of, so that vertices of different copies have nothing to do with each other
 T = 3
@@ -45,12 +46,12 @@ def audit_power(monkeypatch, kind: str, budget: Budget, releases: int) -> float:
         return sums[-1]
 
     monkeypatch.setattr(noisy_power, "combined", watched)
-    settings = NoisyPowerSettings(degree=DEGREE, noise=kind, n_rounds=T)
-    cost, _ = noisy_power._plan(settings, budget)
+    settings = block_model(degree=DEGREE)
+    cost, _ = noisy_power._plan(settings.but(noise=kind, n_rounds=T), budget)
     scale = (2 * T / cost.epsilon) if kind == "laplace" else math.sqrt(T / cost.rho)
 
     def draw(dataset: int, count: int) -> np.ndarray:
-        noisy_power.run(copies(dataset, count, budget), settings, budget)
+        noisy_power.run(copies(dataset, count, budget), settings, budget, noise=kind, n_rounds=T)
         told = [np.concatenate([u[::2], u[1::2], y[::2], y[1::2]], axis=1) for u, y in zip(*seen.values(), strict=True)]
         return np.hstack(told)
 
@@ -115,25 +116,27 @@ def whole(run, settings, budget: Budget, releases: int, bound=audit.epsilon_boun
 class TestWholeReleases:
     @pytest.mark.parametrize("vote", [True, False])
     def test_answers(self, vote):
-        settings = ResponseSettings(degree=1.0, vote=vote)
+        settings = block_model(degree=1.0, vote=vote)
         bound = whole(randomised_response.run, settings, Budget(epsilon=1.5), 500)
         assert (0.1 if vote else 0.5) <= bound <= 1.5
 
     def test_answers_that_spend_twice_are_caught(self, monkeypatch):
         true = graph_curator.flip_rate
         monkeypatch.setattr(graph_curator, "flip_rate", lambda epsilon: true(2 * epsilon))
-        settings = ResponseSettings(degree=1.0, vote=False)
+        settings = block_model(degree=1.0, vote=False)
         assert whole(randomised_response.run, settings, Budget(epsilon=1.5), 500) > 1.5
 
     def test_exponential(self):
-        bound = whole(exponential_mechanism.run, ExponentialSettings(degree=1.0), Budget(epsilon=3.0), 500)
+        bound = whole(
+            exponential_mechanism.run, block_model(method="exponential", degree=1.0), Budget(epsilon=3.0), 500
+        )
         # Two vertices have one degree of freedom, where the ratio is about exp(epsilon/2). That the law is not far
         # below its claim on larger graphs, and that broken weights exceed it,
         # is in test_block_model_sensitivity.py, exactly.
         assert 0.3 <= bound <= 3.0
 
     def test_projection(self):
-        settings = ProjectionSettings(degree=1.0, bias=1.0)
+        settings = block_model(method="sdp", degree=1.0, bias=1.0)
         assert whole(noisy_projection.run, settings, Budget(rho=2.0), 150, audit.rho_bound) <= 2.0
 
 
@@ -151,7 +154,7 @@ class TestShares:
     @pytest.mark.parametrize("degree", [None, 3.0])
     @pytest.mark.parametrize("rounds", [1, 7])
     def test_rounds_and_count(self, degree, rounds):
-        share = noisy_power._share(NoisyPowerSettings(degree=degree, n_rounds=rounds), rounds)
+        share = noisy_power._share(block_model(degree=degree), rounds)
         assert rounds * share + (Fraction(1, 50) + Fraction(1, 20) if degree is None else 0) == 1
 
     @pytest.mark.parametrize("degree", [None, 5.0])
@@ -159,7 +162,8 @@ class TestShares:
     @pytest.mark.parametrize("split", [True, False])
     @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-6)], ids=str)
     def test_projection_and_vote(self, degree, vote, split, budget):
-        settings = ProjectionSettings(degree=degree, vote=vote, split=split)
+        settings = block_model(method="sdp-exact" if split else "sdp", degree=degree, vote=vote)
+        settings = noisy_projection._completed(settings, "tight")
         projecting, voting, eta = noisy_projection._shares(6, settings, budget)
         counted = Fraction(1, 50) if degree is None else 0
         assert projecting + counted + (0 if split else voting) == 1  # of all edges, or of the first half
@@ -170,11 +174,11 @@ class TestShares:
 
     def test_one_charge_for_a_fit(self):
         for run, settings in [
-            (noisy_power.run, NoisyPowerSettings()),
-            (randomised_response.run, ResponseSettings()),
-            (exponential_mechanism.run, ExponentialSettings()),
-            (noisy_projection.run, ProjectionSettings()),
-            (noisy_projection.run, ProjectionSettings(split=True)),
+            (noisy_power.run, block_model()),
+            (randomised_response.run, block_model()),
+            (exponential_mechanism.run, block_model(method="exponential")),
+            (noisy_projection.run, block_model(method="sdp")),
+            (noisy_projection.run, block_model(method="sdp-exact")),
         ]:
             ledger = Ledger(Budget(rho=1.0), adjacency="edge")
             graph = PrivateGraph(nx.karate_club_graph(), ledger=ledger)

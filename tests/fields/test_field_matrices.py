@@ -14,8 +14,7 @@ from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
 from pgmpy_dp.fields import noisy_interactions, noisy_parities
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.noisy_interactions import InteractionSettings
-from pgmpy_dp.fields.noisy_parities import ParitySettings, released_deviations
+from pgmpy_dp.fields.noisy_parities import released_deviations
 from pgmpy_dp.fields.operators.feature_matrices import (
     ContrastMatrix,
     InteractionMatrixSums,
@@ -31,6 +30,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.noise.matrix import wishart_noise
 from pgmpy_dp.private.sensitive import Noise, Release
+from tests.settings import interaction_settings, parity_settings
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 TRIPLES = ((), *field_scopes(4, 2))
@@ -212,7 +212,7 @@ class TestChoice:
     @staticmethod
     def mechanism(p, budget, adjacency=ADD, **settings):
         table = PrivateTable(frame(p, 50), states(p), adjacency=adjacency, ledger=budget, n_records=records(adjacency))
-        return noisy_parities.run(table, ParitySettings(random_state=0, **settings), budget).mechanism
+        return noisy_parities.run(table, parity_settings(random_state=0, **settings), budget).mechanism
 
     @pytest.mark.filterwarnings("ignore::pgmpy_dp.private.noise.samplers.ReproducibleNoiseWarning")
     def test_the_smaller_noise_is_taken(self):
@@ -247,13 +247,13 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("settings", "budget", "match"),
         [
-            (ParitySettings(method="wishart"), Budget(rho=1.0), "for an epsilon"),
-            (InteractionSettings("wishart"), Budget(rho=1.0), "for an epsilon"),
+            (parity_settings(method="wishart"), Budget(rho=1.0), "for an epsilon"),
+            (interaction_settings("wishart"), Budget(rho=1.0), "for an epsilon"),
         ],
     )
     def test_a_budget_that_it_cannot_give(self, settings, budget, match):
         table = PrivateTable(frame(3, 50), states(3), ledger=budget)
-        run = noisy_parities.run if isinstance(settings, ParitySettings) else noisy_interactions.run
+        run = noisy_parities.run if settings.family == "binary" else noisy_interactions.run
         with pytest.raises(ValueError, match=match):
             run(table, settings, budget)
         assert not table.ledger.entries
@@ -262,15 +262,15 @@ class TestChoice:
         monkeypatch.setattr("pgmpy_dp.fields.parity_features.MOST_FEATURES", 3)
         table = PrivateTable(frame(3, 50), states(3), ledger=Budget(epsilon=1.0))
         with pytest.raises(ValueError, match="so many parities"):
-            noisy_parities.run(table, ParitySettings(method="wishart"), Budget(epsilon=1.0))
-        release = noisy_parities.run(table, ParitySettings(), Budget(epsilon=1.0))
+            noisy_parities.run(table, parity_settings(method="wishart"), Budget(epsilon=1.0))
+        release = noisy_parities.run(table, parity_settings(), Budget(epsilon=1.0))
         assert release.mechanism == "discrete_laplace" and released_deviations(release) is None
 
 
 class TestRelease:
     def test_it_is_exact_noise_and_keeps_its_deviations(self, tmp_path):
         table = PrivateTable(frame(5, 300), states(5), ledger=Budget(epsilon=1.0))
-        release = noisy_parities.run(table, ParitySettings(order=3), Budget(epsilon=1.0))
+        release = noisy_parities.run(table, parity_settings(order=3), Budget(epsilon=1.0))
         assert not release.floating_point and release.noise[0].distribution == "discrete_wishart"
         release.save(tmp_path / "moments.npz")
         deviations = released_deviations(Release.load(tmp_path / "moments.npz"))

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from pgmpy import config
 
-from pgmpy_dp.fields.regression_layout import regression_layout
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.data import regressions
-from pgmpy_dp.private.data.regressions import (
+from pgmpy_dp.fields.operators import regressions
+from pgmpy_dp.fields.operators.regressions import (
     RESIDUAL_UNIT,
     GradientSums,
     feature_rows,
     residual_table,
     selection_weight,
 )
+from pgmpy_dp.fields.regression_layout import regression_layout
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
 LAYOUTS = {
@@ -97,7 +97,7 @@ class TestValues:
     @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is an extra")
     @pytest.mark.parametrize("kept", [0, 1 << 31])
     def test_are_the_same_in_torch(self, name, kept, monkeypatch):
-        from pgmpy_dp.private.data import regressions_torch
+        from pgmpy_dp.fields.operators import regressions_torch
 
         layout, rng = LAYOUTS[name], np.random.default_rng(3)
         codes = everyone(layout)[rng.integers(0, len(everyone(layout)), 70)]

@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.checks import own_copy
+
 __all__ = ["certified_precision", "distance_bound", "duality_gap", "into_cap"]
 
 
@@ -124,7 +126,7 @@ def certified_precision(
     found = []
     for matrix in (precision, covariance):
         try:
-            array = np.asarray(matrix, dtype=np.float64)
+            array = own_copy(matrix)
         except (TypeError, ValueError):
             array = np.zeros(0)
         found.append(array if array.shape == moments.shape and np.isfinite(array).all() else None)

@@ -11,17 +11,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from pgmpy_dp.checks import checked_number
+from pgmpy_dp.communities.operators.choice import exponential_below, flip_rate
+from pgmpy_dp.communities.operators.graph import PrivateGraph, checked_marks, edge_count, neighbour_sums
+from pgmpy_dp.communities.operators.sign_sampling import SignLaw, sample_signs
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales, pure_epsilon
 from pgmpy_dp.private.curator.solutions import SolutionCurator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
-from pgmpy_dp.private.data.graph import PrivateGraph, checked_marks, edge_count, neighbour_sums
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import bulk
 from pgmpy_dp.private.noise.additive import root_up
-from pgmpy_dp.private.noise.choice import exponential_below, flip_rate
-from pgmpy_dp.private.noise.sign_sampling import SignLaw, sample_signs
 from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.sensitive import Noise
 
@@ -143,8 +143,8 @@ class CommunityChoice(Mechanism):
 
     Notes
     -----
-    Privacy: :meth:`GraphCurator.community_choice` has the proof; :mod:`pgmpy_dp.private.noise.sign_sampling` says how
-    it is drawn, with integers.
+    Privacy: :meth:`GraphCurator.community_choice` has the proof; :mod:`pgmpy_dp.communities.operators.sign_sampling`
+    says how it is drawn, with integers.
     """
 
     matrix: sp.csr_array
@@ -238,7 +238,7 @@ class GraphCurator(SolutionCurator):
         -----
         Privacy
             *Sensitivity.* Under ``edge`` the sums move by at most 2 in l1 and sqrt(2) in l2 norm, for any number of
-            communities (:func:`~pgmpy_dp.private.data.graph.neighbour_sums`).
+            communities (:func:`~pgmpy_dp.communities.operators.graph.neighbour_sums`).
 
             *Guarantee.* The share s of the cost: Laplace noise of scale ``2/(s epsilon)`` (Chen et al. 2023, Algorithm
             5.13) or Gaussian noise of variance ``1/(s rho)``.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, own_copy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, checked_share
@@ -231,7 +231,7 @@ class SequenceCurator(Curator):
             *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
         """
         n_states = self.schema.cardinality(self.schema.variables[0])
-        given = np.asarray(probabilities, dtype=np.float64)
+        given = own_copy(probabilities)
         if given.shape != (n_states, n_states):
             raise ValueError(f"probabilities has the shape {given.shape}; pass {(n_states, n_states)}, a row per state")
         if n_states**3 > LARGEST_TABLE:

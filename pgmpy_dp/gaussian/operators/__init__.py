@@ -1,0 +1,1 @@
+"""The trusted part of precision matrices: the program and its certificate."""

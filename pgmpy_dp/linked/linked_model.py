@@ -1,0 +1,654 @@
+"""A model of parents with their children: what can be asked of it, and families drawn from it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+from pgmpy.factors.discrete import DiscreteFactor
+
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.linked.operators.wide_table import RANK, WideTable, wide_table
+from pgmpy_dp.linked.slot_draws import SlotDraws
+from pgmpy_dp.models.decoded_columns import states_of, values_of
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.evidence import checked_evidence, likelihood
+from pgmpy_dp.private.accounting import zcdp_to_approx
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.array_file import array_file, read_array_file
+from pgmpy_dp.private.atomic_file import write_atomically
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema.stored import read_from
+
+__all__ = ["FORMAT", "LinkedModel"]
+
+FORMAT, VERSION = "pgmpy_dp.LinkedModel", 1
+
+_TOGETHER = 2  # children that are drawn at once; others one by one
+_REPAIRS = 32
+
+
+class LinkedModel:
+    """p(parent, n, children): made by :class:`~pgmpy_dp.linked.private_linked_network.PrivateLinkedNetwork`.
+
+    Names of columns may have the name of their table before them, ``"person.age"``, which those that both tables have
+    need. The number of children has the schema's name for it, "n", and a count its text, "age >= 16".
+
+    Parameters
+    ----------
+    linked : LinkedSchema
+    wide : WideTable
+        In the states that the model has.
+    model : LogLinearModel
+        Over the columns of the wide table.
+    privacy : Privacy or None
+    within : mapping of (table, column) to Values
+        How numbers lie within states.
+    n_records, n_records_sd : float
+        The number of parents, and the standard deviation of the estimate.
+
+    Attributes
+    ----------
+    linked, privacy, n_records, n_records_sd
+    """
+
+    def __init__(
+        self,
+        linked: LinkedSchema,
+        wide: WideTable,
+        model: LogLinearModel,
+        privacy: Privacy | None,
+        within: Mapping[tuple[str, Hashable], Values],
+        n_records: float,
+        n_records_sd: float,
+    ) -> None:
+        self.linked, self.privacy = linked, privacy
+        self.n_records, self.n_records_sd = n_records, n_records_sd
+        self._wide, self._model, self._within = wide, model, dict(within)
+
+    def __repr__(self) -> str:
+        parent, child = self.linked.names
+        size = f"{parent} {len(self.linked.parent or ())} columns, {child} {len(self.linked.child)} columns"
+        child_s = "" if self.privacy is None else f"; one {child} alone: {self.privacy_of_a_child}"
+        return f"LinkedModel({size}; {self.privacy}{child_s})"
+
+    @property
+    def privacy_of_a_child(self) -> Guarantee | None:
+        """What is promised to one child that is added, removed or changed, while its siblings are as they were.
+
+        Four times the rho, or twice a pure epsilon: its parent with all children is one unit taken out and another put
+        in. An (epsilon, delta) is converted from that. Under ``replace_one`` it is what is promised to the unit.
+        """
+        return None if self.privacy is None else guarantee_of_a_child(self.privacy)
+
+    def to_bayesian_network(self) -> NoReturn:
+        """Refused: a family has more children than the network has slots.
+
+        Raises
+        ------
+        NotImplementedError
+            Always, with the reason.
+        """
+        raise NotImplementedError(
+            "a model of linked tables is no Bayesian network of one table: it has slots for three children, all with "
+            "one distribution, and families have any number. Ask it by query, query_pairs and counts, or sample both "
+            "tables from it"
+        )
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model to one file, losslessly, with a digest that shows damage.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom ``.npz``. The file is written beside its place and moved there.
+        """
+        cliques = self._model.cliques
+        parent = self._wide.schema.subset(list(self.linked.parent)) if self.linked.parent is not None else None
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "linked": self.linked.to_dict(),
+            "child": self._wide.child.to_dict(),
+            "parent": None if parent is None else parent.to_dict(),
+            "scopes": [list(scope) for scope in cliques.indices],
+            "privacy": None if self.privacy is None else self.privacy.to_dict(),
+            "n_records": [self.n_records, self.n_records_sd],
+            "within": [
+                {"table": table, "values": Schema({name: values.declared}).to_dict(), **values.to_dict()}
+                for (table, name), values in self._within.items()
+            ],
+        }
+        write_atomically(os.fspath(path), array_file(header, {"theta": self._model.theta}))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> LinkedModel:
+        """Read a model written by :meth:`save`. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        LinkedModel
+
+        Raises
+        ------
+        ValueError
+            If the file is not a saved model of linked tables, is damaged, or is from a later version.
+        """
+        content = Path(path).read_bytes()
+        with read_from(path, "a saved LinkedModel", "pass a file that its save() wrote"):
+            header, arrays = read_array_file(content, FORMAT, {VERSION: True})
+            linked = LinkedSchema.from_dict(header["linked"])
+            parent = None if header["parent"] is None else Schema.from_dict(header["parent"])
+            wide = wide_table(linked, Schema.from_dict(header["child"]), parent)
+            names = wide.schema.variables
+            sizes = tuple(wide.schema.cardinality(name) for name in names)
+            cliques = Cliques(names, sizes, tuple(tuple(names[i] for i in scope) for scope in header["scopes"]))
+            within = {}
+            for entry in header["within"]:
+                ((name, declared),) = Schema.from_dict(entry["values"]).items()
+                within[entry["table"], name] = Values.from_dict(declared, entry)
+            privacy = None if header["privacy"] is None else Privacy.from_dict(header["privacy"])
+            model = LogLinearModel(cliques, arrays["theta"])
+            return cls(linked, wide, model, privacy, within, *map(float, header["n_records"]))
+
+    # -- families ------------------------------------------------------------------------------
+
+    def sample(
+        self, n_parents: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Draw synthetic parents with their children; as private as the model, however many there are.
+
+        Parameters
+        ----------
+        n_parents : int
+        random_state : int, numpy.random.Generator or None
+            Only for repeatable draws; it has no part in privacy.
+        labels : bool, default False
+            The states of numbers and days instead of values within them.
+
+        Returns
+        -------
+        parents, children : pandas.DataFrame
+            `parents` has the key, which are fresh numbers 0, 1, ..., the columns of parents, the number of children and
+            the counts, which agree with the children drawn. `children` have the key of their parent and their columns.
+            Of "so many or more" children so many are drawn.
+
+        Raises
+        ------
+        ValueError
+            If `n_parents` is not a whole number of at least 0.
+
+        Notes
+        -----
+        Two children are drawn as the model has them together. Each further one is drawn given two that were drawn
+        before, chosen at random. Beyond three that is an approximation: it weakens what large families have in common.
+        Where children have an order, each is drawn given the one before it. A child's cell that the model says is
+        outside the schema is drawn again. Where a count of the parent disagrees with the children drawn, as many of
+        them as needed are drawn again, among those that count, or do not.
+        """
+        n = checked_integer("n_parents", n_parents, 0)
+        rng = np.random.default_rng(random_state)
+        families = _Families(self, n, rng)
+        codes, size, children = families.codes, families.size, families.children
+        keys = np.arange(n)
+        parents = {self.linked.key: pd.Series(keys)}
+        for name in self.linked.parent or ():
+            parents[name] = self._column(self.linked.names[0], name, codes[:, self._place(name)], rng, labels)
+        parents[self.linked.size] = pd.Series(size)
+        for k, name in enumerate(self.linked.counts):
+            parents[name] = pd.Series(families.counted[:, k])
+        owner, slot = np.nonzero(np.arange(self.linked.most)[None, :] < size[:, None])
+        drawn = children[owner, slot]
+        columns = {self.linked.key: pd.Series(keys[owner])}
+        for j, name in enumerate(self.linked.child):
+            columns[name] = self._column(self.linked.names[1], name, drawn[:, j], rng, labels)
+        return _frame(parents), _frame(columns)
+
+    def _column(
+        self, table: str, name: Hashable, codes: np.ndarray, rng: np.random.Generator, labels: bool
+    ) -> pd.Series:
+        schema = self._wide.child if table == self.linked.names[1] else self._wide.schema
+        if labels or (table, name) not in self._within:
+            return states_of(schema.states[name], codes)
+        return values_of(self._within[table, name], codes, rng, "stratified")
+
+    # -- questions -----------------------------------------------------------------------------
+
+    def query(
+        self,
+        variables: Hashable | Sequence[Hashable],
+        evidence: Mapping[Hashable, Any] | None = None,
+        *,
+        weight: str | None = None,
+    ) -> DiscreteFactor:
+        """Distribution of some columns given what is known of others, of a random child or of a random family.
+
+        Parameters
+        ----------
+        variables : list of names, or one
+            Columns of parents and of one child, the number of children, counts.
+        evidence : dict of name to what is known, optional
+            As :meth:`~pgmpy_dp.MarkovNetwork.query` takes it; of the number of children a number or a pair of ends.
+        weight : {"child", "family"}, optional
+            Of whom: of a random child, so that families count for each of their children; or of a random child of a
+            random family. Default: "child" where a column of children is named, else families, those without children
+            too.
+
+        Returns
+        -------
+        DiscreteFactor
+            Sums to 1. Cells outside the children's schema are left out.
+
+        Raises
+        ------
+        ValueError
+            For unknown names, for evidence that is no state, and for evidence of probability 0.
+        """
+        names, given = _listed(variables), checked_evidence(evidence)
+        found = {name: self._found(name) for name in (*names, *given)}
+        of_child = any(table == 1 for table, _ in found.values())
+        if weight not in (None, "child", "family"):
+            raise ValueError(f"weight={weight!r}; pass 'child' or 'family'")
+        weights = self._weights(1 if of_child or weight == "child" else 0, weight != "family")
+        scope = [self._wide_name(*found[name], 0) for name in names]
+        known = [(self._wide_name(*found[name], 0), self._likely(name, *found[name], given[name])) for name in given]
+        return self._asked(names, [found[name] for name in names], scope, known, weights)
+
+    def query_pairs(
+        self,
+        variables: Hashable | Sequence[Hashable],
+        evidence: Mapping[Hashable, Any] | None = None,
+        *,
+        weight: str = "pair",
+    ) -> DiscreteFactor:
+        """Distribution of columns of two different children of one parent.
+
+        Parameters
+        ----------
+        variables : list of names, or one
+            Columns of children, asked of both.
+        evidence : dict, optional
+            Of the parent, or of the first child.
+        weight : {"pair", "family"}
+            Of whom: of a random pair of children of one parent, so that large families count for all their pairs; or of
+            a random pair of a random family that has two children or more.
+
+        Returns
+        -------
+        DiscreteFactor
+            Its variables are ``"first.age"``, ..., ``"second.age"``, .... Where children have an order, the first comes
+            just before the second.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`query`, and for columns of parents.
+        """
+        names, given = _listed(variables), checked_evidence(evidence)
+        if weight not in ("pair", "family"):
+            raise ValueError(f"weight={weight!r}; pass 'pair' or 'family'")
+        found = {name: self._found(name) for name in (*names, *given)}
+        if theirs := [name for name in names if found[name][0] != 1]:
+            raise ValueError(f"variables has {theirs}, which are not columns of children; pairs are of children")
+        if self.linked.most < 2:
+            raise ValueError("most=1: the model has no pairs of children")
+        first, second = (1, 0) if self._wide.ordered else (0, 1)
+        scope = [self._wide_name(*found[name], slot) for slot in (first, second) for name in names]
+        known = [
+            (self._wide_name(*found[name], first), self._likely(name, *found[name], given[name])) for name in given
+        ]
+        titles = [f"{which}.{name}" for which in ("first", "second") for name in names]
+        kinds = [found[name] for _ in range(2) for name in names]
+        if both := [name for name in names if name in given]:
+            raise ValueError(f"variables and evidence both have {both}; ask about columns of which nothing is known")
+        return self._asked(titles, kinds, scope, known, self._weights(2, weight == "pair"))
+
+    def counts(
+        self, condition: str, by: Sequence[Hashable] = (), evidence: Mapping[Hashable, Any] | None = None
+    ) -> DiscreteFactor:
+        """How many children of a random family meet a declared condition.
+
+        Parameters
+        ----------
+        condition : str
+            One of the schema's `counts`.
+        by : list of names
+            Columns of parents, or the number of children, to have the distribution for each of their states together.
+        evidence : dict, optional
+            Of the parent.
+
+        Returns
+        -------
+        DiscreteFactor
+            Sums to 1, over the count and `by`.
+
+        Raises
+        ------
+        ValueError
+            For a condition that was not declared: what the model knows of it is not how many children of a family meet
+            it.
+        """
+        if condition not in self.linked.counts:
+            raise ValueError(
+                f"condition={condition!r} is not declared; the schema has counts={list(self.linked.counts)}. Learn "
+                f"with LinkedSchema(..., counts=[{condition!r}]), or count in families of sample()"
+            )
+        return self.query([condition, *_listed(by)], evidence, weight="family")
+
+    def _asked(
+        self,
+        titles: Sequence[Hashable],
+        kinds: Sequence[tuple[int, Hashable]],
+        scope: Sequence[str],
+        known: Sequence[tuple[str, np.ndarray]],
+        weights: np.ndarray,
+    ) -> DiscreteFactor:
+        """The marginal of some wide columns under evidence, with states of the number of children weighted."""
+        if both := {name for name, _ in known} & set(scope):
+            raise ValueError(f"variables and evidence both have {sorted(map(str, both))}; ask about what is not known")
+        everything = list(dict.fromkeys([*scope, *(name for name, _ in known), self._wide.size]))
+        table = self._table(everything)
+        for known_name, factor in [*known, (self._wide.size, weights)]:
+            table = table * factor.reshape([-1 if other == known_name else 1 for other in everything])
+        # What is asked about comes first.
+        table = table.sum(axis=tuple(range(len(scope), len(everything))))
+        states = []
+        for axis, (kind, name) in enumerate(kinds):
+            if scope[axis] == self._wide.size:
+                sizes = [n for n, _ in self._wide.patterns]
+                labels: list = sorted(set(sizes))
+                parts = [table.take(np.flatnonzero(np.array(sizes) == n), axis).sum(axis) for n in labels]
+                table = np.stack(parts, axis)
+            elif kind == 1:
+                labels = list(self._wide.child.states[name])
+                table = table.take(range(len(labels)), axis)
+            else:
+                labels = list(self._wide.schema.states[name])
+            states.append(labels)
+        if not table.sum() > 0:
+            raise ValueError("evidence has the probability 0 in the model; ask with other evidence")
+        named = dict(zip(titles, states, strict=True))
+        return DiscreteFactor(list(titles), list(table.shape), table / table.sum(), state_names=named)
+
+    def _table(self, names: Sequence[str]) -> np.ndarray:
+        return self._model.marginal(names)
+
+    def _weights(self, children: int, each: bool) -> np.ndarray:
+        """For how much a state of the number of children counts, where so many first slots have a child.
+
+        With `each` families count for each child, or pair, else once. A row's slots are those of random children: what
+        a state with these slots filled stands for is divided by how often they are.
+        """
+        patterns = self._wide.patterns
+        if children == 0:
+            return np.ones(len(patterns))
+        found = np.zeros(len(patterns))
+        for k, (n, present) in enumerate(patterns):
+            if n < children or (not self._wide.ordered and not set(range(children)) <= set(present)):
+                continue
+            ways = n if children == 1 else n * (n - 1)
+            if self._wide.ordered:  # rows are a child each, of which all but the first have one before them
+                found[k] = n if each else 1.0 if children == 1 else n / (n - 1)
+                if each and children == 2:
+                    found[k] = n
+                continue
+            filled = [1.0 for m, slots in patterns if m == n and set(range(children)) <= set(slots)]
+            share = len(filled) / sum(m == n for m, _ in patterns)
+            found[k] = (ways if each else 1.0) / share
+        return found
+
+    def _found(self, name: Hashable) -> tuple[int, Hashable]:
+        """Which table a name is of, 0 for parents and 1 for children, and the column."""
+        parents = [*(self.linked.parent or ()), *self.linked.counts, self.linked.size]
+        tables: list[list] = [parents, list(self.linked.child)]
+        if isinstance(name, str):
+            for k, table in enumerate(self.linked.names):
+                own = {f"{table}.{column}": column for column in tables[k]}
+                if name in own:
+                    return k, own[name]
+        held = [k for k in (0, 1) if name in tables[k]]
+        if len(held) != 1:
+            why = "is a column of both tables; say which" if held else "is in neither table"
+            raise ValueError(
+                f"{name!r} {why}: {self.linked.names[0]} has {parents}, {self.linked.names[1]} {tables[1]}"
+            )
+        return held[0], name
+
+    def _wide_name(self, table: int, column: Hashable, slot: int) -> Any:
+        return column if table == 0 else self._wide.slots[slot][list(self.linked.child).index(column)]
+
+    def _place(self, name: Hashable) -> int:
+        return self._wide.schema.variables.index(name)
+
+    def _likely(self, name: Hashable, table: int, column: Hashable, given: Any) -> np.ndarray:
+        """How likely what is known is in each state of the wide column."""
+        if table == 0 and column == self.linked.size:
+            low, high = given if isinstance(given, tuple) and len(given) == 2 else (given, given)
+            if not all(isinstance(end, int | np.integer) and not isinstance(end, bool) for end in (low, high)):
+                raise ValueError(f"evidence {name!r}: {given!r}; pass a number of children, or a pair of ends")
+            found = np.array([float(low <= n <= high) for n, _ in self._wide.patterns])
+            if not found.any():
+                raise ValueError(
+                    f"evidence {name!r}: {given!r}; the model has {self.linked.least} to {self.linked.most} children, "
+                    "the last for so many or more"
+                )
+            return found
+        values = self._within.get((self.linked.names[table], column))
+        if table == 0:
+            return likelihood(self._wide.schema, column, given, values)
+        own = likelihood(self._wide.child, column, given, values)
+        size = len(self._wide.schema.states[self._wide_name(table, column, 0)])
+        return np.append(own, np.zeros(size - len(own)))
+
+    @cached_property
+    def _in_first_slots(self) -> LogLinearModel:
+        """The model of families whose children are in the first slots, with its own distribution of their number."""
+        names, patterns = self._wide.schema.variables, self._wide.patterns
+        likely = self._model.marginal([self._wide.size])
+        weights = np.full(len(patterns), -np.inf)
+        for k, (n, present) in enumerate(patterns):
+            if present == tuple(range(len(present))) and likely[k] > 0:
+                whole = sum(p for p, (m, _) in zip(likely, patterns, strict=True) if m == n)
+                weights[k] = np.log(whole / likely[k])
+        cliques = self._model.cliques
+        theta = np.append(self._model.theta, weights)
+        return replace(
+            self._model, cliques=replace(cliques, scopes=(*cliques.scopes, (names[self._size_at],))), theta=theta
+        )
+
+    @property
+    def _size_at(self) -> int:
+        return self._place(self._wide.size)
+
+    @cached_property
+    def _draws(self) -> SlotDraws:
+        place = {name: k for k, name in enumerate(self._wide.schema.variables)}
+        return SlotDraws(self._model, [place[name] for name in self._wide.slots[0]])
+
+
+def guarantee_of_a_child(privacy: Privacy) -> Guarantee:
+    """What a guarantee of units says of one child, see :attr:`LinkedModel.privacy_of_a_child`."""
+    said = privacy.asked or privacy.guarantee
+    if privacy.adjacency is Adjacency.REPLACE_ONE:
+        return said
+    own = privacy.guarantee
+    if isinstance(own, PureDP):
+        return PureDP(2.0 * own.epsilon)
+    if isinstance(own, ZCDP):
+        rho = 4.0 * own.rho
+        return ApproxDP(zcdp_to_approx(rho, said.delta), said.delta) if isinstance(said, ApproxDP) else ZCDP(rho)
+    # Of (epsilon, delta) itself, two steps from one to the other.
+    epsilon, delta = (getattr(own, name, 0.0) for name in ("epsilon", "delta"))
+    return ApproxDP(2.0 * epsilon, min((1.0 + math.exp(epsilon)) * delta, 1.0 - 2**-53))
+
+
+class _Families:
+    """Families as codes: what a model draws.
+
+    Attributes
+    ----------
+    codes : ndarray, shape (n, n_variables)
+        Of the parents; what is in slots is of no matter.
+    size : ndarray, shape (n,)
+    children : ndarray, shape (n, most, columns)
+    counted : ndarray, shape (n, counts)
+    """
+
+    def __init__(self, model: LinkedModel, n: int, rng: np.random.Generator) -> None:
+        self._model, self._wide, self._rng = model, model._wide, rng
+        self._most = model.linked.most
+        wide = self._wide
+        names = wide.schema.variables
+        self._size_at = names.index(wide.size)
+        self._slots = [[names.index(name) for name in slot] for slot in wide.slots]
+        self._ranks = names.index(RANK) if wide.ordered else None
+        self.codes = model._in_first_slots.sample(n, rng, "stratified").astype(np.int64)
+        self.size = np.array([k for k, _ in wide.patterns])[self.codes[:, self._size_at]]
+        self.children = np.zeros((n, self._most, len(wide.child)), dtype=np.int64)
+        self._inside = [
+            np.arange(len(wide.schema.states[c])) < len(wide.child.states[x])
+            for x, c in zip(wide.child, wide.slots[0], strict=True)
+        ]
+        if wide.ordered:
+            for k in range(self._most):
+                rows = np.flatnonzero(self.size > k)
+                self._draw(rows, np.full(len(rows), k))
+        else:
+            self._take_slots()
+            for k in range(_TOGETHER, self._most):
+                rows = np.flatnonzero(self.size > k)
+                self._draw(rows, np.full(len(rows), k), known=k)
+        self._count()
+
+    def _take_slots(self) -> None:
+        """The children that the model drew together; cells outside the schema are drawn again."""
+        wide = self._wide
+        pattern = self.codes[:, self._size_at]
+        for state, (_, present) in enumerate(wide.patterns):
+            rows = np.flatnonzero(pattern == state)
+            for k, slot in enumerate(present[:_TOGETHER]):
+                self.children[rows, k] = self.codes[rows][:, self._slots[slot]]
+        outside = np.zeros(self.children.shape[:2], dtype=bool)
+        for j, inside in enumerate(self._inside):
+            outside |= ~inside[self.children[:, :, j]]
+        for k in range(min(_TOGETHER, self._most)):
+            rows = np.flatnonzero(outside[:, k] & (self.size > k))
+            self._draw_beside(rows, k)
+
+    def _draw_beside(self, rows: np.ndarray, which: int) -> None:
+        """Draw one of the children that were drawn together again, given the other one, in families of any size."""
+        codes = self.codes[rows].copy()
+        if which == 1:  # what is drawn is in the first slot
+            there = (self.size[rows] > 1)[:, None]
+            codes[:, self._slots[1]] = np.where(there, self.children[rows, 0], codes[:, self._slots[1]])
+        self.children[rows, which] = self._model._draws.draw(codes, self._rng, self._inside)
+
+    def _draw(self, rows: np.ndarray, which: np.ndarray, known: int | None = None, allowed: list | None = None) -> None:
+        """Draw a child of some families, given two others at random, or the one before it.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Families.
+        which : ndarray of int
+            The child of each.
+        known : int, optional
+            Only so many children were drawn yet.
+        allowed : list of ndarray, optional
+            For each column the states that may be drawn.
+        """
+        if len(rows) == 0:
+            return
+        codes = self.codes[rows].copy()
+        if self._wide.ordered:
+            codes[:, self._ranks] = which + 1 - self._model.linked.least
+            before = self.children[rows, np.maximum(which - 1, 0)]
+            codes[:, self._slots[1]] = np.where((which > 0)[:, None], before, np.array(self._wide.absent))
+        else:
+            there = self.size[rows] if known is None else np.full(len(rows), known)
+            others = there - (known is None)  # beside the child itself
+            pick = self._rng.integers(0, np.maximum(others, 1))
+            next_ = (pick + self._rng.integers(1, np.maximum(others, 2))) % np.maximum(others, 1)
+            for slot, chosen, least in ((1, pick, 1), (2, next_, 2)):
+                place = chosen + ((chosen >= which) & (known is None))
+                cells = self.children[rows, np.minimum(place, self._most - 1)]
+                codes[:, self._slots[slot]] = np.where((others >= least)[:, None], cells, np.array(self._wide.absent))
+        masks = self._inside if allowed is None else allowed
+        self.children[rows, which] = self._model._draws.draw(codes, self._rng, masks)
+
+    def _count(self) -> None:
+        """Make children agree with the counts of their parent, and count what there is."""
+        wide, counts = self._wide, self._model.linked.counts
+        conditions = self._model.linked.count_flags(wide.child)
+        names = wide.schema.variables
+        columns = {name: j for j, name in enumerate(wide.child)}
+        there = np.arange(self._most)[None, :] < self.size[:, None]
+
+        def met(k: int) -> np.ndarray:
+            found = there.copy()
+            for name, states in conditions[k]:
+                found &= np.array([*states, False, False])[self.children[:, :, columns[name]]]
+            return found
+
+        for _ in range(_REPAIRS if not wide.ordered else 0):
+            changed = False
+            for k, count in enumerate(counts):
+                flags, wanted = met(k), np.minimum(self.codes[:, names.index(count)], self.size)
+                for more in (True, False):
+                    lacking = flags.sum(axis=1) < wanted if more else flags.sum(axis=1) > wanted
+                    rows = np.flatnonzero(lacking)
+                    changed |= len(rows) > 0
+                    self._redraw(rows, (there & ~flags if more else flags)[rows], conditions[k], more)
+                    flags = met(k)
+            if not changed:
+                break
+        self.counted = (
+            np.stack([met(k).sum(axis=1) for k in range(len(counts))], axis=1)
+            if counts
+            else np.zeros((len(self.size), 0), int)
+        )
+
+    def _redraw(self, rows: np.ndarray, among: np.ndarray, conditions: list, meet: bool) -> None:
+        """Draw one child of each family again, so that it meets conditions, or does not."""
+        if len(rows) == 0:
+            return
+        which = np.where(among, self._rng.random(among.shape), -1.0).argmax(axis=1)
+        columns = {name: j for j, name in enumerate(self._wide.child)}
+        allowed = [mask.copy() for mask in self._inside]
+        chosen = conditions if meet else [conditions[self._rng.integers(len(conditions))]]
+        for name, states in chosen:
+            extra = len(allowed[columns[name]]) - len(states)
+            met = np.append(states, [False] * extra)
+            allowed[columns[name]] &= met if meet else ~met
+        self._draw(rows, which, allowed=allowed)
+
+
+def _frame(columns: Mapping[Hashable, pd.Series]) -> pd.DataFrame:
+    frame = pd.concat(list(columns.values()), axis=1)
+    frame.columns = pd.Index(list(columns), tupleize_cols=False)
+    return frame
+
+
+def _listed(variables: Any) -> list[Hashable]:
+    if isinstance(variables, str) or not isinstance(variables, Iterable):
+        return [variables]
+    found = list(variables)
+    if len(set(found)) != len(found):
+        raise ValueError(f"variables={found} has one twice")
+    return found

@@ -1,0 +1,135 @@
+"""The search for a model of linked tables: that of one table, where slots are exchangeable and what is new follows.
+
+Only one of all sets that a permutation of slots makes of each other is a candidate. Its table counts for all. Which
+sets are candidates is a function of public numbers and of the first release, so the proof of
+:mod:`pgmpy_dp.tables.networks.adaptive_search` holds as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.inference.scope_marginals import Scope
+from pgmpy_dp.learning.fine_grids import undivided
+from pgmpy_dp.learning.merging import Merging, merge_states, useful_bins
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
+from pgmpy_dp.linked.slots import Slots
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import encode_label
+from pgmpy_dp.tables.networks.adaptive_search import Search
+
+__all__ = ["TRIOS_FROM", "LinkedSearch", "merged_parts"]
+
+TRIOS_FROM, PAIRS_FROM = 2_000.0, 200.0
+"""Records over the noise of a cell with the whole budget, above which three, and two, children are learned together."""
+
+
+class LinkedSearch(Search):
+    """The course of a search over the rows of units.
+
+    Parameters
+    ----------
+    linked : LinkedSchema
+    siblings : int or None
+        Further children that a table may be about; None: what the first release says.
+    *arguments
+        Of :class:`~pgmpy_dp.tables.networks.adaptive_search.Search`.
+    """
+
+    def __init__(self, linked: LinkedSchema, siblings: int | None, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.linked, self.siblings = linked, siblings
+        self.slots = Slots(wide_table(linked))
+        self._images: dict[Scope, list[Scope]] = {}
+        self._left_out: set[Scope] = set()
+
+    @property
+    def asked_about(self) -> Sequence[Hashable]:
+        """The variables that have a first table: of slots the first one stands for all."""
+        slot_of = self.slots.slot_of
+        return [name for name, slot in zip(self.names, slot_of, strict=True) if slot <= 0 or self.slots.wide.ordered]
+
+    def _merge(self, merge_rare: bool) -> None:
+        if not undivided(self.linked.child) and not (self.linked.parent and undivided(self.linked.parent)):
+            return
+        released = super()._released()
+        n, scopes = released.n_records, released.cliques.scopes
+        counts, variances = released.cliques.split(released.counts), released.table_variance
+        tables = {scope[0]: (table, float(v) ** 0.5) for scope, table, v in zip(scopes, counts, variances, strict=True)}
+        parts = merged_parts(self.linked, self.slots.wide, tables, useful_bins(n, self.shares.pair_noise))
+        wide, places = _of_slots(self.linked, self.slots.wide, *parts)
+        self.curator.merge(wide.schema, places)
+        self.slots = Slots(wide)
+
+    def _narrow(self) -> None:
+        if self.siblings is None:
+            strength = self.shares.strength(self.n_records)
+            self.siblings = 2 if strength >= TRIOS_FROM else 1 if strength >= PAIRS_FROM else 0
+        self.asked["siblings"] = self.siblings
+        slots, most = self.slots, 1 + self.siblings
+
+        def among(scope: Any) -> bool:
+            return slots.wide.ordered or slots.allowed(scope, most)
+
+        self.sets = replace(self.sets, among=among)
+        kept = [k for k, pair in enumerate(self.pairs) if among(pair)]
+        self.pairs, self.last = [self.pairs[k] for k in kept], self.last[kept]
+        self.named_pairs, self.places = [self.named_pairs[k] for k in kept], self.places[kept]
+
+    def _of(self, scope: Scope) -> list[Scope]:
+        if scope not in self._images:
+            self._images[scope] = self.slots.images(scope)
+        return self._images[scope]
+
+    def _join(self, scope: Scope) -> None:
+        """Make room for a table, and for as many of its images as keep cliques small; others are left out."""
+        self.tree.join(scope)
+        for image in self._of(scope):
+            if self.tree.admits([image])[0]:
+                self.tree.join(image)
+            else:
+                self._left_out.add(image)
+
+    def _released(self) -> NoisyMarginals:
+        return self.slots.symmetric(super()._released(), self._left_out)
+
+    def release(self) -> Release:
+        """As of one table, with the images that were left out."""
+        self.asked["left_out"] = [[encode_label(self.names[i]) for i in image] for image in sorted(self._left_out)]
+        return super().release()
+
+
+Tables = Mapping[Hashable, tuple[np.ndarray, float]]
+
+
+def merged_parts(linked: LinkedSchema, wide: WideTable, tables: Tables, bins: int) -> tuple[Merging, Merging | None]:
+    """How undivided numbers of children and parents merge, by the first tables and the deviations of their noise."""
+    child, first = wide.child, dict(zip(wide.child, wide.slots[0], strict=True))
+    found = {name: tables[first[name]] for name in undivided(linked.child)}
+    own = {name: (table[: len(child.states[name])], deviation) for name, (table, deviation) in found.items()}
+    of_child = merge_states(child, own, bins, 0.0, cuts=linked.count_cuts)
+    if linked.parent is None:
+        return of_child, None
+    theirs = {name: tables[name] for name in undivided(linked.parent)}
+    return of_child, merge_states(linked.parent.fine(), theirs, bins, 0.0)
+
+
+def _of_slots(
+    linked: LinkedSchema, before: WideTable, of_child: Merging, of_parent: Merging | None
+) -> tuple[WideTable, dict[Hashable, list[int]]]:
+    """The merged wide table, and which of its states each state became: alike in all slots."""
+    wide = wide_table(linked, of_child.schema, None if of_parent is None else of_parent.schema)
+    places: dict[Hashable, list[int]] = {} if of_parent is None else {n: list(p) for n, p in of_parent.places.items()}
+    for slot in before.slots:
+        for name, column in zip(before.child, slot, strict=True):
+            if name in of_child.places:
+                to = list(of_child.places[name])
+                extra = len(before.schema.states[column]) - len(to)
+                places[column] = [*to, *range(max(to) + 1, max(to) + 1 + extra)]
+    return wide, places

@@ -1,0 +1,393 @@
+"""PrivateLinkedNetwork: a model of parents with their children under one budget, and its short form `learn_linked`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.inference.growing_tree import GrowingTree
+from pgmpy_dp.learning.collective_base import budget_bar, progress_bar
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.merging import likely_proportions
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.options import anything, by, number, option, whole
+from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
+from pgmpy_dp.learning.private_base import BasePrivateEstimator
+from pgmpy_dp.learning.probe_tables import chosen_tables, probe_tables
+from pgmpy_dp.learning.structural_zeros import with_zeros
+from pgmpy_dp.linked.linked_model import LinkedModel
+from pgmpy_dp.linked.linked_search import LinkedSearch
+from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
+from pgmpy_dp.linked.operators.wide_table import RANK, WideTable, wide_table
+from pgmpy_dp.linked.slots import Slots
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.tables.networks import adaptive_search
+from pgmpy_dp.tables.networks.first_guess import first_guess
+
+__all__ = ["PrivateLinkedNetwork", "learn_linked"]
+
+
+@dataclass(repr=False, eq=False)
+class PrivateLinkedNetwork(BasePrivateEstimator):
+    """Parents with their children, learned together under one budget: households and persons, patients and visits.
+
+    A parent with all its children is rewritten as rows of one table, with up to three of the children in each, that
+    count 1 together. A network of this table is learned as :class:`~pgmpy_dp.estimators.PrivateNetwork` does it.
+
+    Parameters
+    ----------
+    epsilon, delta, rho
+    schema : LinkedSchema, optional
+        Public description of both tables; required unless the data come as `PrivateLinkedTables`.
+    adjacency : {"add_remove", "replace_one"}
+        Of parents with all their children.
+    n_records : int, optional
+        The number of parents, if it is public. Required under "replace_one".
+    siblings : {"auto", 0, 1, 2}
+        How many siblings a child is learned together with: none (children are independent given the parent), one or
+        two. "auto" takes as many as the noise lets one learn about. Of no matter where children have an order.
+    max_clique_cells : int
+        No clique of the junction tree has more cells: bounds time and memory.
+    n_rounds : int, optional
+    one_way_share, selection_share : float in (0, 1), optional
+    probe_share : float in [0, 1)
+        These four as of `PrivateNetwork`.
+    random_state
+
+    Attributes
+    ----------
+    model_ : LinkedModel
+    report_ : pandas.DataFrame
+        What was measured when: one row per release of a table of several columns.
+    release_ : Release
+    privacy_ : Privacy
+    n_records_, n_records_sd_ : float
+        The number of parents, public or estimated, and the standard deviation of the estimate.
+
+    Notes
+    -----
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.tables.networks.adaptive_search`, over rows
+    of units that :mod:`pgmpy_dp.linked.operators.unit_rows` makes. What is protected is a parent with all its children.
+    What one child among them may cost is up to 4 rho, or 2 epsilon of a pure budget.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from pgmpy_dp.linked.made_up import made_up_families
+    >>> households, persons, schema = made_up_families(3_000, random_state=0)
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     estimator = PrivateLinkedNetwork(rho=1.0, schema=schema).fit(households, persons)
+    >>> households, persons = estimator.model_.sample(100, random_state=0)
+    >>> len(households), set(persons["household"]) <= set(households["household"])
+    (100, True)
+    """
+
+    _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
+    _tags: ClassVar[dict[str, Any]] = {
+        "data_kind": "linked",
+        "task": "parameters and graph",
+        "model_kind": "undirected",
+        "guarantees": ("pure", "zcdp", "approximate"),
+        "adjacency": ("add_remove", "replace_one"),
+    }
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    schema: Any = option(None, anything())
+    adjacency: str = "add_remove"
+    n_records: int | None = None
+    siblings: Any = option("auto", by(lambda name, value: _checked_siblings(name, value)))
+    max_clique_cells: int = option(50_000, whole(4))
+    n_rounds: int | None = option(None, whole(1))
+    one_way_share: float | None = option(None, number(below_one=True))
+    selection_share: float | None = option(None, number(below_one=True))
+    probe_share: float = option(0.08, number(positive=False, below_one=True))
+    random_state: int | None = None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Release what is needed under the budget, then learn from it.
+
+        Parameters
+        ----------
+        X : dataframe, path, PrivateLinkedTables or None
+            The parents; None where the schema has none. `PrivateLinkedTables` are both tables, and are charged to their
+            own ledger.
+        y : dataframe or path
+            The children.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a public argument that cannot be used, before anything is spent. Nothing is raised because of a record.
+        BudgetExceeded
+            If the ledger of private data does not allow the budget; nothing is spent.
+        """
+        return self._fit(X, children=y)
+
+    def _check(self) -> None:
+        if self.schema is not None:
+            _checked_schema(self.schema)
+
+    def _private(self, X: Any, budget: Budget, children: Any = None) -> PrivateLinkedTables:
+        if isinstance(X, PrivateLinkedTables):
+            if children is not None:
+                raise ValueError("y was passed beside PrivateLinkedTables, which have the children already; drop it")
+            schema = None if self.schema is None else _checked_schema(self.schema)
+            pairs = {"schema": (schema, X.linked), "n_records": (self.n_records, X.n_units)}
+            require_agreement(X, self.adjacency, **pairs)
+            return X
+        if self.schema is None:
+            raise ValueError("schema=None: pass a LinkedSchema, which says what both tables may hold")
+        return PrivateLinkedTables(
+            X,
+            children,
+            _checked_schema(self.schema),
+            adjacency=self.adjacency,
+            ledger=budget,
+            n_records=self.n_records,
+            random_state=self.random_state,
+        )
+
+    def _run(self, data: PrivateLinkedTables, budget: Budget) -> Release:
+        wide = wide_table(data.linked)
+        slots = Slots(wide)
+        siblings = None if self.siblings == "auto" else int(self.siblings)
+        most = 3 if siblings is None else 1 + siblings
+
+        def among(scope: Any) -> bool:
+            return wide.ordered or slots.allowed(scope, most)
+
+        settings = self._options.but(
+            required_edges=_required(data.linked, wide),
+            forbidden_edges=None,
+            merge_rare=False,
+            max_order=3,
+            workload=None,
+            target=None,
+        )
+        kind = partial(LinkedSearch, data.linked, siblings)
+        with budget_bar(type(self).__name__) as progress:
+            return adaptive_search.run(data, settings, budget, progress, kind=kind, among=among)
+
+    def _check_release(self, release: Release) -> None:
+        super()._check_release(release)
+        if "linked" not in release.public:
+            raise ValueError("release is not one of linked tables; learn from it with CollectiveMAP")
+
+    def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
+        linked = LinkedSchema.from_dict(release.public["linked"])
+        wide = _released_table(linked, release)
+        slots, measured = Slots(wide), range(probe_tables(release).start)
+        noisy = _noisy(release, slots, [*measured, *_probes_that_fit(release, slots)])
+        with progress_bar(type(self).__name__) as progress:
+            fit = collective_map(noisy, start=first_guess, callback=progress)
+        within = _within(linked, wide, release)
+        model = LinkedModel(linked, wide, fit.model, privacy, within, noisy.n_records, noisy.n_records_sd)
+        return {
+            "model_": model,
+            "report_": _report(release, noisy.n_records),
+            "n_records_": noisy.n_records,
+            "n_records_sd_": noisy.n_records_sd,
+            "_last_fit": fit,
+            "_noisy": noisy,
+        }
+
+
+def learn_linked(
+    parents: Any,
+    children: Any = None,
+    budget: Budget | None = None,
+    schema: LinkedSchema | None = None,
+    *,
+    key: Hashable = None,
+    **options: Any,
+) -> PrivateLinkedNetwork:
+    """Parents with their children, learned together: the short form of `PrivateLinkedNetwork`.
+
+    Parameters
+    ----------
+    parents, children : dataframe or path
+        Two tables with a key in common. Of one file with several rows a person pass it alone, and no columns of parents
+        in the schema: ``learn_linked(visits, None, budget, schema)``.
+    budget : Budget
+    schema : LinkedSchema, or Schema or mapping with `key`
+        With `key` the columns of one file, of which up to eight rows of each value of the key count together.
+    key : hashable, optional
+        Column that says whose row it is.
+    **options
+        Further arguments of `PrivateLinkedNetwork`.
+
+    Returns
+    -------
+    PrivateLinkedNetwork
+        Fitted: ``.model_`` is a :class:`~pgmpy_dp.linked.linked_model.LinkedModel`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `PrivateLinkedNetwork.fit`.
+
+    Examples
+    --------
+    >>> visits = pd.DataFrame({"patient": ["p1", "p1", "p2"] * 100, "ill": ["no", "yes", "no"] * 100})
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     found = learn_linked(visits, None, Budget(rho=1.0), {"ill": ["no", "yes"]}, key="patient")
+    >>> found.privacy_.unit
+    'patient'
+    """
+    require_budget(budget)
+    assert budget is not None
+    taken = sorted({"epsilon", "delta", "rho"} & set(options))
+    if taken:
+        raise TypeError(f"options has {taken}, which the argument budget says; drop them")
+    if isinstance(parents, PrivateLinkedTables):
+        options = {"adjacency": str(parents.adjacency), **options}
+    elif not isinstance(schema, LinkedSchema):
+        if key is None:
+            raise ValueError(
+                f"schema is a {type(schema).__name__}, and key=None: pass a LinkedSchema, or a schema of one file with "
+                "key=, the column that says whose row it is"
+            )
+        schema = LinkedSchema(None, Schema.coerce(schema, argument="schema"), key, _ROWS_OF_ONE_FILE)
+    elif key is not None and key != schema.key:
+        raise ValueError(f"key={key!r} differs from the schema's {schema.key!r}; drop key")
+    if schema is not None and schema.parent is None and children is None:
+        parents, children = None, parents
+    estimator = PrivateLinkedNetwork(budget.epsilon, budget.delta, budget.rho, schema, **options)
+    return estimator.fit(parents, children)
+
+
+_ROWS_OF_ONE_FILE = 8
+
+
+def _checked_siblings(name: str, value: Any) -> Any:
+    if isinstance(value, str) and value == "auto":
+        return "auto"
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= 2:
+        raise ValueError(f"{name}={value!r}; pass 'auto', or how many siblings a child is learned with: 0, 1 or 2")
+    return int(value)
+
+
+def _checked_schema(schema: Any) -> LinkedSchema:
+    if type(schema) is not LinkedSchema:
+        raise TypeError(
+            f"schema is a {type(schema).__name__}; pass a LinkedSchema(parent, child, key=..., most=...), or read one "
+            "by LinkedSchema.from_json"
+        )
+    return schema
+
+
+def _required(linked: LinkedSchema, wide: WideTable) -> list[tuple[Hashable, ...]]:
+    """Tables that are measured in any case: of a random person and of counts, n has to be known beside."""
+    needed: list[tuple[Hashable, ...]] = [(wide.size, name) for name in wide.slots[0]]
+    needed += [(count, wide.size) for count in linked.counts]
+    return [*needed, (wide.size, RANK)] if wide.ordered else needed
+
+
+def _released_table(linked: LinkedSchema, release: Release) -> WideTable:
+    """The wide table in the states that a release has: merged ones."""
+    if release.public.get("fine") is None:
+        return wide_table(linked)
+    child, parent = linked.fine_child, linked.parent
+    fine, places = wide_table(linked), {decode_label(name): to for name, to in release.public["fine"]["places"]}
+
+    def cut(number: Any, to: list[int]) -> Any:
+        starts = np.flatnonzero(np.diff(to[: len(number.cells)])) + 1
+        return number.with_cuts(number.edges[k] for k in starts)
+
+    of_child = {n: cut(child.numbers[n], places[a]) for n, a in zip(child, fine.slots[0], strict=True) if a in places}
+    merged = child.replaced(of_child)
+    if parent is not None:
+        parent = parent.fine()
+        parent = parent.replaced({name: cut(parent.numbers[name], places[name]) for name in parent if name in places})
+    return wide_table(linked, merged, parent)
+
+
+def _noisy(release: Release, slots: Slots, tables: list[int]) -> NoisyMarginals:
+    """Some tables of a release with all their images, and the rules that a model of them obeys."""
+    names = release.schema.variables
+    left_out = {
+        tuple(names.index(decode_label(label)) for label in labels) for labels in release.public["settings"]["left_out"]
+    }
+    noisy = noisy_marginals(release, names, merge=False, tables=tables)
+    return replace(slots.symmetric(noisy, left_out), impossible=tuple(release.schema.zeros))
+
+
+def _probes_that_fit(release: Release, slots: Slots) -> list[int]:
+    """Places of the probes whose images a model with the other tables has room for."""
+    probes = probe_tables(release)
+    if not probes:
+        return []
+    noisy = _noisy(release, slots, list(range(probes.start)))
+    tree = GrowingTree(with_zeros(noisy.cliques, release.schema.zeros), release.public["settings"]["max_clique_cells"])
+    names, found = release.schema.variables, []
+    for c in probes:
+        noise = release.noise[c]
+        too_noisy = noise is not None and release.values[c].size * noise.mean_size > noisy.n_records
+        images = slots.images(names.index(name) for name in release.scopes[c])
+        if not too_noisy and tree.admits(images).all():
+            for image in images:
+                tree.join(image)
+            found.append(c)
+    return found
+
+
+def _within(linked: LinkedSchema, wide: WideTable, release: Release) -> dict[tuple[str, Hashable], Values]:
+    """How numbers lie within the states of parents and of children, by table and column."""
+    found: dict[tuple[str, Hashable], Values] = {}
+    parent_name, child_name = linked.names
+    fine = release.public.get("fine")
+    places = {} if fine is None else {decode_label(name): np.array(to) for name, to in fine["places"]}
+    first = {scope: c for c, scope in reversed(list(enumerate(release.scopes)))}
+    of_parents = {} if linked.parent is None else linked.parent.fine().numbers
+    declared: list[tuple[str, Hashable, Any, Any]] = [
+        (parent_name, name, name, own) for name, own in of_parents.items()
+    ]
+    columns = dict(zip(wide.child, wide.slots[0], strict=True))
+    declared += [(child_name, name, columns[name], own) for name, own in linked.fine_child.numbers.items()]
+    for table, name, column, declaration in declared:
+        if column not in places:
+            found[table, name] = Values(declaration)
+            continue
+        c, states = first[(column,)], len(declaration.states)
+        noise = release.noise[c]
+        counts, deviation = release.values[c][:states], 0.0 if noise is None else float(np.sqrt(noise.variance))
+        likely = likely_proportions(counts, deviation, len(declaration.cells))
+        share = deviation / max(float(counts.sum()), deviation)
+        found[table, name] = Values(declaration, places[column][:states], likely, share)
+    return found
+
+
+def _report(release: Release, n_records: float) -> pd.DataFrame:
+    rounds, tables = release.public["rounds"], chosen_tables(release)
+    rows = [
+        {
+            "round": record["round"],
+            "variables": release.scopes[c],
+            "share": record["share"],
+            "noise_scale": None if (noise := release.noise[c]) is None else noise.scale,
+            "candidates": record["candidates"],
+            "error_before": max(record["misfit"] - record["offset"], 0.0) / (2.0 * n_records),
+            "change": record["change"] / (2.0 * n_records),
+        }
+        for c, record in zip(tables, rounds, strict=True)
+    ]
+    return pd.DataFrame(
+        rows, columns=["round", "variables", "share", "noise_scale", "candidates", "error_before", "change"]
+    )

@@ -1,0 +1,131 @@
+"""What follows from slots being exchangeable: tables that differ by a permutation of slots are one table."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.linked.operators.wide_table import WideTable
+
+__all__ = ["Slots"]
+
+Scope = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The slots of a wide table, by positions of its columns.
+
+    Parameters
+    ----------
+    wide : WideTable
+    """
+
+    wide: WideTable
+
+    @cached_property
+    def slot_of(self) -> tuple[int, ...]:
+        """For each column the slot that it is of; -1 for those of parents and the number of children."""
+        slots = {name: k for k, names in enumerate(self.wide.slots) for name in names}
+        return tuple(slots.get(name, -1) for name in self.wide.schema.variables)
+
+    @cached_property
+    def permutations(self) -> list[tuple[int, ...]]:
+        """Where each slot goes; only the identity where children have an order."""
+        n = len(self.wide.slots)
+        return [tuple(range(n))] if self.wide.ordered else list(itertools.permutations(range(n)))
+
+    @cached_property
+    def columns(self) -> list[tuple[int, ...]]:
+        """For each permutation where each column goes."""
+        place = {name: k for k, name in enumerate(self.wide.schema.variables)}
+        width = len(self.wide.child)
+        found = []
+        for permutation in self.permutations:
+            to = list(range(len(place)))
+            for slot, names in enumerate(self.wide.slots):
+                for j in range(width):
+                    to[place[names[j]]] = place[self.wide.slots[permutation[slot]][j]]
+            found.append(tuple(to))
+        return found
+
+    @cached_property
+    def states(self) -> list[np.ndarray]:
+        """For each permutation what each state of the number of children becomes: it says which slots have one."""
+        wide = self.wide
+        return [
+            np.array([wide.pattern(n, [permutation[slot] for slot in present]) for n, present in wide.patterns])
+            for permutation in self.permutations
+        ]
+
+    def images(self, scope: Iterable[int]) -> list[Scope]:
+        """The sets that a set of columns becomes, each once, ascending within; itself among them."""
+        own = tuple(scope)
+        return list(dict.fromkeys(tuple(sorted(to[i] for i in own)) for to in self.columns))
+
+    def first(self, scope: Iterable[int]) -> Scope:
+        """Which of the images stands for all."""
+        return min(self.images(scope))
+
+    def count(self, scope: Iterable[int]) -> int:
+        """How many slots a set has columns of."""
+        return len({self.slot_of[i] for i in scope} - {-1})
+
+    def allowed(self, scope: Collection[int], most_slots: int) -> bool:
+        """Whether a set stands for its images, and is about so many children at most."""
+        ordered = tuple(sorted(scope))
+        return self.count(ordered) <= most_slots and self.first(ordered) == ordered
+
+    def symmetric(self, noisy: NoisyMarginals, left_out: Collection[Scope] = ()) -> NoisyMarginals:
+        """Tables with their images: what was measured of one arrangement of children is known of all.
+
+        Parameters
+        ----------
+        noisy : NoisyMarginals
+        left_out : collection of sets of positions
+            Images that are not taken: for them a model has no room.
+
+        Returns
+        -------
+        NoisyMarginals
+            A set's table is the mean of the images that are of this set, with the noise of one of them: where two of
+            its cells are images of each other, both have the mean of what was measured twice. So the noise weighs
+            against a set's own entropy, or prior, as it would for the table that was measured.
+        """
+        if len(self.permutations) == 1:
+            return noisy.merged()
+        place = noisy.cliques.position
+        size = place[self.wide.size]
+        names = noisy.cliques.variables
+        tables = noisy.cliques.split(noisy.counts)
+        merged = noisy.cliques.split(np.ones(len(noisy.counts)) if noisy.merged_cells is None else noisy.merged_cells)
+        scopes, counts, cells, scale = [], [], [], []
+        for c, (own, table, number) in enumerate(zip(noisy.cliques.indices, tables, merged, strict=True)):
+            taken = []
+            for to, states in zip(self.columns, self.states, strict=True):
+                scope = tuple(to[i] for i in own)
+                if scope != own and tuple(sorted(scope)) in left_out:
+                    continue
+                if size in own:
+                    axis, back = own.index(size), np.argsort(states)
+                    taken.append((scope, np.take(table, back, axis), np.take(number, back, axis)))
+                else:
+                    taken.append((scope, table, number))
+            alike = Counter(frozenset(scope) for scope, *_ in taken)
+            for scope, image, count in taken:
+                scopes.append(tuple(names[i] for i in scope))
+                counts.append(image)
+                cells.append(count)
+                scale.append(noisy.scale[c] * alike[frozenset(scope)] ** 0.5)
+        cliques = Cliques(names, noisy.cliques.cardinalities, tuple(scopes))
+        joined = None if noisy.merged_cells is None else cliques.join(cells)
+        return replace(
+            noisy, cliques=cliques, counts=cliques.join(counts), scale=np.array(scale), merged_cells=joined
+        ).merged()

@@ -1,0 +1,1 @@
+"""The trusted part of mixtures: centres of blocks, sums about them."""

@@ -1,0 +1,1 @@
+"""The trusted part of sequences: tables of visits."""

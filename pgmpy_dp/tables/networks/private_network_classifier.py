@@ -1,0 +1,247 @@
+"""PrivateNetworkClassifier: a learned network that predicts one of its variables, as scikit-learn's classifiers do."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.tables.networks.private_network import PrivateNetwork
+
+__all__ = ["PrivateNetworkClassifier"]
+
+_OWN = ("epsilon", "delta", "rho", "state_names", "adjacency", "n_records", "target")
+
+
+class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
+    """Classifier by a private network: `PrivateNetwork` with a target, then its conditional probabilities.
+
+    Each fit is charged to a ledger, so that fits add up in sight. What would fit in silence is refused: a ledger cannot
+    be copied, hence this classifier cannot be cloned, as `cross_val_score` and `GridSearchCV` do for each of their
+    fits.
+
+    Parameters
+    ----------
+    target : variable
+        What is predicted; the schema declares its states.
+    ledger : Ledger
+        What all fits are charged to.
+    budget : Budget, optional
+        What one fit costs. Default: all that the ledger has left.
+    state_names : Schema or dict of variable to list of states
+        Public description of the variables, the target among them.
+    adjacency : {"add_remove", "replace_one"}
+        What one record's difference means.
+    n_records : int, optional
+        The number of records, if it is public. Required under "replace_one".
+    options : dict, optional
+        Further arguments of `PrivateNetwork`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        States of the target, in the order of the schema.
+    network_ : PrivateNetwork
+        Fitted: ``network_.release_``, ``network_.privacy_``, ``network_.report_``.
+    model_ : MarkovNetwork
+        To save, to ask and to draw from.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        All other variables of the schema.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Privacy: a fit is one of :class:`~pgmpy_dp.estimators.PrivateNetwork`, which has the guarantee and its proof.
+    Predictions are post-processing of the model; they cost nothing, and read nothing but what is passed to them.
+
+    The guarantee is of what is asked here, of the records as they are passed. A step before it in a pipeline that
+    learns from records (a scaler, an encoder, a selection of features, an imputer) is outside the guarantee, as are
+    scores on records that nobody may see: `score` computes without noise.
+
+    Method: McKenna, Mullins, Sheldon and Miklau (2022); fit, candidates and shares of the budget are this package's.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import Budget, Ledger
+    >>> rng = np.random.default_rng(0)
+    >>> rain = rng.random(5000) < 0.3
+    >>> data = pd.DataFrame({"wet": rng.random(5000) < np.where(rain, 0.9, 0.1), "coin": rng.random(5000) < 0.5})
+    >>> states = {"wet": [False, True], "coin": [False, True], "rain": [False, True]}
+    >>> ledger = Ledger(Budget(epsilon=1.0, delta=1e-6))
+    >>> classifier = PrivateNetworkClassifier("rain", ledger, state_names=states).fit(data, rain)
+    >>> classifier.predict(pd.DataFrame({"wet": [False, True], "coin": [True, True]}))
+    array([False,  True])
+    """
+
+    def __init__(
+        self,
+        target: Hashable = None,
+        ledger: Ledger | None = None,
+        budget: Budget | None = None,
+        state_names: Schema | dict | None = None,
+        adjacency: str = "add_remove",
+        n_records: int | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.target, self.ledger, self.budget = target, ledger, budget
+        self.state_names, self.adjacency, self.n_records = state_names, adjacency, n_records
+        self.options = options
+
+    def __sklearn_clone__(self) -> NoReturn:
+        raise TypeError(
+            "a PrivateNetworkClassifier cannot be cloned, since its ledger cannot be copied: each clone would be "
+            "fitted and charged, and 5 folds would spend 5 budgets without a word. Fit it once and test it on records "
+            "that were kept out, or make a classifier for each fold, all with one ledger, each with its part as budget="
+        )
+
+    def fit(self, X: Any, y: Any = None, *, unit: Hashable = None, rows_per_unit: int | str | None = None) -> Self:
+        """Release noisy tables under the budget, then learn from them.
+
+        Parameters
+        ----------
+        X : dataframe or path
+            Records. Columns that the schema does not name are not read.
+        y : array-like of shape (n,), optional
+            The target of each record, in the order of the rows of a pandas dataframe `X`. Default: `X` has it as a
+            column, and may then be anything that `PrivateTable` reads.
+        unit, rows_per_unit
+            Of persons with several records, as :meth:`~pgmpy_dp.estimators.PrivateNetwork.fit` takes them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a public argument that cannot be used, and for an `X` and a `y` of different lengths, before anything
+            is spent. Nothing is raised because of a record.
+        BudgetExceeded
+            If the ledger does not allow the budget; nothing is spent.
+        """
+        schema, budget, network = self._checked()
+        with_target = X if y is None else _joined(X, y, self.target)
+        whose = {} if rows_per_unit is None else {"rows_per_unit": rows_per_unit}
+        assert self.ledger is not None
+        table = PrivateTable(
+            with_target,
+            schema,
+            adjacency=self.adjacency,
+            ledger=self.ledger,
+            n_records=self.n_records,
+            unit=unit,
+            **whose,  # type: ignore[arg-type]
+        )
+        network.set_params(epsilon=budget.epsilon, delta=budget.delta, rho=budget.rho)
+        network.fit(table)
+        others = [name for name in schema.variables if name != self.target]
+        self.network_, self.model_ = network, network.model_
+        self.classes_ = pd.Index(self.model_.states[self.target], tupleize_cols=False).to_numpy()
+        self.feature_names_in_ = np.array([*others, None], dtype=object)[:-1]
+        self.n_features_in_ = len(others)
+        return self
+
+    def _checked(self) -> tuple[Schema, Budget, PrivateNetwork]:
+        """The schema, the budget of this fit, and who learns; bad public arguments are refused."""
+        if not isinstance(self.ledger, Ledger):
+            raise TypeError(
+                f"ledger={self.ledger!r} is a {type(self.ledger).__name__}; pass Ledger(Budget(...)), which all fits "
+                "to these records share"
+            )
+        schema = Schema.coerce(self.state_names, argument="state_names")
+        if self.target not in schema.variables or self.target in schema.numbers:
+            what = "is a number" if self.target in schema.variables else "is not a variable"
+            raise ValueError(
+                f"target={self.target!r} {what} of the schema; pass one of the variables with states: "
+                f"{[name for name in schema.variables if name not in schema.numbers]}"
+            )
+        options = {} if self.options is None else dict(self.options)
+        if taken := sorted(set(options).intersection(_OWN)):
+            raise ValueError(
+                f"options has {taken}, which are arguments of the classifier (budget= for the first three)"
+            )
+        if self.budget is not None:
+            require_budget(self.budget)
+            budget = self.budget
+        else:
+            left = self.ledger.left
+            try:
+                budget = Budget.of(left)
+            except ValueError:  # no budget is 0
+                said = "the ledger has nothing left; nothing was spent"
+                raise BudgetExceeded(said, spent=self.ledger.spent, asked=left, left=left) from None
+        given: dict[str, Any] = {"state_names": schema, "adjacency": self.adjacency, "n_records": self.n_records}
+        return schema, budget, PrivateNetwork(target=self.target, **given, **options)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """P(target | the columns of X), of *public* records, or such as the model's user may see.
+
+        Parameters
+        ----------
+        X : dataframe
+            As :meth:`~pgmpy_dp.MarkovNetwork.predict_proba` reads it: columns that it lacks and empty cells are summed
+            over, others are ignored.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            Columns in the order of `classes_`. Of a record that is impossible by the schema's rules, the target's own
+            distribution.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If a cell is no state of its variable.
+        """
+        check_is_fitted(self, "model_")
+        told = self.model_.predict_proba(X, self.target).to_numpy(copy=True)
+        unknown = np.isnan(told).any(axis=1)
+        if unknown.any():
+            told[unknown] = self.model_.marginal([self.target]).values
+        return told
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable state of each record's target.
+
+        Parameters
+        ----------
+        X : dataframe
+            As `predict_proba` takes it.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        NotFittedError, ValueError
+            As `predict_proba`.
+        """
+        told = self.predict_proba(X)
+        return self.classes_[told.argmax(axis=1)]
+
+
+def _joined(X: Any, y: Any, target: Hashable) -> pd.DataFrame:
+    """Records with their target as a column; cells are not looked at."""
+    if not isinstance(X, pd.DataFrame):
+        raise TypeError(
+            f"X is a {type(X).__name__}; pass a pandas.DataFrame, or leave y out and pass a table that has {target!r}"
+        )
+    if getattr(y, "ndim", 1) != 1:
+        raise ValueError("y has more than one dimension; pass one value for each record")
+    column = y if isinstance(y, pd.Series | np.ndarray) else pd.Series(y, dtype=object)
+    if len(column) != len(X):
+        raise ValueError("X and y are of different lengths; pass one value for each record")
+    joined = X.copy(deep=False)
+    joined[target] = column.array if isinstance(column, pd.Series) else column  # by place, whatever the index
+    return joined
