@@ -86,10 +86,12 @@ class LinkedModel:
 
     @property
     def privacy_of_a_child(self) -> Guarantee | None:
-        """What is promised to one child that is added, removed or changed, while its siblings are as they were.
+        """What is promised to one child that is added, removed or changed without its key, its siblings as they were.
 
         Four times the rho, or twice a pure epsilon: its parent with all children is one unit taken out and another put
-        in. An (epsilon, delta) is converted from that. Under ``replace_one`` it is what is promised to the unit.
+        in. An (epsilon, delta) is converted from that. Under ``replace_one`` it is what is promised to the unit. That a
+        child moved from one parent to another is less protected: two units change, which takes 16 times the rho, or
+        four times the epsilon, and 4 times and twice under ``replace_one``.
         """
         return None if self.privacy is None else guarantee_of_a_child(self.privacy)
 

@@ -78,7 +78,8 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
     -----
     Privacy: the only access to the records is the release of :mod:`pgmpy_dp.tables.networks.adaptive_search`, over rows
     of units that :mod:`pgmpy_dp.linked.operators.unit_rows` makes. What is protected is a parent with all its children.
-    What one child among them may cost is up to 4 rho, or 2 epsilon of a pure budget.
+    What one child among them may cost is up to 4 rho, or 2 epsilon of a pure budget; up to 16 rho, or 4 epsilon, if it
+    moves from one parent to another. Under ``replace_one`` it is rho and epsilon, and 4 rho and 2 epsilon.
 
     Examples
     --------

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pgmpy_dp import Budget, Date, Schema
+from pgmpy_dp import Budget, Date, Number, Schema
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
+from pgmpy_dp.linked.operators.wide_table import wide_table
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.table import contingency_tables, matched_records
 from tests.linked.families import CHILD, PARENT, SCHEMA, frames, measure, naive_rows, tables
@@ -72,14 +73,17 @@ class TestRowsAreThoseOfTheDefinition:
         one, two, three, four, five = (t.value for t in contingency_tables(private, scopes))
         assert (one == two).all() and (one == three).all() and (four == five).all()
 
-    def test_each_child_is_as_likely_in_a_slot(self):
-        schema = LinkedSchema(PARENT, {"who": [*range(9)]}, key="house", most=7)
+    @pytest.mark.parametrize(("n", "most"), [(9, 7), (5, 3), (4, 1)])
+    def test_each_child_is_as_likely_in_a_slot(self, n, most):
+        schema = LinkedSchema(PARENT, {"who": [*range(n)]}, key="house", most=most)
         homes = [f"h{k}" for k in range(2_000)]
-        children = pd.DataFrame([(h, j) for h in homes for j in range(9)], columns=["house", "who"], dtype=object)
+        children = pd.DataFrame([(h, j) for h in homes for j in range(n)], columns=["house", "who"], dtype=object)
         (counts,) = contingency_tables(tables(frames([(h, "n") for h in homes], [])[0], children, schema), [("a.who",)])
-        shares = counts.value[:9] / GRID / 2_000
-        # A child's share of a family has a deviation of at most .16 (7 of 9 remain, of which 15 trios): five of them.
-        assert np.abs(shares - 1 / 9).max() < 5 * 0.16 / math.sqrt(2_000) and counts.value[9:].sum() == 0
+        shares = counts.value[:n] / GRID / 2_000
+        shares /= shares.sum()  # of one child each row has two slots without
+        # A child's share of a family is between 0 and 1, so its variance is at most this: five deviations.
+        assert np.abs(shares - 1 / n).max() < 5 * math.sqrt((1 - 1 / n) / n / 2_000)
+        assert most < 3 or counts.value[n:].sum() == 0
 
     def test_a_chain_has_a_row_for_each_child_with_the_one_before(self):
         days = ["2020-01-05", "2020-11-05", "2020-06-05"]
@@ -165,6 +169,25 @@ def test_one_child_moves_a_table_by_two_in_l1_and_the_root_of_two_in_l2(others, 
         found.append(measure(tables(*frames(parents, [*others, *own]))))
     moved = difference(*found).values()
     assert sum(map(abs, moved)) <= 2 * GRID and sum(d * d for d in moved) <= 2 * GRID**2
+
+
+def test_a_child_that_moves_to_another_parent_moves_a_table_by_four_in_l1_and_two_in_l2():
+    parents = [("x", "n"), ("y", "s")]
+    first, second = ([("x", 3, "f"), (home, 3, "f")] for home in "xy")
+    moved = difference(*(measure(tables(*frames(parents, some))) for some in (first, second))).values()
+    assert 3.99 * GRID < sum(map(abs, moved)) <= 4 * GRID and sum(d * d for d in moved) <= 4 * GRID**2
+
+
+@pytest.mark.parametrize("number", [False, True])
+def test_what_it_cost_to_find_a_schema_stays_with_the_wide_table(number):
+    cost = {"guarantee": {"kind": "pure", "epsilon": 5.0}}
+    plain = {"age": Number(0, 99, cuts=[18])} if number else {"sex": ["f", "m"]}
+    for parent in (None, PARENT, Schema(PARENT).discovered_under([{**cost, "whose": "parents"}])):
+        for child in (Schema(plain), Schema(plain).discovered_under([cost])):
+            linked = LinkedSchema(parent, child, key="house", most=3)
+            of_parent = () if linked.parent is None else linked.parent.discovered
+            found = [str(cost) for cost in wide_table(linked).schema.discovered]
+            assert sorted(found) == sorted(map(str, [*of_parent, *child.discovered]))
 
 
 class TestReadersAndKeys:

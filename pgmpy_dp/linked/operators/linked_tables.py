@@ -70,9 +70,11 @@ class PrivateLinkedTables(PrivateTable):
         moves a table of counts by at most 1 in l1 and l2 norm (:mod:`pgmpy_dp.linked.operators.unit_rows` has the
         proof), so the operators of a table of units that count by shares are those of this.
 
-        *One child* that is added, removed or changed may cost up to four times the rho, or twice a pure epsilon, that
-        a parent with all its children is promised: its own promise is the parent's, and it is never better than that
-        by being one of several.
+        *One child* that is added, removed or changed, its key as it was, may cost up to four times the rho, or twice a
+        pure epsilon, that a parent with all its children is promised under ``add_remove``, and as much as is promised
+        under ``replace_one``: it is never better protected by being one of several. One that moves to another parent
+        changes two units. It may cost up to 16 times the rho, or four times a pure epsilon; under ``replace_one`` four
+        times and twice.
 
     Examples
     --------

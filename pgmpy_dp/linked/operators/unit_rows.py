@@ -27,11 +27,14 @@ for records that count by shares holds (:func:`~pgmpy_dp.private.data.table.shar
 negative and each of sum at most 1. It moves by ``norm1(u - v) <= 2`` and ``norm2(u - v) <= sqrt(norm2(u)^2 +
 norm2(v)^2) <= sqrt(2)``, as under ``replace_one`` everywhere.
 
-*One child* that is added, removed or changed makes other rows of one unit: it moves tables as a replaced unit does, and
-the misfit that a selection looks at by 2. Under ``add_remove``, where the noise is for 1, that is a removal followed by
-an addition. So what costs rho for units costs at most ``2^2 rho = 4 rho`` for a child, and a pure epsilon at most ``2
-epsilon``; no less than for a whole unit may be assumed of a child in any case. A child whose key changes is in two
-units, each of which changes.
+*One child* that is added, removed or changed, its key as it was, makes other rows of one unit: it moves tables as a
+replaced unit does, and the misfit that a selection looks at by 2. Under ``add_remove``, where the noise is for 1, that
+is a removal followed by an addition. So what costs rho for units costs at most ``2^2 rho = 4 rho`` for a child, and a
+pure epsilon at most ``2 epsilon``; no less than for a whole unit may be assumed of a child in any case.
+
+*One child that moves to another parent*, its key changed, makes other rows of two units. Tables move by at most 4 in l1
+norm and 2 in l2 norm. Under ``add_remove`` that is two removals and two additions, at most ``4^2 rho = 16 rho`` or ``4
+epsilon``. Under ``replace_one`` it is two replacements: ``4 rho`` or ``2 epsilon``.
 
 The guarantee holds whatever the secret key is; it is secret so that nobody can arrange identifiers for certain children
 to be drawn.
@@ -130,7 +133,8 @@ def unit_rows(
     number = np.cumsum(has_rows) - 1
     rows_of = np.flatnonzero(has_child)[has_rows[children.owner[has_child]]]
     owner, size = number[children.owner[rows_of]], size[units]
-    seeds = _seeds(identities, units, size > (1 if wide.ordered else _ALL_TRIOS), key)
+    # Without an order a draw says which children remain, and which trios; with one, which of two comes first.
+    seeds = _seeds(identities, units, size > (1 if wide.ordered else min(most, _ALL_TRIOS)), key)
     order = _in_order(children.codes[rows_of], children.order[rows_of], owner, seeds)
     sorted_rows = rows_of[order]
     first = np.cumsum(size) - size

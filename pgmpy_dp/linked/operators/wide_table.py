@@ -16,6 +16,7 @@ from typing import Any
 
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema.provenance import listed
 
 __all__ = ["RANK", "WideTable", "wide_table"]
 
@@ -66,7 +67,7 @@ class WideTable:
 
 
 def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema | None = None) -> WideTable:
-    """The description of a unit's rows.
+    """The description of a unit's rows. Its `Schema.discovered` has what it cost to find either schema in records.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema
         + (" " + "".join("abc"[slot] for slot in present) if 0 < len(present) < 3 else "")
         for n, present in patterns
     ]
-    own = {name: list(child.states[name]) for name in child}
+    own = {name: listed(child.states[name]) for name in child}  # what it cost to find them stays with them
     absent = {name: len(states) for name, states in own.items()}
     outside = {name: len(states) + 1 if _may_be_outside(child, name) else None for name, states in own.items()}
     for name, states in own.items():
