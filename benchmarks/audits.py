@@ -8,7 +8,8 @@
 
 Cases are those of :func:`pgmpy_dp.auditing.catalogue`, mutants those of :mod:`benchmarks.mutants`. Two processes, one
 thread each. Results are kept as they come; ``--resume`` goes on where a run with the same cost and confidence stopped,
-and runs again what was made by code that is another now (:mod:`benchmarks.audited_code`), and nothing else. The exit
+and runs again what was made by code that is another now (:mod:`benchmarks.audited_code`), and nothing else; ``--again``
+runs what it names, and the file says what was run when. The exit
 status is 1 if a claim is broken or a mutant is not caught.
 """
 
@@ -59,6 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", help="folder of audits.jsonl and audits.md (default: write nothing)")
     parser.add_argument("--docs", help="page whose table between the marks of audits to write (default: none)")
     parser.add_argument("--resume", action="store_true", help="keep the results that are there")
+    parser.add_argument(
+        "--again",
+        action="append",
+        metavar="TEXT",
+        help="run cases and mutants with this in their names, and keep all others, whatever code made them",
+    )
     options = parser.parse_args(arguments)
     cases = [name for name in catalogue() if options.only in name]
     mutants = [mutant.name for mutant in MUTANTS if options.only in mutant.name]
@@ -69,9 +76,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     store = None if options.out is None else Path(options.out) / "audits.jsonl"
     kept = _stored(store, tasks) if store is not None and options.resume else {}
     rows: dict[tuple, dict] = {}
+    if options.again:
+        if store is None:
+            parser.error("--again keeps the rows of a folder; pass --out")
+        rows = _others(store, tasks, options.again)
+        kept = dict(rows)
     _open(store, kept)
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(measure, *task, kept.get(task)) for task in tasks]
+        futures = [pool.submit(measure, *task, kept.get(task)) for task in tasks if task not in rows]
         try:
             for future in tqdm(as_completed(futures), total=len(futures), unit="audit"):
                 row = future.result()
@@ -128,6 +140,7 @@ def measure(kind: str, name: str, cost: str | int, confidence: float, kept: dict
         "seconds": time.process_time() - start,
         "wrong": wrong,
         "code": code,
+        "date": time.strftime("%Y-%m-%d"),
     }
 
 
@@ -147,16 +160,19 @@ def summary(rows: Sequence[dict], command: str, confidence: float, workers: int)
     cases = [row for row in rows if row["kind"] == "case"]
     mutants = [row for row in rows if row["kind"] == "mutant"]
     seconds = sum(row["seconds"] for row in rows)
+    # Rows of several runs may have other confidences of their own.
+    together = f"{100 * (1.0 - sum(1.0 - row['confidence'] for row in cases)):.4g}"
     broken, escaped = (sum(row["wrong"] for row in part) for part in (cases, mutants))
     text = [
         "# Audits",
         f"Made by `{command}`",
         f"on {describe_machine()}; {workers} at a time, {seconds / 60:.1f} minutes of processor time together.",
         "A measured bound is a lower bound on the epsilon (at the claim's delta) or the rho that a mechanism really "
-        f"has, on neighbours made up to show it; all bounds of the first table hold together at {100 * confidence:g} % "
+        f"has, on neighbours made up to show it; all bounds of the first table hold together at {together} % "
         "confidence. Releases are drawn on each of two datasets, half as many more choose the event; in one run, they "
         "are canaries. Noise in floating point is marked *f*: its claim is one about real numbers.",
         f"{len(cases)} claims, {broken} broken. {len(mutants)} mutants, {escaped} not caught.",
+        _when(rows),
     ]
     if cases:
         body = [
@@ -219,6 +235,29 @@ def _stored(store: Path, tasks: Sequence[tuple]) -> dict[tuple, dict]:
         return {}
     rows = map(json.loads, store.read_text(encoding="utf-8").splitlines())
     return {_key(row): row for row in rows if _key(row) in set(tasks)}
+
+
+def _others(store: Path, tasks: Sequence[tuple], again: Sequence[str]) -> dict[tuple, dict]:
+    """The stored rows of tasks that are not run again, by the tasks; at whatever confidence they were made."""
+    known = {(row["kind"], row["name"], row["cost"]): row for row in map(json.loads, store.read_text().splitlines())}
+    chosen = [task for task in tasks if not any(text in task[1] for text in again)]
+    return {task: known[task[:3]] for task in chosen if task[:3] in known}
+
+
+def _when(rows: Sequence[dict]) -> str:
+    """Which rows were made when."""
+    days: dict[str, list[str]] = {}
+    for row in rows:
+        days.setdefault(row.get("date", ""), []).append(row["name"])
+    told = [
+        f"on {day}: {', '.join(f'`{name}`' for name in names)}"
+        if len(names) < len(rows) / 2
+        else f"on {day}: the others"
+        for day, names in sorted(days.items(), reverse=True)
+        if day
+    ]
+    before = f"before rows had dates, by code that is not known: {len(days['']):,} rows" if "" in days else ""
+    return f"Rows were made {'; '.join([*told, *([before] if before else [])])}."
 
 
 def _open(store: Path | None, rows: dict[tuple, dict]) -> None:

@@ -146,6 +146,21 @@ class TestCommandLine:
         assert [row["code"] for row in again] == [row["code"] for row in rows]
         assert all(row["bound"] != 7.0 for row in again)
 
+    @pytest.mark.slow
+    def test_rows_that_are_named_are_measured_again_and_no_others(self, tmp_path, capsys):
+        arguments = ["--only", "stability_histogram", "--workers", "1", "--cost", "20", "--out", str(tmp_path)]
+        assert audits.main(arguments) == 0
+        rows = [json.loads(line) for line in (tmp_path / "audits.jsonl").read_text().splitlines()]
+        day = rows[0].pop("date")
+        old = [{**{k: v for k, v in row.items() if k not in ("date", "code")}, "bound": 7.0} for row in rows]
+        (tmp_path / "audits.jsonl").write_text("".join(json.dumps(row) + "\n" for row in old))
+        audits.main([*arguments, "--again", "forgotten threshold"])
+        again = [json.loads(line) for line in (tmp_path / "audits.jsonl").read_text().splitlines()]
+        assert [row["bound"] == 7.0 for row in again] == [row["kind"] == "case" for row in again]
+        assert [row["name"] for row in again] == [row["name"] for row in rows]
+        text = (tmp_path / "audits.md").read_text()
+        assert f"on {day}: the others; before rows had dates, by code that is not known: 1 rows" in text
+
     def test_the_page_of_guarantees_has_the_table_of_the_last_run(self):
         page = (ROOT / "docs" / "guarantees.md").read_text()
         report = (ROOT / "benchmarks" / "results" / "audits.md").read_text()
