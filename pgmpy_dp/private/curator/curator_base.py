@@ -233,6 +233,11 @@ def checked_eta(eta: Fraction | float) -> Fraction:
     return exact
 
 
+def _fixed(value: Any) -> Any:
+    """An array whose numbers are bytes of Python, which nobody makes writeable again; anything else as it is."""
+    return np.ndarray(value.shape, value.dtype, value.tobytes()) if isinstance(value, np.ndarray) else value
+
+
 def _kept_as_it_is(value: Any) -> Any:
     """A public argument that nobody can change any more: mappings and lists are copied, arrays read-only copies."""
     if isinstance(value, Mapping):
@@ -243,8 +248,7 @@ def _kept_as_it_is(value: Any) -> Any:
         except TypeError:
             return tuple(map(_kept_as_it_is, value))
     if isinstance(value, np.ndarray):
-        value = value.copy()
-        value.flags.writeable = False
+        return _fixed(value)
     return value
 
 
@@ -391,7 +395,7 @@ class Curator:
     @property
     def answers(self) -> tuple[Answer, ...]:
         """What was released, oldest first."""
-        return tuple(map(replace, self._answers))
+        return tuple(replace(answer, question=answer.question.copy()) for answer in self._answers)
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -475,7 +479,7 @@ class Curator:
     def picked(self, array: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Some entries of an array that an operator returned, which keep its noise in a release."""
         (known,) = (known for value, *known in self._drawn() if value is array)
-        self._picked.append((array[places], *known))
+        self._picked.append((_fixed(array[places]), *known))
         return self._picked[-1][0]
 
     @contextmanager
@@ -654,9 +658,9 @@ class Curator:
             rows = 1 if of_units else self._data._rows_of_unit
             request = Request(self, operator, arguments, share, eta, self._unit_cost, exact, rows)
             values = _observer.answer(request, lambda: request.mechanism.draw(self._rng))
-            for value in values if isinstance(values, list | tuple) else (values,):
-                if isinstance(value, np.ndarray):
-                    value.flags.writeable = False  # the release says what was answered, whatever a plan does
+            # The release says what was answered, whatever a plan does.
+            several = isinstance(values, list | tuple)
+            values = type(values)(map(_fixed, values)) if several else _fixed(values)
             self._answered = True
             if arguments.get("vouched_for"):
                 self._vouched.append(arguments["function"])
@@ -665,7 +669,7 @@ class Curator:
                 kept = tuple(values) if isinstance(values, list) else values
                 question = Question(operator, told(said), str(share), exact.name)
                 called = tuple([operator] * len(exact.noise) if names is None else names(len(exact.noise)))
-                shown = public or {}
+                shown = _kept_as_it_is(public or {})
                 self._answers.append(
                     Answer(operator, said, share, exact.name, kept, exact.noise, question, called, shown)
                 )
