@@ -1,4 +1,4 @@
-"""Graphs: as a drawing whose thicker edges are the stronger ones, or as a matrix of partial correlations."""
+"""Graphs as drawings, in which the thicker edges are the stronger ones."""
 
 from __future__ import annotations
 
