@@ -243,8 +243,7 @@ class LinkedSchema:
 
     @classmethod
     def from_dict(cls, content: Mapping) -> LinkedSchema:
-        """The inverse of :meth:`to_dict`; the schemas may also have the forms that :meth:`~pgmpy_dp.Schema.from_dict`
-        reads.
+        """The inverse of :meth:`to_dict`; schemas may have all forms that :meth:`~pgmpy_dp.Schema.from_dict` reads.
 
         Raises
         ------
