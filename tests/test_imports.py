@@ -96,7 +96,9 @@ def test_inference_knows_neither_records_nor_noise():
 def test_no_core_module_imports_a_subject():
     subjects = [f"pgmpy_dp.{name}" for name in SUBJECTS]
     assert len(subjects) > 5
-    assert not offenders(part(*CORE), lambda i: within(i, *subjects))
+    assert not offenders(part(*CORE, "reporting"), lambda i: within(i, *subjects))
+    # The front door of pictures has names of subjects, too, which it imports when they are used.
+    assert not offenders(set(part("plotting")) - {"pgmpy_dp.plotting.__init__"}, lambda i: within(i, *subjects))
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

@@ -57,7 +57,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
         rho-zCDP; the rest for the number of edges. With a split the choice is from one half of the edges, for as much,
         and a noisy majority vote (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.neighbour_sums`) on
         the other half has all of the budget: an edge is in one of them
-        (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.split`).
+        (:meth:`~pgmpy_dp.private.curator.curator_base.Curator.split`).
 
         *Source.* McSherry and Talwar 2007; score, split and vote: Chen et al. 2023, Algorithm 5.19.
 

@@ -71,7 +71,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
         is given, and the projection the rest; an (epsilon, delta) budget is converted to rho by dp-accounting, or,
         where the projection is alone, calibrated exactly. With a split: the projection of one half of the edges is
         (epsilon, delta)-DP, the vote on the other epsilon-DP with Laplace noise of scale 2/epsilon; together they are
-        (epsilon, delta)-DP (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.split`). With rho both
+        (epsilon, delta)-DP (:meth:`~pgmpy_dp.private.curator.curator_base.Curator.split`). With rho both
         have Gaussian noise of it. A noisy number of edges is taken of the first half's own edges, from its share.
 
         *Source.* Chen et al. 2023, Algorithms 5.4 (projection), 5.13 (vote) and 5.12 (split).

@@ -15,7 +15,7 @@ _HOME = {
     "plot_graph": "pgmpy_dp.plotting.graphs",
     "plot_ledger": "pgmpy_dp.plotting.privacy",
     "plot_marginals": "pgmpy_dp.plotting.errors",
-    "plot_partial_correlations": "pgmpy_dp.plotting.graphs",
+    "plot_partial_correlations": "pgmpy_dp.gaussian.correlation_plots",
     "plot_privacy_profile": "pgmpy_dp.plotting.privacy",
 }
 
@@ -32,8 +32,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from pgmpy_dp.communities.plots import plot_communities
+    from pgmpy_dp.gaussian.correlation_plots import plot_partial_correlations
     from pgmpy_dp.plotting.errors import plot_error, plot_marginals
-    from pgmpy_dp.plotting.graphs import plot_graph, plot_partial_correlations
+    from pgmpy_dp.plotting.graphs import plot_graph
     from pgmpy_dp.plotting.privacy import plot_ledger, plot_privacy_profile
     from pgmpy_dp.plotting.theory import plot_feasibility
 

@@ -7,7 +7,7 @@ import json
 import math
 import numbers
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from types import FunctionType
 from typing import Any
@@ -39,10 +39,19 @@ class Question:
     arguments: Mapping[str, Any]
     share: str
     mechanism: str
+    _text: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Lists in the arguments can be changed by whoever reads them, a text cannot.
+        object.__setattr__(self, "_text", json.dumps([self.operator, dict(self.arguments), self.share, self.mechanism]))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, read back by :meth:`from_dict`."""
-        return {**vars(self), "arguments": dict(self.arguments)}
+        """JSON-able form, read back by :meth:`from_dict`: as it was when it was asked."""
+        return dict(zip(("operator", "arguments", "share", "mechanism"), json.loads(self._text), strict=True))
+
+    def copy(self) -> Question:
+        """The same, as it was when it was asked, in lists of its own."""
+        return Question(*json.loads(self._text))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Question:

@@ -28,7 +28,7 @@ _FORMAT, _VERSION = "pgmpy_dp.release", 2
 _BOUNDARY = frozenset(
     {
         *("schema", "scopes", "n_records", "n_units", "n_users", "unit", "rows_per_unit"),
-        *("vouched_for", "interrupted", "paid"),
+        *("linked", "fine", "vouched_for", "interrupted", "paid"),
     }
 )
 """What a guarantee is about: a plan's fact of such a name is not among the public ones."""
@@ -213,7 +213,8 @@ class Release:
     def __post_init__(self) -> None:
         values, noise = tuple(_read_only(value) for value in self.values), tuple(self.noise)
         names = tuple(self.names) or tuple(f"value {k}" for k in range(len(values)))
-        asked = tuple(self.questions) or (None,) * len(values)
+        own = {id(question): question.copy() for question in self.questions if question is not None}
+        asked = tuple(own.get(id(question)) for question in self.questions) or (None,) * len(values)
         for name, entries in (("noise", noise), ("names", names), ("questions", asked)):
             if len(entries) != len(values):
                 raise ValueError(f"{name} has {len(entries)} entries for {len(values)} values; pass one per value")

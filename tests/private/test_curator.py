@@ -17,12 +17,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgmpy_dp import Budget, PrivateTable
+from pgmpy_dp import Budget, PrivateGraph, PrivateSequences, PrivateTable, PrivateVectors, Schema
+from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.curator import curator_base
 from pgmpy_dp.private.curator.curator_base import Observer, Request, cost_of, observed
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.columns import PrivateColumns
+from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.data.table import contingency_tables
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
@@ -30,6 +34,8 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
+from pgmpy_dp.private.own_types import is_own
+from pgmpy_dp.private.reading import producers
 from pgmpy_dp.private.sensitive import Release, Sensitive
 from tests.private.processes import everything, forked
 
@@ -262,6 +268,36 @@ class TestShares:
         with pytest.raises(MemoryError, match=r"^memory ran out .* the share is spent$") as caught:
             curator.ask(Tables([("a",)]), Fraction(1, 4))
         assert caught.value.__context__ is None and curator.left == Fraction(3, 4)
+
+    def test_nor_does_it_before_the_charge(self, monkeypatch):
+        """Whoever made data of more records than memory holds read their number in NumPy's words."""
+        kinds = PrivateData.__subclasses__()
+        kinds = [kind for kind in [*kinds, *(each for kind in kinds for each in kind.__subclasses__())] if is_own(kind)]
+        assert len(kinds) == 6
+
+        def full(self, names, spelled=()):
+            raise MemoryError("Unable to allocate an array with shape (27000000,)")
+
+        monkeypatch.setattr(producers._PandasSource, "batches", full)
+        budget, states = Budget(rho=1.0), {"a": [0, 1]}
+        frame = pd.DataFrame({"a": [0.0], "user": [1], "sequence": ["x"]})
+        making = {
+            PrivateTable: lambda: PrivateTable(frame, states, ledger=budget),
+            PrivateVectors: lambda: PrivateVectors(frame, ["a"], ledger=budget),
+            PrivateSequences: lambda: PrivateSequences(frame, {"x": ["x", "y"]}, ledger=budget),
+            PrivateGraph: lambda: PrivateGraph(frame[["a", "user"]], [0, 1], ledger=budget),
+            PrivateColumns: lambda: PrivateColumns(frame, Schema(states), ledger=budget),
+            PrivateLinkedTables: lambda: PrivateLinkedTables(
+                None, frame, LinkedSchema(None, states, key="user", most=3), ledger=budget
+            ),
+        }
+        assert set(making) == set(kinds)
+        for make in making.values():
+            with pytest.raises(
+                MemoryError, match=r"^memory ran out while records were read: nothing was spent$"
+            ) as found:
+                make()
+            assert found.value.__context__ is None
 
     def test_two_threads_cannot_spend_a_share_twice(self):
         curator, refused = opened(), []

@@ -416,6 +416,30 @@ class TestAnswers:
         tables.pop()
         assert curator.release("marginals", {}) == released
 
+    def test_a_plan_that_changes_what_was_answered(self):
+        """Arrays that are made writeable again, and lists in what an answer, a release or a question says."""
+        curator = opened()
+        (table,) = curator.ask(Tables([("a",)]), Fraction(1, 4))
+        part = curator.picked(table, np.array([1]))
+        released = curator.release("marginals", {}), curator.release("part", {}, {"part": part})
+        for array in (table, part, table[:1], *curator.arrays, *curator.answers[0].values, *curator.named.values()):
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.flags.writeable = True
+            with pytest.raises(ValueError, match="read-only"):
+                array[:] = 7
+        (answer,) = curator.answers
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            answer.public["schema"] = {}
+        with pytest.raises(AttributeError):
+            answer.public["scopes"].append(["lie"])
+        for question in (answer.question, *curator.release("marginals", {}).questions):
+            question.arguments["scopes"][0].append("lie")
+            question.arguments["weights"] = [1]
+            object.__setattr__(question, "operator", "lie")
+        assert (curator.release("marginals", {}), curator.release("part", {}, {"part": part})) == released
+        lies = dict.fromkeys(["linked", "fine", "paid", "schema", "unit"], "lie")
+        assert "lie" not in curator.release("marginals", lies).public.values()
+
     def test_who_was_vouched_for_stays_in_the_release(self):
         curator = opened()
 

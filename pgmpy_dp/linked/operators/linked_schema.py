@@ -17,7 +17,7 @@ __all__ = ["KEY_KINDS", "MOST_CHILDREN", "LinkedSchema"]
 
 FORMAT, VERSION = "pgmpy_dp.linked_schema", 1
 MOST_CHILDREN = 64
-KEY_KINDS = ("auto", "text", "integer")
+KEY_KINDS = ("text", "integer")
 
 
 class LinkedSchema:
@@ -48,10 +48,10 @@ class LinkedSchema:
         Name of the number of children.
     names : pair of str, default ("parent", "child")
         What the tables are called. A column may be named with its table: ``"person.age"``.
-    key_kind : {"auto", "text", "integer"}, default "auto"
-        How cells of the key are compared. "auto": as texts, whole numbers by their digits; a column of whole numbers
-        and one of texts are refused. "text": the same, and these are not refused. "integer": as whole numbers, so that
-        ``"007"`` is 7; a cell that is none is nobody's.
+    key_kind : {"text", "integer"}, default "text"
+        How cells of the key are compared. "text": as texts, whole numbers by their digits: 7 is ``"7"``, and ``"007"``
+        is another. "integer": as whole numbers, so that ``"007"`` is 7; a cell that is none is nobody's. What types the
+        columns have is no matter, as one odd cell can decide which type a library finds.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class LinkedSchema:
         order: Iterable[Hashable] = (),
         size: str = "n",
         names: Iterable[str] = ("parent", "child"),
-        key_kind: str = "auto",
+        key_kind: str = "text",
     ) -> None:
         self.parent = None if parent is None else Schema.coerce(parent, argument="parent")
         self.child = Schema.coerce(child, argument="child")
@@ -243,7 +243,7 @@ class LinkedSchema:
 
     @classmethod
     def from_dict(cls, content: Mapping) -> LinkedSchema:
-        """The inverse of :meth:`to_dict`; the schemas may also have the forms that :meth:`Schema.from_dict` reads.
+        """The inverse of :meth:`to_dict`; schemas may have all forms that :meth:`~pgmpy_dp.Schema.from_dict` reads.
 
         Raises
         ------

@@ -59,9 +59,8 @@ class PrivateLinkedTables(PrivateTable):
     Raises
     ------
     TypeError, ValueError
-        For bad arguments, missing columns, and keys of two declared types, before anything is spent. Nothing is raised
-        because of a record: children without a parent, parents that occur twice, and parents outside the schema are
-        dropped in silence.
+        For bad arguments and missing columns, before anything is spent. Nothing is raised because of a record: children
+        without a parent, parents that occur twice, and parents outside the schema are dropped in silence.
 
     Notes
     -----
@@ -124,8 +123,8 @@ class PrivateLinkedTables(PrivateTable):
         self._records = _records(above, below, self._linked, wide, self._schema, fresh_key(random_state))
 
     def _check_sources(self, parents: Source | None, children: Source) -> None:
-        """What can be missing, or of another type, is said before anything is read."""
-        key, kinds = self._linked.key, {}
+        """What can be missing, or of a type that cannot be read, is said before anything is read."""
+        key = self._linked.key
         tables = (
             (self._linked.names[0], parents, self._linked.parent),
             (self._linked.names[1], children, self._linked.child),
@@ -139,14 +138,6 @@ class PrivateLinkedTables(PrivateTable):
                 raise ValueError(f"{table}: {error}") from None
             source.check_types([*schema.variables, key])
             warn_of_guessed_types(source, key)
-            if (kind := source.declared_kind(key)) is not None:
-                kinds[kind] = table
-        if len(kinds) > 1 and self._linked.key_kind == "auto":
-            raise ValueError(
-                f"key={key!r} is of whole numbers in {kinds['integer']} and of texts in {kinds['text']}, so that '007' "
-                "would not be 7: make both columns one type, or pass key_kind='text' (7 is '7' alone) or "
-                "key_kind='integer' ('007' is 7) to LinkedSchema"
-            )
 
     @property
     def linked(self) -> LinkedSchema:
@@ -241,6 +232,8 @@ def _whole(cell: Any) -> int | None:
     try:
         if isinstance(cell, bool | np.bool_):
             return None
+        if isinstance(cell, float | np.floating):  # from 1e16 on one is spelled with an exponent
+            return int(cell) if cell.is_integer() else None
         text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
         found = _WHOLE.fullmatch(text)
         return int(found[1]) if found and len(found[1]) < 1000 else None

@@ -7,15 +7,13 @@ is computed from a curator's answers has the guarantee that was charged when it 
 from __future__ import annotations
 
 import os
-import traceback
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import wraps
 from secrets import token_hex
 from types import MappingProxyType
-from typing import Any, NoReturn, ParamSpec, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -24,7 +22,7 @@ from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
-from pgmpy_dp.private.data.data_base import PrivateData, require_data_and_budget
+from pgmpy_dp.private.data.data_base import PrivateData, reading, require_data_and_budget
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, part_for_each, share_of_cost
 from pgmpy_dp.private.named_values import Question, distinct_names, told
@@ -40,9 +38,7 @@ __all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_eta", "c
 
 
 Step = TypeVar("Step")
-Made = TypeVar("Made")
 Answered = TypeVar("Answered")
-Asked = ParamSpec("Asked")
 Cost = PureDP | ZCDP | ApproxDP  # the last for curators whose operators are accounted jointly
 Units = tuple[Callable[[], np.ndarray], int, Callable[[np.ndarray], PrivateData]]
 
@@ -237,6 +233,11 @@ def checked_eta(eta: Fraction | float) -> Fraction:
     return exact
 
 
+def _fixed(value: Any) -> Any:
+    """An array whose numbers are bytes of Python, which nobody makes writeable again; anything else as it is."""
+    return np.ndarray(value.shape, value.dtype, value.tobytes()) if isinstance(value, np.ndarray) else value
+
+
 def _kept_as_it_is(value: Any) -> Any:
     """A public argument that nobody can change any more: mappings and lists are copied, arrays read-only copies."""
     if isinstance(value, Mapping):
@@ -247,38 +248,8 @@ def _kept_as_it_is(value: Any) -> Any:
         except TypeError:
             return tuple(map(_kept_as_it_is, value))
     if isinstance(value, np.ndarray):
-        value = value.copy()
-        value.flags.writeable = False
+        return _fixed(value)
     return value
-
-
-def _forget(error: BaseException | None) -> None:
-    """Empty the frames of an error, which hold records and exact statistics.
-
-    What shows the variables of a traceback, such as notebooks in verbose mode and trackers of errors, finds none.
-    """
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error = error.__cause__ or error.__context__
-
-
-def _reading(outcome: str) -> Callable[[Callable[Asked, Made]], Callable[Asked, Made]]:
-    """Errors of what is called on records say nothing of them: their frames are emptied, full memory names no size."""
-
-    def guard(read: Callable[Asked, Made]) -> Callable[Asked, Made]:
-        def guarded(*arguments: Asked.args, **options: Asked.kwargs) -> Made:
-            try:
-                return read(*arguments, **options)
-            except MemoryError:
-                pass  # how much did not fit may be how many records there are
-            except BaseException as error:
-                _forget(error)
-                raise
-            raise MemoryError(f"memory ran out while records were {outcome}")
-
-        return wraps(read)(guarded)
-
-    return guard
 
 
 class Curator:
@@ -424,7 +395,7 @@ class Curator:
     @property
     def answers(self) -> tuple[Answer, ...]:
         """What was released, oldest first."""
-        return tuple(map(replace, self._answers))
+        return tuple(replace(answer, question=answer.question.copy()) for answer in self._answers)
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -508,7 +479,7 @@ class Curator:
     def picked(self, array: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Some entries of an array that an operator returned, which keep its noise in a release."""
         (known,) = (known for value, *known in self._drawn() if value is array)
-        self._picked.append((array[places], *known))
+        self._picked.append((_fixed(array[places]), *known))
         return self._picked[-1][0]
 
     @contextmanager
@@ -660,7 +631,7 @@ class Curator:
         with self._turn():
             return self._answer_now(operator, arguments, share, mechanism, eta, of_units=of_units, **options)
 
-    @_reading("counted: nothing was released, and the share is spent")
+    @reading("counted: nothing was released, and the share is spent")
     def _answer_now(
         self,
         operator: str,
@@ -687,9 +658,9 @@ class Curator:
             rows = 1 if of_units else self._data._rows_of_unit
             request = Request(self, operator, arguments, share, eta, self._unit_cost, exact, rows)
             values = _observer.answer(request, lambda: request.mechanism.draw(self._rng))
-            for value in values if isinstance(values, list | tuple) else (values,):
-                if isinstance(value, np.ndarray):
-                    value.flags.writeable = False  # the release says what was answered, whatever a plan does
+            # The release says what was answered, whatever a plan does.
+            several = isinstance(values, list | tuple)
+            values = type(values)(map(_fixed, values)) if several else _fixed(values)
             self._answered = True
             if arguments.get("vouched_for"):
                 self._vouched.append(arguments["function"])
@@ -698,7 +669,7 @@ class Curator:
                 kept = tuple(values) if isinstance(values, list) else values
                 question = Question(operator, told(said), str(share), exact.name)
                 called = tuple([operator] * len(exact.noise) if names is None else names(len(exact.noise)))
-                shown = public or {}
+                shown = _kept_as_it_is(public or {})
                 self._answers.append(
                     Answer(operator, said, share, exact.name, kept, exact.noise, question, called, shown)
                 )
@@ -886,7 +857,7 @@ class Curator:
         with self._lending(list(parts)):
             yield parts
 
-    @_reading("read: nothing was released")
+    @reading("read: nothing was released")
     def _children(self, n_parts: int, read: Callable[[], Units]) -> list[Self]:
         units, count, made = read()
         part = self._random_parts(units, count, n_parts)

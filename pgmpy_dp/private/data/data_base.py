@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numbers
+import traceback
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -15,7 +17,10 @@ from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.own_types import require_own
 
-__all__ = ["Facts", "PrivateData", "checked_public_count", "require_data_and_budget"]
+__all__ = ["Facts", "PrivateData", "checked_public_count", "reading", "require_data_and_budget"]
+
+Asked = ParamSpec("Asked")
+Made = TypeVar("Made")
 
 _MOST = 10**15  # records: exact sums of so many fit 64 bits
 
@@ -44,6 +49,50 @@ class Facts:
         return {}
 
 
+def _forget(error: BaseException | None) -> None:
+    """Empty the frames of an error, which hold records and exact statistics.
+
+    What shows the variables of a traceback, such as notebooks in verbose mode and trackers of errors, finds none.
+    """
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
+def reading(outcome: str) -> Callable[[Callable[Asked, Made]], Callable[Asked, Made]]:
+    """Errors of what is called on records say nothing of them: their frames are emptied, full memory names no size.
+
+    Parameters
+    ----------
+    outcome : str
+        What was done with records, and what is spent, for the message where memory ran out.
+
+    Examples
+    --------
+    >>> @reading("read: nothing was spent")
+    ... def read(records):
+    ...     raise MemoryError(f"for {len(records)} records")
+    >>> read([1, 2])
+    Traceback (most recent call last):
+    MemoryError: memory ran out while records were read: nothing was spent
+    """
+
+    def guard(read: Callable[Asked, Made]) -> Callable[Asked, Made]:
+        def guarded(*arguments: Asked.args, **options: Asked.kwargs) -> Made:
+            try:
+                return read(*arguments, **options)
+            except MemoryError:
+                pass  # how much did not fit may be how many records there are
+            except BaseException as error:
+                _forget(error)
+                raise
+            raise MemoryError(f"memory ran out while records were {outcome}")
+
+        return wraps(read)(guarded)
+
+    return guard
+
+
 class PrivateData:
     """Records behind an adjacency and a ledger; abstract.
 
@@ -67,6 +116,11 @@ class PrivateData:
 
     _rows_of_unit = 1
     """Records that a unit has at most, of data whose operators know how far one record moves them."""
+
+    def __init_subclass__(cls) -> None:
+        """Every kind reads records in its constructor, before any charge: its errors say nothing of them."""
+        if "__init__" in vars(cls):
+            cls.__init__ = reading("read: nothing was spent")(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(
         self,

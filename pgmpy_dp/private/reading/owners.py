@@ -27,6 +27,7 @@ from pgmpy_dp.schema import MISSING, match_key
 __all__ = ["GuessedTypesWarning", "Owners", "identity", "warn_of_guessed_types"]
 
 _EXACT_FLOATS = 2.0**53
+_DIGITS = 1000
 
 
 class GuessedTypesWarning(UserWarning):
@@ -67,7 +68,7 @@ def warn_of_guessed_types(source: Source, unit: Hashable) -> None:
             "frames that differ in a person as they are now. Pass the path of the file, or read this column as text "
             "(dtype=str in pandas, schema_overrides in polars) and filter this GuessedTypesWarning",
             GuessedTypesWarning,
-            stacklevel=3,
+            stacklevel=4,  # the caller of the constructor, which `PrivateData` wraps
         )
 
 
@@ -105,7 +106,9 @@ def _identity(cell: Any) -> bytes | None:
     if isinstance(cell, int | np.integer):
         return b"=%d" % int(cell)
     if isinstance(cell, Decimal):
-        return b"=%d" % int(cell) if cell == cell.to_integral_value() else b"=" + str(cell.normalize()).encode()
+        # Beyond that Python writes no digits, and the digits of 1E+999999999 fill the memory.
+        whole = cell.adjusted() < _DIGITS and cell == cell.to_integral_value()
+        return b"=%d" % int(cell) if whole else b"=" + str(cell.normalize()).encode()
     if key[0] == "number" and isinstance(cell, float | np.floating | complex | np.complexfloating):
         number = key[1]
         return b"=%d" % int(number) if abs(number) < _EXACT_FLOATS and number.is_integer() else b"=%a" % number

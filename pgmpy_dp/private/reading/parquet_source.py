@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from pgmpy_dp.private.reading.arrow_cells import Column
 from pgmpy_dp.private.reading.data_files import FileMarks, told
-from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled, kind_of_type
+from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled
 
 __all__ = ["ParquetSource"]
 
@@ -41,10 +41,6 @@ class ParquetSource(Source):
         for name, found in zip(files, self._schemas, strict=True):
             if found.names != self.names:
                 raise ValueError(f"{name!r} has other columns than {files[0]!r}; pass files with the same columns")
-
-    def declared_kind(self, name: Hashable) -> str | None:
-        kinds = {kind_of_type(schema.field(self.positions([name])[0]).type) for schema in self._schemas}
-        return kinds.pop() if len(kinds) == 1 else None
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         wanted = [self.names[place] for place in self.positions(names)]

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, cells_of_objects, quietly, readily
-from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled, kind_of_type, without_its_words
+from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled, without_its_words
 
 __all__ = ["ArraySource", "source_of"]
 
@@ -54,9 +54,6 @@ class _ArrowSource(_Frame):
     def _names(self) -> list[Any]:
         return list(self._data.schema.names)
 
-    def declared_kind(self, name: Hashable) -> str | None:
-        return kind_of_type(self._data.schema.field(self.positions([name])[0]).type)
-
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         chosen = self._data.select(self.positions(names))
         for batch in chosen.to_batches(ROWS) if isinstance(chosen, pa.Table) else [chosen]:
@@ -78,9 +75,6 @@ class _StreamSource(_Frame):
     def _names(self) -> list[Any]:
         return list(self._reader.schema.names)
 
-    def declared_kind(self, name: Hashable) -> str | None:
-        return kind_of_type(self._reader.schema.field(self.positions([name])[0]).type)
-
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         places = self.positions(names)
         for batch in _each(self._reader, _failed(self._data)):
@@ -96,13 +90,6 @@ class _PandasSource(_Frame):
     """Frames of pandas: arrays of numbers, times and Arrow's types as they are, all others cell by cell."""
 
     guesses_types = True
-
-    def declared_kind(self, name: Hashable) -> str | None:
-        dtype = self._data.dtypes.iloc[self.positions([name])[0]]
-        if dtype.kind in "iu":
-            return "integer"
-        # The type "object" says nothing: a cell of it may be anything.
-        return "text" if str(dtype).startswith(("str", "large_string")) else None
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         columns = [pandas_columns(self._data.iloc[:, place]) for place in self.positions(names)]
@@ -161,14 +148,6 @@ class _PolarsSource(_Frame):
         for part in self._parts(wanted):
             yield [_polars_column(part.get_column(name)) for name in wanted]
 
-    def declared_kind(self, name: Hashable) -> str | None:
-        import polars as pl
-
-        dtype = quietly(self._data.collect_schema)[self._wanted([name])[0]]
-        if dtype in (pl.String, pl.Categorical) or isinstance(dtype, pl.Enum):
-            return "text"
-        return "integer" if dtype.is_integer() else None
-
     def _parts(self, wanted: list[str]) -> Iterable[Any]:
         if self.ordered:
             return self._data.select([self._data.get_column(name) for name in wanted]).iter_slices(ROWS)
@@ -214,10 +193,6 @@ class _DuckDBSource(_Frame):
                     f"column {self.names[place]!r} has the type {kind}: {odd[0]} inside of another type cannot be "
                     "handed over whole; cast it in the relation, to VARCHAR or to another type inside"
                 )
-
-    def declared_kind(self, name: Hashable) -> str | None:
-        kind = str(self._data.types[self.positions([name])[0]])
-        return "text" if kind == "VARCHAR" else "integer" if kind.endswith(("INT", "INTEGER")) else None
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         kinds = list(map(str, self._data.types))

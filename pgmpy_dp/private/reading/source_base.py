@@ -8,12 +8,10 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
-import pyarrow as pa
-
 from pgmpy_dp.private.reading.arrow_cells import NOT_OURS, Column, quietly
 from pgmpy_dp.schema import Schema
 
-__all__ = ["ROWS", "Source", "kind_of_type", "positions_of", "without_its_words"]
+__all__ = ["ROWS", "Source", "positions_of", "without_its_words"]
 
 ROWS = 1 << 17
 """Of a batch, where it is for us to say."""
@@ -55,10 +53,6 @@ class Source(ABC):
         """ValueError for columns of a declared type whose cells cannot all be read, with what to pass."""
         return None
 
-    def declared_kind(self, name: Hashable) -> str | None:
-        """What a column is declared to be, "integer" or "text"; None where a cell may be anything."""
-        return None
-
     def coded(self, schema: Schema) -> Any:
         """Records that are coded where they are (`CodedRecords`); None: code their batches here."""
         return None
@@ -73,16 +67,6 @@ class Source(ABC):
     @abstractmethod
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         """The columns, some rows at a time; OSError without a word of the data where they cannot be read to the end."""
-
-
-def kind_of_type(kind: pa.DataType) -> str | None:
-    """What :meth:`Source.declared_kind` says of a type of Arrow."""
-    types = pa.types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if types.is_integer(kind):
-        return "integer"
-    return "text" if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) else None
 
 
 def positions_of(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]:

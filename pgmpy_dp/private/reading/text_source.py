@@ -75,10 +75,6 @@ class TextSource(Source):
             if header != self.names:
                 raise ValueError(f"{name!r} has another header than {files[0]!r}; pass files with the same columns")
 
-    def declared_kind(self, name: Hashable) -> str | None:
-        """Of text, whatever it looks like."""
-        return "text"
-
     def positions(self, names: Sequence[Hashable]) -> list[int]:
         """As :meth:`~pgmpy_dp.private.reading.source_base.Source.positions`, with messages that know the first line."""
         names = named_columns(self.names, names)

@@ -293,7 +293,7 @@ def network_shares(
     budget: Budget,
     among: Callable[[Collection[int]], bool] | None = None,
 ) -> NetworkShares:
-    """Check public arguments, and divide the budget; `among` as :class:`Candidates` takes it.
+    """Check public arguments, and divide the budget; `among` is what candidates are (`Candidates`).
 
     Raises
     ------
