@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from pgmpy_dp import Schema
 from pgmpy_dp.cli import app
+from pgmpy_dp.linked import made_up_families
 from tests.code_lines import code_lines, in_folder
 
 ROOT = Path(__file__).parents[1]
@@ -139,9 +141,23 @@ def survey(tmp_path_factory) -> Path:
     return folder / "build" / "messy" / "survey.csv"
 
 
+@pytest.fixture(scope="module")
+def families(tmp_path_factory) -> Path:
+    """The files of docs/linked.md: households, persons and their schema, visits and theirs."""
+    folder = tmp_path_factory.mktemp("families")
+    households, persons, schema = made_up_families(200, most=3, random_state=0)
+    households.to_csv(folder / "households.csv", index=False)
+    persons.to_csv(folder / "persons.csv", index=False)
+    schema.to_json(folder / "linked.json")
+    visits = persons[["household", "speaks"]].set_axis(["patient", "speaks"], axis=1)
+    visits.to_csv(folder / "visits.csv", index=False)
+    Schema({"speaks": ["first", "second"]}).to_json(folder / "visits.json")
+    return folder
+
+
 @pytest.mark.parametrize("attacks", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("page", [p for p in PAGES if "pgmpy-dp" in program_lines(p)], ids=lambda page: page.name)
-def test_the_commands_of_a_page_run(page, attacks, records, survey, tmp_path, monkeypatch):
+def test_the_commands_of_a_page_run(page, attacks, records, survey, families, tmp_path, monkeypatch):
     """One after the other in this process, which imports once; tests/test_cli.py has processes of their own.
 
     Audits are listed only: tests/auditing/test_catalogue.py makes the same ones. With `attacks` they are made too, and
@@ -149,6 +165,8 @@ def test_the_commands_of_a_page_run(page, attacks, records, survey, tmp_path, mo
     """
     (tmp_path / "records.csv").symlink_to(records)
     (tmp_path / "survey.csv").symlink_to(survey)
+    for path in families.iterdir():
+        (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
     printed = ""
     for line in program_lines(page).replace("\\\n", " ").splitlines():
@@ -161,7 +179,7 @@ def test_the_commands_of_a_page_run(page, attacks, records, survey, tmp_path, mo
             assert done.exit_code == 0, done.output + repr(done.exception)
             printed += done.stdout
     fits = "pgmpy-dp fit" in program_lines(page)
-    assert ("DP under add_remove" in printed) == fits == (tmp_path / "model.npz").exists()
+    assert (" under add_remove" in printed) == fits == (tmp_path / "model.npz").exists()
 
 
 @pytest.mark.parametrize("page", PAGES + RESULTS, ids=name)

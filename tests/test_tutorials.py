@@ -8,7 +8,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TUTORIALS = sorted((ROOT / "tutorials").glob("*.py"))
 PRIMERS = [path for path in TUTORIALS if path.name.startswith("00_")]
-DOORS = {"pgmpy_dp", *(f"pgmpy_dp.{name}" for name in ("auditing", "estimators", "metrics", "plotting", "theory"))}
+DOORS = {
+    "pgmpy_dp",
+    *(f"pgmpy_dp.{name}" for name in ("auditing", "estimators", "linked", "metrics", "plotting", "theory")),
+}
 STEPS = ("declare", "preview", "spend", "fit", "query", "check", "save")
 
 

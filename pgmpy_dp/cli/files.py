@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pgmpy_dp.cli.application import ask_for
 
 if TYPE_CHECKING:
+    from pgmpy_dp.linked import LinkedModel, LinkedSchema
     from pgmpy_dp.models.answers import SavedModel
     from pgmpy_dp.models.markov_network import MarkovNetwork
     from pgmpy_dp.models.model_file import ModelFile
@@ -22,11 +24,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("STANDARD_OUTPUT", "free_name", "load_model", "load_model_file", "load_release", "load_schema"),
-    *("load_saved_model", "require_writable", "write_output"),
+    *(
+        "holds_linked_model",
+        "load_linked_model",
+        "load_linked_schema",
+        "load_saved_model",
+        "require_writable",
+        "write_output",
+    ),
 ]
 
 _Found = TypeVar("_Found")
 _TRIAL = 1 << 16  # bytes: more than most models take
+_BEGINNING = 1 << 10  # bytes of a file's header, which begins with what the file is
 
 
 STANDARD_OUTPUT = Path("-")
@@ -122,12 +132,46 @@ def load_schema(path: Path, option: str = "--schema") -> Schema:
         content = json_content(path.read_bytes())
     except ValueError:  # no UTF-8, no JSON, or brackets without end
         content = None
+    if isinstance(content, dict) and content.keys() >= {"child", "key", "most"}:
+        ask_for(option, str(path), "that is a schema of linked tables; fit --parents and --children take it")
     if not isinstance(content, dict) or ("domain" not in content and content.get("format") != "pgmpy_dp.schema"):
         ask_for(option, str(path), "that is not a schema; pgmpy-dp schema --help shows how to write one")
     try:
         return Schema.from_text(json.dumps(content))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         ask_for(option, str(path), f"{error}")
+
+
+def load_linked_schema(path: Path) -> LinkedSchema:
+    """The schema of linked tables of a JSON file; ValueError as `load_schema`."""
+    from pgmpy_dp.linked import LinkedSchema
+    from pgmpy_dp.schema.stored import json_content
+
+    try:
+        content = json_content(path.read_bytes())
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or "child" not in content:
+        what = "that is not a schema of linked tables, which has parent, child, key and most"
+        ask_for("--schema", str(path), f"{what}; for one file with several rows a person, pass --unit too")
+    try:
+        return LinkedSchema.from_dict(content)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        ask_for("--schema", str(path), f"{error}")
+
+
+def holds_linked_model(path: Path) -> bool:
+    """Whether a file says that it is a model of linked tables."""
+    with suppress(Exception), zipfile.ZipFile(path) as parts, parts.open("header.npy") as stream:
+        return b'"format": "pgmpy_dp.LinkedModel"' in stream.read(_BEGINNING)
+    return False
+
+
+def load_linked_model(path: Path) -> LinkedModel:
+    """A saved model of linked tables; ValueError for another file, or one that is damaged."""
+    from pgmpy_dp.linked import LinkedModel
+
+    return LinkedModel.load(path)
 
 
 def load_model(path: Path) -> MarkovNetwork:
@@ -159,6 +203,8 @@ def _read(path: Path, load: Callable[[Path], _Found]) -> _Found:
         raise
     except Exception:  # whatever else numpy, zip and JSON find wrong with a file of another kind
         what = "which is not a saved model; pass a file that fit wrote"
+        if holds_linked_model(path):
+            what = "which is a model of linked tables; only info, query and sample take one"
         if _holds_release(path):
             what = "which holds noisy tables and no model; pgmpy-dp refit learns one from them"
         raise ValueError(f"MODEL is {str(path)!r}, {what}") from None

@@ -12,6 +12,7 @@ from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import as_written, given_graph, given_variable, given_workload, protection
 from pgmpy_dp.cli.files import load_release, require_writable
+from pgmpy_dp.cli.fit_linked import fit_linked, refit_linked
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
 if TYPE_CHECKING:
@@ -75,10 +76,13 @@ DrawsOption = Annotated[
     'fit records.csv --number "age=0:120 cuts 18,65" --variable "sex=F,M" --strip --epsilon 1 --out model.npz',
     "fit this_year.csv --schema schema.json --epsilon 0.1 --delta 1e-9 --prior last_year.npz --out model.npz",
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
+    "fit --parents households.csv --children persons.csv --schema linked.json --epsilon 1 --delta 1e-9 --out model.npz",
+    "fit --children visits.csv --unit patient --schema visits.json --epsilon 1 --delta 1e-9 --out model.npz",
 )
 def fit(
     *,
-    data: option.Data,
+    data: option.FitData = None,
+    tables: option.LinkedOptions,
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
     described: column_options.ColumnOptions,
     spent: option.BudgetOptions,
@@ -109,7 +113,24 @@ def fit(
     fit that fails once it has them keeps them for refit, in that file or beside the model (model.release.npz). A fit
     that is killed, or fails between the charge and the tables, keeps nothing, and the budget is spent. Ctrl-C and
     SIGTERM keep what was released until then.
+
+    --parents and --children are two tables with a column in common, in place of DATA: households and persons. Their
+    schema is JSON of pgmpy_dp.linked.LinkedSchema, and a parent with all its children is protected. --children alone is
+    one file with several rows a person, of --unit.
     """
+    if tables.parents is not None or tables.children is not None:
+        one_table: dict[str, Any] = {
+            **{"DATA": data, "--structure": structure, "--max-order": max_order, "--workload": workload},
+            **{"--target": target, "--edges": edges, "--edges-file": edges_file, "--estimator": estimator},
+            **{"--prior": prior, "--draws": draws or None},
+        }
+        for name, value in one_table.items():
+            if value is not None:
+                ask_for(name, str(value), "it is for one table; linked tables (--parents, --children) take none")
+        fit_linked(tables, described, spent, protected, account, text, out, release, overwrite, quiet, as_json)
+        return
+    if data is None:
+        ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
     from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.data.table import PrivateTable
 
@@ -179,6 +200,12 @@ def refit(
         ask_for("RELEASE", str(release), "the fit was interrupted before it had what a model is learned from")
     if tables.kind != "marginals":
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
+    if "linked" in tables.public:
+        for name, value in {"--estimator": estimator, "--prior": prior, "--draws": draws or None}.items():
+            if value is not None:
+                ask_for(name, str(value), "RELEASE is of linked tables, which are learned in one way; leave it out")
+        refit_linked(tables, out, quiet, as_json)
+        return
     adjacency = option.TableAdjacency(tables.adjacency)
     learner: Any
     arguments: tuple

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import itertools
 import math
 from collections.abc import Hashable
@@ -14,23 +13,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pgmpy_dp.cli import option
-from pgmpy_dp.cli.application import app, ask_for, command, show
+from pgmpy_dp.cli.application import aligned, app, ask_for, command, show
 from pgmpy_dp.cli.arguments import parse_assignment, variable_named
+from pgmpy_dp.cli.ask_linked import Of, linked_info, linked_query, linked_sample
 from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
+    holds_linked_model,
     load_model,
     load_model_file,
     load_saved_model,
     require_writable,
     write_output,
 )
-from pgmpy_dp.cli.synthetic import StyleOptions, as_day, text_of
+from pgmpy_dp.cli.synthetic import StyleOptions, as_day, kind_of, parquet_of, text_of
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pgmpy_dp.models.answers import Answers, Drawn, SavedModel
+    from pgmpy_dp.models.answers import Answers, SavedModel
     from pgmpy_dp.schema import Number
 
 __all__ = ["info", "query", "sample"]
@@ -62,6 +63,9 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
     from pgmpy_dp.models.model_file import own_schema
     from pgmpy_dp.schema import encode_label
 
+    if holds_linked_model(model):
+        linked_info(model, as_json)
+        return
     found = load_model_file(model)
     states, privacy = found.states, found.privacy
     schema = own_schema(found.schema, found.nodes, states)
@@ -97,6 +101,7 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
     "ask a model for probabilities",
     "query model.npz --variables income --evidence education=Doctorate",
     'query model.npz --variables "sex,income" --evidence age=30:40 --json',
+    "query linked.npz --variables person.status --evidence household.tenure=owns --evidence n=2:3",
 )
 def query(
     model: ModelFile,
@@ -108,6 +113,10 @@ def query(
     counts: Annotated[
         bool, typer.Option("--counts", help="Show numbers of records too, if the model was written with --draws.")
     ] = False,
+    of: Annotated[
+        Of | None,
+        typer.Option("--of", help="Linked tables: of a random child, a random family's, or a pair of one parent."),
+    ] = None,
     as_json: option.Json = False,
 ) -> None:
     """Give the probability of each combination of states of some variables, given others, with intervals.
@@ -117,10 +126,20 @@ def query(
 
     A number or a date counts as the interval that it is in. Both ends belong to a range. An interval that a range cuts
     counts by the share of its values. For a single variable of numbers there are mean and quartiles too.
+
+    A model of linked tables is asked about columns of both, the number of children and counts that its schema declares.
+    It has no intervals.
     """
     from pgmpy_dp.inference.conditioning import ImpossibleEvidence
     from pgmpy_dp.schema import encode_label
 
+    if holds_linked_model(model):
+        if counts:
+            ask_for("--counts", "yes", "a model of linked tables has no intervals; leave it out")
+        linked_query(model, variables, evidence, of, as_json)
+        return
+    if of is not None:
+        ask_for("--of", str(of), "the model is of one table; leave it out")
     network = load_saved_model(model)
     states = {name: list(network.states[name]) for name in network.nodes}
     asked = [variable_named(text, states, "--variables") for text in variables.split(",")]
@@ -161,7 +180,7 @@ def query(
         for cell, p in zip(cells, table.ravel(), strict=True)
     ]
     body = [[*header], *body]
-    text = _aligned([[*row, *(column[k] for column in columns)] for k, row in enumerate(body)])
+    text = aligned([[*row, *(column[k] for column in columns)] for k, row in enumerate(body)])
     if len(asked) == 1 and asked[0] in network.numbers:
         number, levels, values = network.summary(asked[0], known)
         numbers = dict(zip(["mean", *map(str, levels)], (_told(number, value) for value in values), strict=True))
@@ -220,15 +239,22 @@ def _known(network: SavedModel, evidence: list[str] | None) -> dict[Hashable, st
     "draw synthetic records",
     "sample model.npz --n 10000 --out synthetic.csv",
     "sample model.npz --n 500 --out young.csv --evidence age=18:30",
+    "sample linked.npz --n 1000 --out-parents households.csv --out-children persons.csv",
 )
 def sample(
     *,
     model: ModelFile,
     n: Annotated[int, typer.Option("--n", help="Number of records.", min=0, max=10**12)],
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option("--out", help="File to write: .csv, .tsv (or either with .gz) or .parquet. To print CSV: -"),
-    ],
+    ] = None,
+    out_parents: Annotated[
+        Path | None, typer.Option("--out-parents", help="Linked tables: file of the --n parents, such as households.")
+    ] = None,
+    out_children: Annotated[
+        Path | None, typer.Option("--out-children", help="Linked tables: file of their children, such as persons.")
+    ] = None,
     random_state: Annotated[
         int | None,
         typer.Option(
@@ -266,13 +292,31 @@ def sample(
     Columns come in the order of the schema. Numbers and dates are drawn within their intervals, in their resolution. A
     missing one is an empty cell. Dates are written as 2020-01-31, or in the format of their variable. --delimiter,
     --encoding and --decimal write the file as that of the records was written. States are spelled as in the schema.
+
+    Of a model of linked tables --n parents are drawn with their children, into --out-parents and --out-children. Keys
+    are fresh numbers.
     """
     import numpy as np
 
     from pgmpy_dp.inference.conditioning import ImpossibleEvidence
     from pgmpy_dp.models.answers import sampled_columns
 
-    kind = ".csv" if out == STANDARD_OUTPUT else _kind(out)
+    if holds_linked_model(model):
+        if out is not None:
+            ask_for("--out", str(out), "the model is of linked tables; pass --out-parents and --out-children")
+        for name, given in {"--evidence": evidence, "--copies": copies}.items():
+            if given:
+                ask_for(name, str(given), "it is for models of one table; leave it out")
+        if method == Method.INDEPENDENT:
+            ask_for("--method", "independent", "linked tables are drawn in one way; leave it out")
+        linked_sample(model, n, out_parents, out_children, random_state, labels, style, overwrite, quiet, as_json)
+        return
+    for name, path in {"--out-parents": out_parents, "--out-children": out_children}.items():
+        if path is not None:
+            ask_for(name, str(path), "the model is of one table; pass --out")
+    if out is None:
+        ask_for("--out", None, "pass the name of a file to write, or - to print")
+    kind = ".csv" if out == STANDARD_OUTPUT else kind_of(out)
     written = style.written(out, kind)
     if out == STANDARD_OUTPUT and copies is not None:
         ask_for("--copies", str(copies), "several files cannot go to standard output; pass --out with a name")
@@ -291,7 +335,7 @@ def sample(
             columns = sampled_columns(drawn, n, stream, labels, evidence=known, method=method.value)
         except ImpossibleEvidence:
             ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
-        content = _parquet(columns) if kind == ".parquet" else text_of(columns, written, style.safe, quiet)
+        content = parquet_of(columns) if kind == ".parquet" else text_of(columns, written, style.safe, quiet)
         quiet = True  # said once
         write_output(file, gzip.compress(content, mtime=0) if file.suffix.lower() == ".gz" else content)
     if out == STANDARD_OUTPUT:
@@ -325,33 +369,3 @@ def _told(number: Number, value: float) -> Any:
     if math.isnan(value):
         return None
     return round(float(value), 6) if number.kind == "number" else as_day(value).isoformat()
-
-
-def _aligned(rows: list[list[str]]) -> str:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
-
-
-def _kind(out: Path) -> str:
-    name = out.name.lower().removesuffix(".gz")
-    for ending in (".csv", ".tsv"):
-        if name.endswith(ending):
-            return ending
-    if name.endswith((".parquet", ".pq")) and not out.name.lower().endswith(".gz"):
-        try:
-            import pyarrow  # noqa: F401 - asked for before anything is drawn
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError("--out: Parquet files need pyarrow: pip install pyarrow, or write .csv") from None
-        return ".parquet"
-    ask_for("--out", str(out), "use a name that ends in .csv, .tsv (or either with .gz) or .parquet")
-
-
-def _parquet(columns: dict[Hashable, Drawn]) -> bytes:
-    import pandas as pd
-
-    from pgmpy_dp.models.decoded_columns import as_series
-
-    stream = io.BytesIO()
-    frame = pd.DataFrame({str(name): as_series(*column) for name, column in columns.items()})
-    frame.to_parquet(stream, index=False)
-    return stream.getvalue()

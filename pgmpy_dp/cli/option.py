@@ -31,6 +31,18 @@ class Structure(StrEnum):
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="The private records: .csv, .tsv (or either with .gz) or .parquet.")
 ]
+FitData = Annotated[
+    Path | None,
+    typer.Argument(metavar="[DATA]", help="The private records: .csv, .tsv (or either with .gz) or .parquet."),
+]
+Parents = Annotated[
+    Path | None,
+    typer.Option("--parents", help="Linked tables, in place of DATA: the parents, such as households or patients."),
+]
+Children = Annotated[
+    Path | None,
+    typer.Option("--children", help="Linked tables: the children, such as persons or visits. Alone: with --unit."),
+]
 Ledger = Annotated[
     Path | None, typer.Option("--ledger", help="File that counts what is spent on these records; made if new.")
 ]
@@ -98,6 +110,14 @@ class BudgetOptions:
         if not self.is_passed:
             raise ValueError("--epsilon is missing: no budget was given; pass --epsilon 1 --delta 1e-9, or --rho 0.1")
         return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+
+@dataclass(frozen=True)
+class LinkedOptions:
+    """Two tables that belong together, or one with several rows a person."""
+
+    parents: Parents = None
+    children: Children = None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.schema import Number
 
-__all__ = ["StyleOptions", "as_day", "text_of"]
+__all__ = ["StyleOptions", "as_day", "kind_of", "parquet_of", "text_of"]
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,35 @@ def text_of(columns: Mapping[Hashable, Drawn], written: TextFile, safe: bool, qu
     except UnicodeEncodeError as error:
         sign = error.object[error.start]
         ask_for("--encoding", written.encoding, f"it has no sign for {shown(sign)!r}, which a name has; use utf-8")
+
+
+def kind_of(out: Path, option: str = "--out") -> str:
+    """What kind of file a name is of: .csv, .tsv or .parquet."""
+    name = out.name.lower().removesuffix(".gz")
+    for ending in (".csv", ".tsv"):
+        if name.endswith(ending):
+            return ending
+    if name.endswith((".parquet", ".pq")) and not out.name.lower().endswith(".gz"):
+        try:
+            import pyarrow  # noqa: F401 - asked for before anything is drawn
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                f"{option}: Parquet files need pyarrow: pip install pyarrow, or write .csv"
+            ) from None
+        return ".parquet"
+    ask_for(option, str(out), "use a name that ends in .csv, .tsv (or either with .gz) or .parquet")
+
+
+def parquet_of(columns: Mapping[Hashable, Drawn]) -> bytes:
+    """Records as the bytes of a Parquet file."""
+    import pandas as pd
+
+    from pgmpy_dp.models.decoded_columns import as_series
+
+    stream = io.BytesIO()
+    frame = pd.DataFrame({str(name): as_series(*column) for name, column in columns.items()})
+    frame.to_parquet(stream, index=False)
+    return stream.getvalue()
 
 
 def _texts(declared: Number | Sequence, drawn: np.ndarray, decimal: str) -> list[str]:

@@ -17,11 +17,13 @@ from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.sampling import uniforms
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import RANK, WideTable, wide_table
 from pgmpy_dp.linked.slot_draws import SlotDraws
-from pgmpy_dp.models.decoded_columns import states_of, values_of
+from pgmpy_dp.models.answers import Drawn
+from pgmpy_dp.models.decoded_columns import as_series
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import checked_evidence, likelihood
 from pgmpy_dp.private.accounting import zcdp_to_approx
@@ -204,31 +206,46 @@ class LinkedModel:
         outside the schema is drawn again. Where a count of the parent disagrees with the children drawn, as many of
         them as needed are drawn again, among those that count, or do not.
         """
+        parents, children = self.sampled_columns(n_parents, random_state, labels)
+        return _frame(parents), _frame(children)
+
+    def sampled_columns(
+        self, n_parents: int, random_state: int | np.random.Generator | None = None, labels: bool = False
+    ) -> tuple[dict[Hashable, Drawn], dict[Hashable, Drawn]]:
+        """What :meth:`sample` draws, column by column, as :func:`~pgmpy_dp.models.answers.sampled_columns` has it.
+
+        Parameters
+        ----------
+        n_parents, random_state, labels
+
+        Returns
+        -------
+        parents, children : dict of name to Drawn
+            A declared number or date and its values, or states and which of them.
+        """
         n = checked_integer("n_parents", n_parents, 0)
         rng = np.random.default_rng(random_state)
         families = _Families(self, n, rng)
         codes, size, children = families.codes, families.size, families.children
-        keys = np.arange(n)
-        parents = {self.linked.key: pd.Series(keys)}
+        keys, sizes = range(max(n, 1)), range(self.linked.most + 1)
+        parents: dict[Hashable, Drawn] = {self.linked.key: (keys, np.arange(n))}
         for name in self.linked.parent or ():
-            parents[name] = self._column(self.linked.names[0], name, codes[:, self._place(name)], rng, labels)
-        parents[self.linked.size] = pd.Series(size)
+            parents[name] = self._drawn(self.linked.names[0], name, codes[:, self._place(name)], rng, labels)
+        parents[self.linked.size] = (sizes, size)
         for k, name in enumerate(self.linked.counts):
-            parents[name] = pd.Series(families.counted[:, k])
+            parents[name] = (sizes, families.counted[:, k])
         owner, slot = np.nonzero(np.arange(self.linked.most)[None, :] < size[:, None])
         drawn = children[owner, slot]
-        columns = {self.linked.key: pd.Series(keys[owner])}
+        columns: dict[Hashable, Drawn] = {self.linked.key: (keys, owner)}
         for j, name in enumerate(self.linked.child):
-            columns[name] = self._column(self.linked.names[1], name, drawn[:, j], rng, labels)
-        return _frame(parents), _frame(columns)
+            columns[name] = self._drawn(self.linked.names[1], name, drawn[:, j], rng, labels)
+        return parents, columns
 
-    def _column(
-        self, table: str, name: Hashable, codes: np.ndarray, rng: np.random.Generator, labels: bool
-    ) -> pd.Series:
+    def _drawn(self, table: str, name: Hashable, codes: np.ndarray, rng: np.random.Generator, labels: bool) -> Drawn:
         schema = self._wide.child if table == self.linked.names[1] else self._wide.schema
         if labels or (table, name) not in self._within:
-            return states_of(schema.states[name], codes)
-        return values_of(self._within[table, name], codes, rng, "stratified")
+            return schema.states[name], codes
+        return self._within[table, name].drawn(codes, uniforms(codes, rng, "stratified"))
 
     # -- questions -----------------------------------------------------------------------------
 
@@ -415,10 +432,15 @@ class LinkedModel:
             found[k] = (ways if each else 1.0) / share
         return found
 
+    @property
+    def columns(self) -> tuple[list[Hashable], list[Hashable]]:
+        """What can be asked about: columns of parents, with counts and the number of children; and of children."""
+        parents = [*(self.linked.parent or ()), *self.linked.counts, self.linked.size]
+        return parents, list(self.linked.child)
+
     def _found(self, name: Hashable) -> tuple[int, Hashable]:
         """Which table a name is of, 0 for parents and 1 for children, and the column."""
-        parents = [*(self.linked.parent or ()), *self.linked.counts, self.linked.size]
-        tables: list[list] = [parents, list(self.linked.child)]
+        tables = self.columns
         if isinstance(name, str):
             for k, table in enumerate(self.linked.names):
                 own = {f"{table}.{column}": column for column in tables[k]}
@@ -428,7 +450,7 @@ class LinkedModel:
         if len(held) != 1:
             why = "is a column of both tables; say which" if held else "is in neither table"
             raise ValueError(
-                f"{name!r} {why}: {self.linked.names[0]} has {parents}, {self.linked.names[1]} {tables[1]}"
+                f"{name!r} {why}: {self.linked.names[0]} has {tables[0]}, {self.linked.names[1]} {tables[1]}"
             )
         return held[0], name
 
@@ -641,8 +663,8 @@ class _Families:
         self._draw(rows, which, allowed=allowed)
 
 
-def _frame(columns: Mapping[Hashable, pd.Series]) -> pd.DataFrame:
-    frame = pd.concat(list(columns.values()), axis=1)
+def _frame(columns: Mapping[Hashable, Drawn]) -> pd.DataFrame:
+    frame = pd.concat([as_series(*column) for column in columns.values()], axis=1)
     frame.columns = pd.Index(list(columns), tupleize_cols=False)
     return frame
 

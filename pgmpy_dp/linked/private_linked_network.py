@@ -34,7 +34,7 @@ from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.first_guess import first_guess
 
-__all__ = ["PrivateLinkedNetwork", "learn_linked"]
+__all__ = ["PrivateLinkedNetwork", "learn_linked", "schema_of_one_file"]
 
 
 @dataclass(repr=False, eq=False)
@@ -265,13 +265,26 @@ def learn_linked(
                 f"schema is a {type(schema).__name__}, and key=None: pass a LinkedSchema, or a schema of one file with "
                 "key=, the column that says whose row it is"
             )
-        schema = LinkedSchema(None, Schema.coerce(schema, argument="schema"), key, _ROWS_OF_ONE_FILE)
+        schema = schema_of_one_file(schema, key)
     elif key is not None and key != schema.key:
         raise ValueError(f"key={key!r} differs from the schema's {schema.key!r}; drop key")
     if schema is not None and schema.parent is None and children is None:
         parents, children = None, parents
     estimator = PrivateLinkedNetwork(budget.epsilon, budget.delta, budget.rho, schema, **options)
     return estimator.fit(parents, children)
+
+
+def schema_of_one_file(schema: Any, key: Hashable) -> LinkedSchema:
+    """The linked schema of one file with several rows a person, of which up to eight count.
+
+    Parameters
+    ----------
+    schema : Schema or mapping
+        Its columns.
+    key : hashable
+        The column that says whose row it is.
+    """
+    return LinkedSchema(None, Schema.coerce(schema, argument="schema"), key, _ROWS_OF_ONE_FILE)
 
 
 _ROWS_OF_ONE_FILE = 8

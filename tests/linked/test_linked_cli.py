@@ -1,0 +1,205 @@
+"""The command line of linked tables: two files in, a model, two files out, and what is refused before the charge."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from pgmpy_dp import Ledger, Number, Schema
+from pgmpy_dp.cli import app
+from pgmpy_dp.linked import LinkedModel, LinkedSchema, made_up_families
+
+NEEDLE = "needle-9d1f"
+FIT = "fit --parents households.csv --children persons.csv --schema linked.json --epsilon 20 --delta 1e-9"
+
+STATUS = ["child", "employed", "retired", "other"]
+RULES = ["age < 16 -> status = child", "age >= 16 -> status != child"]
+
+
+def run(command: str, code: int = 0):
+    """Result of one command line in this process; what it prints never has a record's cell."""
+    result = CliRunner().invoke(app, shlex.split(command))
+    assert result.exit_code == code, result.output + repr(result.exception)
+    assert NEEDLE not in result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two files, their schema, one file of visits, and models of both; among the records are cells of no schema."""
+    place = tmp_path_factory.mktemp("linked")
+    before = Path.cwd()
+    households, persons, _ = made_up_families(400, most=3, random_state=0)
+    age = Number(0, 99, cuts=[16, 50], resolution=1, missing="drop")
+    child = Schema({"age": age, "status": STATUS, "speaks": ["first", "second"]}, impossible=RULES)
+    names = ("household", "person")
+    schema = LinkedSchema({"tenure": ["owns", "rents"]}, child, "household", 3, counts=["age >= 16"], names=names)
+    persons.loc[[3, 5], "status"] = NEEDLE
+    households.to_csv(place / "households.csv", index=False)
+    persons.to_csv(place / "persons.csv", index=False)
+    schema.to_json(place / "linked.json")
+    rng = np.random.default_rng(0)
+    visits = pd.DataFrame({"patient": rng.integers(0, 200, 500), "ill": rng.choice(["no", "yes"], 500)})
+    visits.to_csv(place / "visits.csv", index=False)
+    os.chdir(place)
+    try:
+        run('schema --variable "ill=no,yes" --out visits.json')
+        told = run(f"{FIT} --out model.npz --release tables.npz --ledger ledger.json --json")
+        (place / "told.json").write_text(told.stdout)
+        run("fit --children visits.csv --unit patient --schema visits.json --epsilon 20 --out visits.npz")
+    finally:
+        os.chdir(before)
+    return place
+
+
+@pytest.fixture(autouse=True)
+def there(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+def test_a_fit_is_charged_once_and_says_what_is_promised_to_whom():
+    document = json.loads(Path("told.json").read_text())
+    assert document["columns"] == {
+        "household": ["tenure", "age >= 16", "n"],
+        "person": ["age", "status", "speaks"],
+    }
+    assert abs(document["n_records"] - 400) < 40 and document["key"] == "household"
+    entries = Ledger.load("ledger.json").entries
+    assert len(entries) == 1 and entries[0].unit == "household"
+    assert document["guarantee_of_a_child"]["epsilon"] > 20 == document["budget"]["epsilon"]
+
+
+def test_the_ledger_refuses_a_second_fit(tmp_path):
+    refused = run(f"{FIT} --ledger ledger.json --out {tmp_path}/second.npz", 3)
+    assert refused.stdout == "" and not (tmp_path / "second.npz").exists()
+    assert len(Ledger.load("ledger.json").entries) == 1
+
+
+def test_two_files_are_drawn_whose_keys_match(tmp_path):
+    told = run(f"sample model.npz --n 300 --out-parents {tmp_path}/p.csv --out-children {tmp_path}/c.tsv.gz")
+    assert "300 of household with" in told.stdout
+    parents, children = pd.read_csv(tmp_path / "p.csv"), pd.read_csv(tmp_path / "c.tsv.gz", sep="\t")
+    assert list(parents) == ["household", "tenure", "n", "age >= 16"]
+    assert list(children) == ["household", "age", "status", "speaks"]
+    assert parents["household"].tolist() == list(range(300)) and parents["n"].sum() == len(children)
+    assert (children.groupby("household").size().reindex(range(300), fill_value=0) == parents["n"].to_numpy()).all()
+    assert ((children["age"] < 16) == (children["status"] == "child")).all()
+
+
+def test_files_hold_what_the_model_draws(tmp_path):
+    run(f"sample model.npz --n 50 --out-parents {tmp_path}/p.csv --out-children {tmp_path}/c.csv --random-state 3")
+    for frame, file in zip(LinkedModel.load("model.npz").sample(50, 3), ("p.csv", "c.csv"), strict=True):
+        pd.testing.assert_frame_equal(frame, pd.read_csv(tmp_path / file), check_dtype=False)
+
+
+def test_one_file_with_several_rows_a_person(tmp_path):
+    run(f"sample visits.npz --n 40 --out-children {tmp_path}/v.csv")
+    drawn = pd.read_csv(tmp_path / "v.csv")
+    assert list(drawn) == ["patient", "ill"] and set(drawn["patient"]) == set(range(40))
+    assert "linked by patient" in run("info visits.npz").stdout
+
+
+@pytest.mark.parametrize(
+    ("how", "ask"),
+    [
+        (
+            "--variables person.status --evidence household.tenure=owns --evidence n=2:3",
+            lambda m: m.query("status", {"tenure": "owns", "n": (2, 3)}),
+        ),
+        (
+            "--variables speaks --evidence age=20:40 --of family",
+            lambda m: m.query("speaks", {"age": "20:40"}, weight="family"),
+        ),
+        ("--variables speaks --of pair", lambda m: m.query_pairs("speaks")),
+        ("--variables 'age >= 16' --evidence 'n=2'", lambda m: m.counts("age >= 16", (), {"n": 2})),
+        ("--variables n --evidence 'age >= 16=1'", lambda m: m.query("n", {"age >= 16": 1})),
+    ],
+)
+def test_questions_are_answered_as_by_the_model(how, ask):
+    told = json.loads(run(f"query model.npz {how} --json").stdout)
+    np.testing.assert_allclose(
+        [row["probability"] for row in told["table"]], ask(LinkedModel.load("model.npz")).values.ravel()
+    )
+
+
+def test_what_a_model_is(tmp_path):
+    told = run("info model.npz").stdout
+    assert "One person alone" in told and "all rows of one 'household'" in told and "age >= 16 -> status" in told
+    document = json.loads(run("info model.npz --json").stdout)
+    assert document["linked"]["most"] == 3 and document["guarantee_of_a_child"]["epsilon"] > 20
+    assert "P(speaks)" in run("query model.npz --variables speaks").stdout
+
+
+def test_it_is_learned_again_from_its_noisy_tables(tmp_path):
+    run(f"refit tables.npz --out {tmp_path}/again.npz")
+    again, model = LinkedModel.load(tmp_path / "again.npz"), LinkedModel.load("model.npz")
+    np.testing.assert_allclose(again.query("status").values, model.query("status").values)
+    assert "leave it out" in run(f"refit tables.npz --out {tmp_path}/b.npz --estimator naive-mle", 2).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("fit --epsilon 1 --schema linked.json", "DATA is missing"),
+        ("fit persons.csv --epsilon 1 --schema linked.json", "fit --parents and --children take it"),
+        (f"{FIT} --structure learn", "--structure is 'learn'"),
+        (f"{FIT} --draws 30", "--draws is '30'"),
+        (f"{FIT} --unit household", "--unit is 'household'"),
+        (f"{FIT} --rows-per-unit 2", "--rows-per-unit is '2'"),
+        (f"{FIT} --strip", "write it into that file"),
+        ("fit --parents households.csv --epsilon 1 --schema linked.json", "--children is missing"),
+        ("fit --children persons.csv --epsilon 1 --schema linked.json", "--parents is missing"),
+        ("fit --children visits.csv --epsilon 1 --schema visits.json", "pass --unit too"),
+        ("fit --children visits.csv --epsilon 1 --schema visits.csv", "not a schema of linked tables"),
+        ("fit --children visits.csv --epsilon 1", "--schema is missing"),
+        ("fit --children nothing.csv --unit patient --epsilon 1 --schema visits.json", "--children is 'nothing.csv'"),
+        ("fit --children households.csv --unit patient --epsilon 1 --schema visits.json", "child: "),
+        ("fit --parents visits.csv --children persons.csv --epsilon 1 --schema linked.json", "household: "),
+        (f"{FIT} --adjacency replace_one", "n_records"),
+    ],
+)
+def test_what_is_refused_before_the_charge(tmp_path, command, message):
+    told = run(
+        f"{command} --out {tmp_path}/m.npz --ledger {tmp_path}/l.json --budget-epsilon 30 --budget-delta 1e-8", 2
+    )
+    assert message in " ".join(told.stderr.split()), told.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("sample model.npz --n 9 --out {0}/s.csv", "pass --out-parents and --out-children"),
+        ("sample model.npz --n 9 --out-children {0}/c.csv", "--out-parents is missing"),
+        ("sample model.npz --n 9 --out-parents {0}/c.csv", "--out-children is missing"),
+        ("sample model.npz --n 9 --out-parents {0}/c.csv --out-children {0}/c.csv", "the same file"),
+        ("sample model.npz --n 9 --out-parents {0}/p.csv --out-children {0}/c.doc", "--out-children is"),
+        ("sample model.npz --n 9 --out-parents {0}/p.csv --out-children {0}/c.csv --copies 3", "--copies is '3'"),
+        ("sample model.npz --n 9 --out-parents {0}/p.csv --out-children {0}/c.csv --method independent", "--method"),
+        ("query model.npz --variables height", "--variables is 'height': name one of"),
+        ("query model.npz --variables tenure --of pair", "not columns of children"),
+        ("query model.npz --variables speaks --evidence n=9", "0 to 3 children"),
+        ("query model.npz --variables speaks --evidence n=many", "n=2:3"),
+        ("query model.npz --variables speaks --evidence height=9", "with a name among"),
+        ("query model.npz --variables speaks --counts", "no intervals"),
+        ("report model.npz --out {0}/r.html", "only info, query and sample take one"),
+    ],
+)
+def test_what_a_model_refuses(tmp_path, command, message):
+    told = run(command.format(tmp_path), 2)
+    assert message in " ".join(told.stderr.split()), told.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_damage_is_said(tmp_path):
+    content = bytearray(Path("model.npz").read_bytes())
+    content[-len(content) // 4] ^= 1
+    (tmp_path / "m.npz").write_bytes(bytes(content))
+    assert "saved LinkedModel" in run(f"info {tmp_path}/m.npz", 2).stderr
