@@ -54,11 +54,13 @@ class BudgetExceeded(ValueError):
 
     Examples
     --------
+    >>> import networkx as nx, pandas as pd
     >>> from pgmpy_dp import Budget, Ledger, PrivateTable, Schema
     >>> from pgmpy_dp.estimators import NaiveMLE
-    >>> table = PrivateTable([(0, 1)], Schema({"a": [0, 1], "b": [0, 1]}), ledger=Ledger(Budget(epsilon=0.5)))
+    >>> frame = pd.DataFrame({"a": [0, 1], "b": [0, 1]})
+    >>> table = PrivateTable(frame, Schema({"a": [0, 1], "b": [0, 1]}), ledger=Ledger(Budget(epsilon=0.5)))
     >>> try:
-    ...     NaiveMLE(epsilon=2.0).fit([("a", "b")], table)
+    ...     NaiveMLE(epsilon=2.0).fit(nx.Graph([("a", "b")]), table)
     ... except BudgetExceeded as refused:
     ...     print(refused.asked, refused.left)
     2-DP 0.5-DP

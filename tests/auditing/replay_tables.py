@@ -215,7 +215,7 @@ _FITS = {
     "PrivateNetwork, workload": partial(
         _structure, PrivateNetwork, n_rounds=3, workload={("a", "b"): 0.3, ("b", "c", "a"): 1.0}
     ),
-    "PrivateNetwork, target": partial(_structure, PrivateNetwork, n_rounds=3, target="b"),
+    "PrivateNetwork with a target": partial(_structure, PrivateNetwork, n_rounds=3, target="b"),
     "PrivateChowLiu, selection": partial(_structure, PrivateChowLiu, method="selection"),
     "PrivateChowLiu, tables": partial(_structure, PrivateChowLiu, method="tables"),
 }

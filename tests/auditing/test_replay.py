@@ -166,18 +166,18 @@ class TestMutantsOfPlans:
         return len(curator._data._codes)
 
     def test_one_that_stops_early(self, monkeypatch):
-        true = adaptive_search._Search.measure_worst
+        true = adaptive_search.Search.measure_worst
 
         def measure(search, number, share):
             if self.number(search.curator) > 40:
                 share = search.curator.left
             return true(search, number, share)
 
-        monkeypatch.setattr(adaptive_search._Search, "measure_worst", measure)
+        monkeypatch.setattr(adaptive_search.Search, "measure_worst", measure)
         assert "its share differ" in found()
 
     def test_one_that_asks_once_more(self, monkeypatch):
-        true = adaptive_search._Search.measure_worst
+        true = adaptive_search.Search.measure_worst
 
         def measure(search, number, share):
             if self.number(search.curator) > 40 and number == 1:
@@ -185,7 +185,7 @@ class TestMutantsOfPlans:
                 share = share * 99 / 100
             return true(search, number, share)
 
-        monkeypatch.setattr(adaptive_search._Search, "measure_worst", measure)
+        monkeypatch.setattr(adaptive_search.Search, "measure_worst", measure)
         assert "tables was asked in the place of worst_fit" in found()
         assert "worst_fit was asked in the place of tables" in found(data=ODD, neighbour=FIRST)
 

@@ -23,6 +23,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+import pgmpy_dp
 from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.communities.operators import graph_curator
@@ -30,7 +31,6 @@ from pgmpy_dp.fields.operators import feature_matrices, field_curator
 from pgmpy_dp.fields.operators import voting_curator as votes
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.mixtures.operators import cluster_curator
-from pgmpy_dp.private import curator as curators
 from pgmpy_dp.private.curator import column_curator, vector_curator
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data import moments
@@ -91,7 +91,8 @@ ASKING = ("_answer", "_answer_now", "_additive", "_scheduled")
 def operators() -> set[str]:
     """Names of the operators, and those under which the classes of curators answer, read from their source."""
     found = set(every_operator())
-    for path in Path(curators.__file__).parent.glob("*.py"):
+    package = Path(pgmpy_dp.__file__).parent
+    for path in [*package.glob("private/curator/*.py"), *package.glob("*/operators/*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ASKING:
                 name = node.args[0]

@@ -22,7 +22,7 @@ from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.theory import required_records
 from tests.estimators.test_nothing_leaks import reachable
 
-FILES = Path(__file__).parents[2] / "private" / "files"
+FILES = Path(__file__).parents[1] / "private" / "files"
 
 RNG = np.random.default_rng(0)
 CENTRES = random_centres(3, 4, 9.0, RNG, shift=1e4)
