@@ -24,6 +24,7 @@ class Crash(BaseException):
 @pytest.fixture
 def events(monkeypatch) -> list[str]:
     """Charges and draws, in order. All noise comes from OpenDP's measurements or from the system's random bytes."""
+    samplers.exercised()  # once a process, on made-up numbers
     seen: list[str] = []
 
     def recorded(name, function):

@@ -347,3 +347,13 @@ def test_nothing_is_raised_or_said_because_of_a_record():
         for parents, children in (([], []), ([("h", "n")] * 2, [("x", 3, "f")]), ([(None, "n")], [(None, 3, "f")])):
             private = tables(*frames(parents, children))
             assert measure(private) == {} and "h" not in repr(private).replace("house", "").replace("child", "")
+
+
+def test_one_stream_is_not_two_tables_and_what_is_handed_out_is_a_copy():
+    frame = pd.DataFrame({"house": [1, 1], "sex": ["f", "m"], "region": ["n", "n"]})
+    linked = LinkedSchema({"region": ["n", "s"]}, {"sex": ["f", "m"]}, key="house", most=4)
+    with pytest.raises(ValueError, match="the same object"):
+        PrivateLinkedTables(frame, frame, linked, ledger=Budget(epsilon=1.0))
+    tables = PrivateLinkedTables(frame, frame.copy(), linked, ledger=Budget(epsilon=1.0))
+    tables.linked.most = 64
+    assert tables.linked.most == 4

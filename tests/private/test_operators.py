@@ -271,3 +271,18 @@ def test_only_curators_call_what_counts():
         if getattr(node, "attr", "") == "_exact" or (isinstance(node, ast.Constant) and node.value == "_exact")
     }
     assert found == {"private/curator/curator_base.py"}
+
+
+@pytest.mark.parametrize(
+    ("question", "share", "error", "message"),
+    [
+        (Tables([("a",)], {1: 2}), 0.5, TypeError, "weights=.* is a dict; pass a sequence of numbers"),
+        (Tables([("a",)], 5), 0.5, TypeError, "weights=5 is a int"),
+        (Tables([("a",)]), 1e-320, ValueError, "share=.* would bury any count"),
+    ],
+)
+def test_what_is_no_weight_and_no_share_is_named(question, share, error, message):
+    curator = opened()
+    with pytest.raises(error, match=message):
+        curator.ask(question, share)
+    assert curator.left == 1

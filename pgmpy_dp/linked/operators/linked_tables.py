@@ -118,6 +118,11 @@ class PrivateLinkedTables(PrivateTable):
             raise ValueError(
                 "parents were passed, and the schema has parent=None; pass a schema of their columns, or parents=None"
             )
+        if parents is children:
+            raise ValueError(
+                "parents and children are the same object, of which a stream can be read once; pass two, or "
+                "parents=None for one file with several rows a parent"
+            )
         above, below = None if parents is None else open_source(parents), open_source(children)
         self._check_sources(above, below)
         self._records = _records(above, below, self._linked, wide, self._schema, fresh_key(random_state))
@@ -141,8 +146,8 @@ class PrivateLinkedTables(PrivateTable):
 
     @property
     def linked(self) -> LinkedSchema:
-        """The public description of both tables."""
-        return self._linked
+        """The public description of both tables: a copy."""
+        return LinkedSchema.from_dict(self._linked.to_dict())
 
     def _public(self) -> dict[str, Any]:
         return super()._public() | {"linked": self._linked.to_dict()}

@@ -217,11 +217,16 @@ def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> Pure
     return part_for_each(ZCDP(accounting.approx_to_zcdp(budget.epsilon, converting)), budget.rows)
 
 
+_LEAST_SHARE = Fraction(1, 10**100)
+
+
 def checked_share(share: Fraction | float) -> Fraction:
     """A share as an exact fraction; ValueError if it is not positive."""
     exact = exact_fraction(share, "share")
     if exact <= 0:
         raise ValueError(f"share={share!r} is not positive; pass the part of the curator's cost to spend")
+    if exact < _LEAST_SHARE:
+        raise ValueError(f"share={share!r} is less than {float(_LEAST_SHARE):g}, whose noise would bury any count")
     return exact
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -133,8 +133,10 @@ def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers"
     return made
 
 
-def own_numbers(values: Any) -> tuple[int | float | Fraction, ...] | None:
-    """Numbers as Python's own, of the same values; None for None."""
+def own_numbers(values: Any, name: str = "weights") -> tuple[int | float | Fraction, ...] | None:
+    """Numbers as Python's own, of the same values; None for None. TypeError for what is no sequence of them."""
+    if isinstance(values, Mapping | str) or not (values is None or isinstance(values, Iterable)):
+        raise TypeError(f"{name}={values!r} is a {type(values).__name__}; pass a sequence of numbers, or None")
     return None if values is None else tuple(map(_own_number, values))
 
 
