@@ -110,7 +110,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
 
     model, privacy = learner.model_, learner.privacy_
     number, deviation = float(learner.n_records_), float(learner.n_records_sd_)
-    few = few_records(number, deviation, "pgmpy-dp check")
+    few = few_records(number, deviation)
     dropped = dropped_records(learner.release_.n_records or 0.0, number, deviation)
     (parent, child), (of_parents, of_children) = model.linked.names, model.columns
     document = {

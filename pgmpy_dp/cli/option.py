@@ -33,7 +33,7 @@ Data = Annotated[
 ]
 FitData = Annotated[
     Path | None,
-    typer.Argument(metavar="[DATA]", help="The private records: .csv, .tsv (or either with .gz) or .parquet."),
+    typer.Argument(metavar="DATA", help="The private records: .csv, .tsv (or either with .gz) or .parquet."),
 ]
 Parents = Annotated[
     Path | None,
