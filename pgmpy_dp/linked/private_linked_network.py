@@ -94,6 +94,7 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
     """
 
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
+    _fits_one_table = False  # what `list_estimators` asks
     _tags: ClassVar[dict[str, Any]] = {
         "data_kind": "linked",
         "task": "parameters and graph",

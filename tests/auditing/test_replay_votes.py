@@ -140,12 +140,12 @@ class TestMutantsOfTheBoundary:
         assert "edge_votes: exact statistics moved by" in found(lambda frame: edges(frame, 6), [tables])
 
     def test_a_plan_that_counts_the_records(self, monkeypatch):
-        true = FieldCurator.edge_votes
+        true = VotingCurator.edge_votes
 
         def edge_votes(curator, **request):
             return true(curator, **{**request, "n_blocks": 1 + len(curator._data._codes) % 2})
 
-        monkeypatch.setattr(FieldCurator, "edge_votes", edge_votes)
+        monkeypatch.setattr(VotingCurator, "edge_votes", edge_votes)
         problems = found(edges)
         assert "another number of blocks voted" in problems or "divided into another number" in problems
 

@@ -485,7 +485,7 @@ def raises(*_args, **_kwargs):
 
 BEFORE = {
     "the settings": (PrivateGraphicalLasso, "_check"),
-    "the vectors": (vectors, "number_rows"),
+    "the vectors": (vectors, "_read"),
     "the plan": (noisy_moments, "moments_noise"),
 }
 AFTER = {

@@ -298,7 +298,8 @@ def observe(data: pd.DataFrame, adjacency: str, settings: Any, budget: Budget, c
             subject = table(adjacency, ledger=Budget(epsilon=2.0), data=data)
             outcome.append(repr(subject))
             release = run(subject, settings, budget)
-            outcome += [repr(release), dict(release.public), [v.shape for v in release.values], release.noise]
+            public = {name: said for name, said in release.public.items() if name != "paid"}  # names drawn at random
+            outcome += [repr(release), public, [v.shape for v in release.values], release.noise]
             outcome += [subject.ledger.spent, [(e.what, e.columns, e.cost) for e in subject.ledger.entries]]
         except Exception as error:
             outcome += [type(error), str(error)]

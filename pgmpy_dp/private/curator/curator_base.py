@@ -243,6 +243,13 @@ def _fixed(value: Any) -> Any:
     return np.ndarray(value.shape, value.dtype, value.tobytes()) if isinstance(value, np.ndarray) else value
 
 
+def _plain(value: Any) -> Any:
+    """The same as lists and dictionaries of its own, which a file can hold."""
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def _kept_as_it_is(value: Any) -> Any:
     """A public argument that nobody can change any more: mappings and lists are copied, arrays read-only copies."""
     if isinstance(value, Mapping):
@@ -529,7 +536,7 @@ class Curator:
         facts = self._data._public()
         for answer in self._all("_answers"):
             for name, said in answer.public.items():
-                facts = {**facts, **self._facts.public, name: [*facts.get(name, []), *said]}
+                facts = {**facts, **self._facts.public, name: [*facts.get(name, []), *map(_plain, said)]}
         return facts if self._fine is None else {**facts, "fine": self._fine}
 
     def _marks(self) -> dict[str, Any]:

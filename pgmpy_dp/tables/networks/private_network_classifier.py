@@ -39,9 +39,9 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
     state_names : Schema or dict of variable to list of states
         Public description of the variables, the target among them.
     adjacency : {"add_remove", "replace_one"}
-        What one record's difference means.
+        Which records are neighbours: one more or fewer, or another in its place.
     n_records : int, optional
-        The number of records, if it is public. Required under "replace_one".
+        How many records there are, where that is public; "replace_one" needs it.
     options : dict, optional
         Further arguments of `PrivateNetwork`.
 
