@@ -212,7 +212,7 @@ class LinkedModel:
     def sampled_columns(
         self, n_parents: int, random_state: int | np.random.Generator | None = None, labels: bool = False
     ) -> tuple[dict[Hashable, Drawn], dict[Hashable, Drawn]]:
-        """What :meth:`sample` draws, column by column, as :func:`~pgmpy_dp.models.answers.sampled_columns` has it.
+        """What :meth:`sample` draws, column by column, as `sampled_columns` of one table has it.
 
         Parameters
         ----------
