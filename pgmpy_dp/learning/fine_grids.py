@@ -8,20 +8,26 @@ those. Within a merged cell the fine table says how the numbers lie, whatever th
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from pgmpy_dp.learning.merging import MOST_BINS, likely_proportions, merge_states, useful_bins
 from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.number_density import Counts, NumberDensity, number_density
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics.merged_cells import merged_cells
+from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.schema import Number, Schema, decode_label
 
-__all__ = ["fine_states", "largest_sizes", "merge", "merged_values", "undivided"]
+__all__ = ["fine_states", "following_cells", "largest_sizes", "merge", "merged_values", "refine", "undivided"]
 
 _SURE = 3.0  # standard deviations of a cell of later tables, below which a category is rare
+_CLEAR = 3.0  # standard deviations of a group of fine cells, below which its table says nothing
+_TAIL, _HALVES, _MIDDLE = 0.1, 8, 10  # the probability of both ends, how often they are halved, groups between them
 
 
 def undivided(schema: Schema) -> list[Hashable]:
@@ -35,6 +41,35 @@ def largest_sizes(schema: Schema) -> dict[Hashable, int]:
     # Beside the bins: missing and outside states, and cells that rules divide further.
     extra = {n: fine.cardinality(n) - len(fine.numbers[n].cells) + len(schema.rule_cuts(n)) for n in most}
     return {n: min(k, MOST_BINS + extra[n]) if n in most else k for n, k in fine.cardinalities.items()}
+
+
+def refine(curator: TableCurator, names: Sequence[Hashable], share: Fraction) -> None:
+    """Release second tables of numbers, in cells that follow the first: a tree of counts of two levels.
+
+    Parameters
+    ----------
+    curator : TableCurator
+        It has released a table of the fine grid of each of these numbers.
+    names : sequence of names
+    share : Fraction
+        Of the budget, for all of them.
+    """
+    release = curator.release("marginals", {})
+    schema, densities = release.schema, _densities(release, names)
+    noise = Tables.noise_of(len(names), curator.facts.adjacency, curator.cost, share)[0]
+    changed: dict[Hashable, Number] = {}
+    places: dict[Hashable, tuple[int, ...]] = {}
+    for name, (_, density) in densities.items():
+        number = schema.numbers[name]
+        least = _CLEAR * math.sqrt(noise.variance) / max(float(density.fine.values.sum()), 1.0)
+        starts = np.flatnonzero(np.diff(following_cells(density, least))) + 1
+        starts = np.union1d(starts, [number.edges.index(cut) for cut in schema.rule_cuts(name)]).astype(int)
+        cells, others = len(number.cells), schema.cardinality(name) - len(number.cells)
+        groups = np.searchsorted(starts, np.arange(cells), side="right")
+        changed[name] = number.with_cuts(number.edges[k] for k in starts)
+        places[name] = (*groups.tolist(), *range(int(groups[-1]) + 1, int(groups[-1]) + 1 + others))
+    curator.merge(schema.replaced(changed), places)
+    curator.ask(Tables([(name,) for name in names]), share)
 
 
 def merge(
@@ -60,11 +95,72 @@ def merge(
     order : int
         Of the later tables.
     """
-    released = _tables(curator.release("marginals", {}))
-    tables = {name: released[(name,)] for name in (*names, *rare)}
+    release = curator.release("marginals", {})
+    released = _tables(release)
+    tables = {name: released[(name,)] for name in rare}
+    stages = _stages(release)
+    for name, (_, density) in _densities(release, names).items():
+        # Of the states that are counted now; proportions have no noise that is known.
+        groups = stages[-1].places[name][: len(density.alone)] if stages else np.arange(len(density.alone))
+        likely = np.bincount(groups, np.bincount(density.cell, density.likely, len(density.alone)))
+        others = curator.facts.schema.cardinality(name) - len(likely)
+        tables[name] = np.append(likely, np.zeros(others)), 0.0
     bins = useful_bins(n_records, cell_noise, order=order)
     merging = merge_states(curator.facts.schema, tables, bins, _SURE * cell_noise, rare)
     curator.merge(merging.schema, merging.places)
+
+
+def following_cells(density: NumberDensity, least: float) -> np.ndarray:
+    """Which group each fine cell belongs to: about as likely ones in the middle, halves of halves towards both ends.
+
+    Parameters
+    ----------
+    density : NumberDensity
+    least : float
+        The probability below which a group says nothing: no end is shorter.
+
+    Returns
+    -------
+    ndarray of int, shape (n_cells,)
+        Ascending from 0. Spikes are groups of their own.
+    """
+    tails = [_TAIL / 2**k for k in range(_HALVES) if _TAIL / 2**k >= least] or [_TAIL]
+    middle = min(max(int((1 - 2 * _TAIL) / max(least, 1e-12)), 2), _MIDDLE)
+    levels = [*tails[::-1], *np.linspace(_TAIL, 1 - _TAIL, middle + 1)[1:-1], *(1 - tail for tail in tails)]
+    cells = np.bincount(density.cell, density.likely, len(density.alone))
+    above = np.searchsorted(levels, np.cumsum(cells) - cells / 2)
+    change = np.diff(above) > 0
+    change |= density.spikes[1:] | density.spikes[:-1]
+    return np.concatenate([[0], np.cumsum(change)])
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """How states merged once.
+
+    Attributes
+    ----------
+    schema : Schema
+        Of the states before.
+    tables : int
+        How many tables were released by then, in these or finer states.
+    places : dict of name to ndarray of int
+        Of each variable that changed, what each state before became.
+    """
+
+    schema: Schema
+    tables: int
+    places: dict[Hashable, np.ndarray]
+
+
+def _stages(release: Release) -> list[_Stage]:
+    """How states merged, the finest first."""
+    found, said = [], release.public.get("fine")
+    while said is not None:
+        places = {decode_label(name): np.array(to) for name, to in said["places"]}
+        found.append(_Stage(Schema.from_dict(said["schema"]), said["tables"], places))
+        said = said.get("fine")
+    return found[::-1]
 
 
 def merged_values(release: Release) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
@@ -72,39 +168,72 @@ def merged_values(release: Release) -> tuple[list[np.ndarray], list[np.ndarray] 
 
     The latter is None where nothing was merged.
     """
-    fine = release.public.get("fine")
-    if fine is None:
+    stages = _stages(release)
+    if not stages:
         return list(release.values), None
-    places = {decode_label(name): np.array(to) for name, to in fine["places"]}
     values, cells = [], []
     for c, (scope, value) in enumerate(zip(release.scopes, release.values, strict=True)):
-        maps = [places.get(name) if c < fine["tables"] else None for name in scope]
-        values.append(merged_cells(value, maps))
-        cells.append(merged_cells(np.ones(value.shape), maps))
+        ones = np.ones(value.shape)
+        for stage in stages:
+            if c < stage.tables:
+                maps = [stage.places.get(name) for name in scope]
+                value, ones = merged_cells(value, maps), merged_cells(ones, maps)
+        values.append(value)
+        cells.append(ones)
     return values, cells
 
 
 def fine_states(release: Release) -> dict[Hashable, Values]:
     """For each merged variable of a release, what is within its states; empty where nothing was merged.
 
-    Negative counts of the fine table are removed with its total kept (`likely_proportions`).
+    Of a number that is the density that its tables tell; of others the negative counts of the first table are removed
+    with its total kept (`likely_proportions`).
     """
-    fine = release.public.get("fine")
-    if fine is None:
+    stages = _stages(release)
+    if not stages:
         return {}
-    schema = Schema.from_dict(fine["schema"])
-    tables, found = _tables(release, fine["tables"]), {}
-    for encoded, places in fine["places"]:
-        name = decode_label(encoded)
-        number = schema.numbers.get(name)
-        likely = likely_proportions(*tables[(name,)], None if number is None else len(number.cells))
-        counts, deviation = tables[(name,)]
-        noise = deviation / max(float(counts.sum()), deviation)
-        found[name] = Values(schema.states[name] if number is None else number, np.array(places), likely, noise)
+    schema, tables = stages[0].schema, _tables(release, stages[0].tables)
+    merged = {name for stage in stages for name in stage.places}
+    densities = _densities(release, [name for name in schema.variables if name in merged and name in schema.numbers])
+    found: dict[Hashable, Values] = {}
+    for name in merged:
+        places = np.arange(schema.cardinality(name))
+        for stage in stages:
+            places = stage.places[name][places] if name in stage.places else places
+        if name in densities:
+            parts, density = densities[name]
+            others = places[len(density.alone) :]
+            weights = np.append(density.likely, np.ones(len(others)))
+            found[name] = Values(parts, np.append(places[density.cell], others), weights, density=density)
+        else:
+            likely = likely_proportions(*tables[(name,)])
+            counts, deviation = tables[(name,)]
+            noise = deviation / max(float(counts.sum()), deviation)
+            found[name] = Values(schema.states[name], places, likely, noise)
     return found
 
 
-def _tables(release: Release, count: int | None = None) -> dict[tuple, tuple[np.ndarray, float]]:
-    """The first tables of a release, each with the standard deviation of the noise in a cell."""
-    released = zip(release.scopes[:count], release.values, release.noise, strict=False)
-    return {scope: (value, math.sqrt(noise.variance)) for scope, value, noise in released if noise is not None}
+def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tuple[Number, NumberDensity]]:
+    """Of each number with a table of its fine grid: the number in parts of these cells, and its density."""
+    stages = _stages(release)
+    schema = stages[0].schema if stages else release.schema
+    ends = [0, *(stage.tables for stage in stages), len(release.values)]
+    fine = _tables(release, ends[1])
+    found = {}
+    for name in names:
+        number = schema.numbers[name]
+        n = len(number.cells)
+        counts, deviation = fine[(name,)]
+        coarse = None
+        if len(stages) > 1 and (name,) in (second := _tables(release, ends[2], ends[1])):
+            groups = stages[0].places[name][:n]
+            values, noise = second[(name,)]
+            coarse = Counts(groups, values[: groups[-1] + 1].astype(float), noise)
+        found[name] = number_density(number, Counts(np.arange(n), counts[:n].astype(float), deviation), coarse)
+    return found
+
+
+def _tables(release: Release, end: int | None = None, start: int = 0) -> dict[tuple, tuple[np.ndarray, float]]:
+    """Some tables of a release, each with the standard deviation of the noise in a cell; the first of each scope."""
+    released = list(zip(release.scopes, release.values, release.noise, strict=False))[start:end]
+    return {scope: (value, math.sqrt(noise.variance)) for scope, value, noise in released[::-1] if noise is not None}

@@ -7,12 +7,13 @@ are distributed within a state is uniform, or said by the weights of a :class:`V
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.models.number_density import NumberDensity
 from pgmpy_dp.schema import Number
 
 __all__ = ["EVERYTHING", "Range", "Values"]
@@ -38,6 +39,8 @@ class Values:
         default, and where all are 0, cells count by their numbers of values, other states equally.
     noise : float, optional
         Standard deviation of the noise in a weight, for `ends`. Default: unknown, so that all weights may be noise.
+    density : NumberDensity, optional
+        What the weights are the mean of, for `drawn_weights`.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class Values:
     state: np.ndarray | None = None
     weights: np.ndarray | None = None
     noise: float | None = None
+    density: NumberDensity | None = None
 
     @property
     def number(self) -> Number:
@@ -65,6 +69,14 @@ class Values:
     def finer(self) -> tuple:
         """The states of `declared`."""
         return tuple(self.declared.states if isinstance(self.declared, Number) else self.declared)
+
+    def drawn_weights(self, rng: np.random.Generator) -> Values:
+        """The same states, with weights drawn for all that the counts leave open; itself where these are unknown."""
+        if self.density is None or self.weights is None:
+            return self
+        parts = self.density.draws(1, rng)[0]
+        weights = np.append(parts, self.weights[len(parts) :])
+        return replace(self, weights=weights)
 
     @cached_property
     def within(self) -> np.ndarray:
@@ -282,13 +294,15 @@ class Values:
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form of what says how states are merged, without `declared`."""
         said = {name: None if (v := getattr(self, name)) is None else np.asarray(v).tolist() for name in _MERGED}
-        return said | ({} if self.noise is None else {"noise": self.noise})
+        density = {} if self.density is None else {"density": self.density.to_dict()}
+        return said | ({} if self.noise is None else {"noise": self.noise}) | density
 
     @classmethod
     def from_dict(cls, declared: Number | Sequence, content: dict) -> Values:
         """The inverse of :meth:`to_dict`."""
         said = {name: None if content[name] is None else np.array(content[name]) for name in _MERGED}
-        return cls(declared, **said, noise=content.get("noise"))
+        density = None if "density" not in content else NumberDensity.from_dict(declared, content["density"])
+        return cls(declared, **said, noise=content.get("noise"), density=density)
 
 
 _MERGED = ("state", "weights")

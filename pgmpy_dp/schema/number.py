@@ -29,6 +29,8 @@ OUTSIDE = "outside"
 
 _FINE = 64
 _EACH = 128  # so many values or fewer have a fine cell each
+_FINER = 0.25  # width of fine cells over the distance from the lower bound, where that is below the equal width
+_LEAST = 1e-6  # of the range: at what distance fine cells stop getting narrower, where no resolution says it
 _EPOCH = date(1970, 1, 1).toordinal()
 _SOME_DAY = date(1999, 12, 31)
 
@@ -210,6 +212,19 @@ class Number:
         below = lower.denominator * step.denominator  # of integers of any size, a quotient is rounded once
         return (int(lower * below) + int(step * below) * steps) / below
 
+    def values_at(self, steps: Iterable[int]) -> list[float]:
+        """Values of the resolution, by how many others are below each.
+
+        Parameters
+        ----------
+        steps : iterable of int
+
+        Returns
+        -------
+        list of float
+        """
+        return [self._value(int(step)) for step in steps]
+
     def _equal(self, bins: int) -> tuple[float, ...]:
         """Cuts of bins of equal width, or of equally many values (but for one) where there is a resolution."""
         if self.n_values is not None:
@@ -304,13 +319,15 @@ class Number:
         return dataclasses.replace(self, cuts=tuple(cuts), bins=None)
 
     def fine(self, bins: int = _FINE, cuts: Iterable[float] = ()) -> Number:
-        """The same variable divided finely, if it is undivided: a cell a value up to 128, else equal bins.
+        """The same variable divided finely, if it is undivided: a cell a value up to 128, else narrower ones near 0.
 
-        Where there is a resolution each bound has a cell of its own, for many numbers are clipped to it, or are 0.
+        Cells are of equal width on the scale of :meth:`fine_scale`. Where there is a resolution each bound has a cell
+        of its own, for many numbers are clipped to it, or are 0.
 
         Parameters
         ----------
         bins : int
+            How many cells there would be if all had the width of the widest.
         cuts : iterable of float
             Where it is divided too.
 
@@ -320,21 +337,70 @@ class Number:
 
         Examples
         --------
-        >>> Number(0, 99_999, resolution=1, missing="drop").fine(4).states
-        ('[0,1)', '[1,50000)', '[50000,99999)', '[99999,99999]')
+        >>> Number(-50_000, 49_999, resolution=1, missing="drop").fine(4).states
+        ('[-50000,-49999)', '[-49999,0)', '[0,49999)', '[49999,49999]')
+        >>> Number(0, 10_000, missing="drop").fine().states[-2:], len(Number(0, 10_000).fine().cells)
+        (('[9680,9839)', '[9839,10000]'), 119)
         """
         if self.divided:
             return self
         n_values = self.n_values
-        if n_values is None:
-            found = dataclasses.replace(self, bins=bins)
-        elif n_values <= max(bins, _EACH):
+        near = self._fine_near
+        if n_values is not None and n_values <= max(bins, _EACH):
             found = dataclasses.replace(self, bins=n_values)
+        elif near is not None:
+            found = self.with_cuts(self._narrowing(bins))
+        elif n_values is None:
+            found = dataclasses.replace(self, bins=bins)
         else:
             inner = (1 - (-(n_values - 2) * k // (bins - 2)) for k in range(bins - 1))
             found = self.with_cuts(self._value(step) for step in inner)
         more = {*filter(self.divides, cuts)} - {*found.edges[:-1]}
         return found.with_cuts(sorted({*found.edges[1:-1], *more})) if more else found
+
+    @property
+    def _fine_near(self) -> float | None:
+        """The distance from the lower bound from which on fine cells become wider; None where all are equally wide."""
+        if self.kind != "number" or self.lower < 0:
+            return None
+        return max(self.lower, self.resolution or _LEAST * (self.upper - self.lower))
+
+    def fine_scale(self, values: np.ndarray, bins: int = _FINE) -> np.ndarray:
+        """A scale on which fine cells are equally wide: linear and, for bounds from 0 on, a logarithm added to it.
+
+        Numbers from 0 on often span decades, such as costs and waiting times: cells near the lower bound have a quarter
+        of their distance from it as their width, those far from it the same width all.
+
+        Parameters
+        ----------
+        values : ndarray
+        bins : int
+            As for :meth:`fine`.
+
+        Returns
+        -------
+        ndarray of float64, of the same shape
+            Numbers of cells from the lower bound.
+        """
+        above = np.maximum(np.asarray(values, dtype=np.float64) - self.lower, 0.0)
+        linear = bins / (self.upper - self.lower) * above
+        return linear if self._fine_near is None else linear + np.log1p(above / self._fine_near) / _FINER
+
+    def _narrowing(self, bins: int) -> list[float]:
+        """Cuts at equal distances on the scale of fine cells, of few digits, and in the resolution."""
+        width = self.upper - self.lower
+        low = np.zeros(int(self.fine_scale(np.array(self.upper), bins)) - 1)
+        high = np.full(len(low), width)
+        wanted = np.arange(1, len(low) + 1) * float(self.fine_scale(np.array(self.upper), bins)) / (len(low) + 1)
+        for _ in range(100):
+            middle = (low + high) / 2
+            below = self.fine_scale(self.lower + middle, bins) < wanted
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        rounded = [float(f"{distance:.4g}") for distance in high]
+        if self.resolution is None:
+            return sorted({cut for d in rounded if self.lower < (cut := self.lower + d) < self.upper})
+        steps = {math.ceil(d / self.resolution) for d in rounded} | {1, self.n_values - 1}
+        return [self._value(step) for step in sorted(steps) if 0 < step < self.n_values]
 
     def reads(self, key: tuple) -> float | None:
         """The number that a cell holds; None where it is missing, NaN where it holds no number.

@@ -792,13 +792,14 @@ class Curator:
         Raises
         ------
         TypeError, ValueError
-            Where these do not agree with the schema before, for a second time, and for data without states.
+            Where these do not agree with the schema before, and for data without states.
 
         Notes
         -----
         Privacy
-            A record's merged state is a function of its state, hence of that record alone. So a record adds 1 to one
-            cell of a merged table as of any other, and the sensitivities of all operators are what they were.
+            A record's merged state is a function of its state, hence of that record alone, and so it is when merged
+            states merge again. So a record adds 1 to one cell of a merged table as of any other, and the sensitivities
+            of all operators are what they were.
         """
         after = Schema.coerce(schema, argument="schema")
         # By names that are equal to one another now and later, and each once.
@@ -813,6 +814,8 @@ class Curator:
             merged = self._data._merged(after, found)
             facts = merged.facts()
             asked = {"schema": self._facts.schema.to_dict(), "tables": len(self.arrays), **facts.asked}
+            if self._fine is not None:
+                asked["fine"] = self._fine
             self._data, self._facts, self._fine = merged, facts, asked
 
     def split(self, n_parts: int) -> AbstractContextManager[list[Self]]:

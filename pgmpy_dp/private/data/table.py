@@ -139,12 +139,12 @@ class PrivateTable(PrivateData):
     def _merged(self, schema: Schema, places: Mapping[Hashable, tuple[int, ...]]) -> PrivateTable:
         """The same records in fewer states: of each variable in `places` state k became ``places[name][k]``.
 
-        Refuses places that are not those of the two schemas, and to merge for a second time. Which state a record has
-        is a function of that record, so tables of counts move no further than before.
+        Refuses places that are not those of the two schemas. Which state a record has is a function of that record,
+        however often states merge, so tables of counts move no further than before.
         """
         before, after = self._schema.cardinalities, schema.cardinalities
-        if self._places is not None or list(before) != list(after) or not set(places) <= set(before):
-            raise ValueError("states merge once, and into a schema with the same variables")
+        if list(before) != list(after) or not set(places) <= set(before):
+            raise ValueError("states merge into a schema with the same variables")
         found = [places.get(name) for name in before]
         for (name, k), place in zip(before.items(), found, strict=True):
             own = range(k) if place is None else place

@@ -13,7 +13,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_weight
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.scope_marginals import Scope, admissible, largest_clique
-from pgmpy_dp.learning.fine_grids import largest_sizes
+from pgmpy_dp.learning.fine_grids import largest_sizes, undivided
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import checked_graph, encoded_graph, set_positions
 from pgmpy_dp.learning.structural_zeros import with_zeros
@@ -65,7 +65,8 @@ there may be; and what of the error may be left, at most, if rounds are to give 
 that. The first is .59 to .75 on Adult, page visits and Parkinson's, the second 2.5 to 3.7."""
 
 
-_ASKED = ("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "probe_share", "merge_rare", "max_order")
+_ASKED = ("max_clique_cells", "n_rounds", "one_way_share", "number_share", "selection_share", "probe_share")
+_ASKED += ("merge_rare", "max_order")
 
 
 def asked_of(settings: Settings, budget: Budget) -> dict[str, Any]:
@@ -91,7 +92,9 @@ class NetworkShares:
     required, candidates : tuple of tuple of int
         Positions of the sets measured first, and of the pairs that rounds select from, beside larger sets.
     one_way : Fraction
-        For all tables of single variables.
+        For all first tables of single variables.
+    numbers : Fraction
+        For second tables of numbers that are not divided, in cells that follow the first; 0 without such.
     each_required : Fraction
         For each required table.
     probes : Fraction
@@ -116,6 +119,7 @@ class NetworkShares:
     required: tuple[Scope, ...]
     candidates: tuple[Scope, ...]
     one_way: Fraction
+    numbers: Fraction
     each_required: Fraction
     probes: Fraction
     first_round: Fraction
@@ -127,9 +131,9 @@ class NetworkShares:
     @property
     def rounds(self) -> Fraction:
         """What the rounds have together."""
-        return (
-            1 - self.one_way - self.probes - len(self.required) * self.each_required if self.candidates else Fraction(0)
-        )
+        if not self.candidates:
+            return Fraction(0)
+        return 1 - self.one_way - self.numbers - self.probes - len(self.required) * self.each_required
 
     @property
     def in_a_round(self) -> int:
@@ -304,8 +308,14 @@ def network_shares(
     required, sets, candidates = _tables_to_choose(schema, settings, among)
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
-    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else Fraction(1)
-    rest = 1 - one_way
+    numbers = Fraction(settings.number_share) if undivided(schema) else Fraction(0)
+    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else 1 - numbers
+    if one_way + numbers >= 1 and candidates:
+        raise ValueError(
+            f"one_way_share={settings.one_way_share} and number_share={settings.number_share} leave nothing to look for "
+            "dependence with; their sum must be below 1"
+        )
+    rest = 1 - one_way - numbers
     probes = Fraction(settings.probe_share) * rest
     if set(candidates) <= set(required):  # a public graph: nothing to look for
         each, first, candidates, probes = rest / max(len(required), 1), Fraction(0), (), Fraction(0)
@@ -324,6 +334,7 @@ def network_shares(
         required=required,
         candidates=candidates,
         one_way=one_way,
+        numbers=numbers,
         each_required=each,
         probes=probes,
         first_round=first,

@@ -98,6 +98,9 @@ class PrivateNetwork(BaseStructureEstimator):
         What will be predicted from the others. All pairs with it are measured first, as precisely as predictions need
         it: where the budget is weak, with all that single variables and probes leave. Rounds get the rest, and choose
         among sets with the target. Other pairs are measured inside these alone. Not together with `workload`.
+    number_share : float in [0, 1)
+        Share of the budget for second tables of numbers that the schema does not divide, in cells that follow what
+        their first tables on a fine grid say. 0: none.
 
     Attributes
     ----------
@@ -164,6 +167,7 @@ class PrivateNetwork(BaseStructureEstimator):
     prior: Any = option(None, anything())
     probe_share: float = option(0.08, number(positive=False, below_one=True))
     target: Hashable = option(None, by(column))
+    number_share: float = option(0.15, number(positive=False, below_one=True))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 

@@ -1,0 +1,349 @@
+"""How a number is distributed, from noisy counts of the fine cells of its range: a smooth density and spikes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve_banded, cholesky_banded
+
+from pgmpy_dp.schema import Number
+
+__all__ = ["Counts", "NumberDensity", "number_density"]
+
+_PARTS = 4  # of a cell, at most: a density that is even within whole cells is too coarse
+_BAND = 3  # of the curvature: parts of one cell, and second differences, are at most so far apart
+_BENDS = 2.0 ** np.arange(1.0, -5.5, -1.0)  # standard deviations of the log-density's bend over one cell
+_LEVEL = 100.0  # standard deviation of the log-density itself
+_SPIKE, _HIGHER = 3.5, 2.0  # deviations, and the multiple, by which a spike stands out from both neighbours
+_LOUD, _ENDS = 3.0, 8  # deviations of a sum to the last cell that is no noise; how many ends are tried
+_UNLIKELY = 5.0  # of a fit's log-evidence below the largest, from which on it is left out
+_STEPS, _HALVINGS, _LONGEST, _CLOSE = 60, 30, 2.0, 1e-4
+
+Ends = tuple[int, int]
+"""The first cell with a density, and the one behind the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Noisy counts of groups of neighbouring cells.
+
+    Attributes
+    ----------
+    group : ndarray of int, shape (n_cells,)
+        Of each cell, ascending by steps of 0 or 1.
+    values : ndarray of shape (n_groups,)
+    deviation : float
+        Standard deviation of the noise in each.
+    """
+
+    group: np.ndarray
+    values: np.ndarray
+    deviation: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return {"group": self.group.tolist(), "values": self.values.tolist(), "deviation": self.deviation}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Counts:
+        """The inverse of :meth:`to_dict`."""
+        return cls(np.array(content["group"]), np.array(content["values"], dtype=float), float(content["deviation"]))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberDensity:
+    """A posterior of the distribution of a number over parts of its cells.
+
+    Attributes
+    ----------
+    fine : Counts
+        Each cell is a group.
+    coarse : Counts or None
+        Further counts, where there are any; spikes are groups of their own.
+    cell : ndarray of int, shape (n_parts,)
+        Of each part its cell, ascending.
+    place, size : ndarray of shape (n_parts,)
+        Middles and widths of the parts on a scale on which the density is smooth.
+    alone : ndarray of bool, shape (n_cells,)
+        Cells that count as spikes in any case, such as bounds to which numbers are clipped.
+
+    Notes
+    -----
+    The log-density f on the scale is a random walk of the second order, ``f'' ~ white noise``, between two ends, behind
+    which there is nothing. Standard deviations of the noise, and ends that leave out no more than sums below their
+    noise, are weighed by Laplace's approximation of the evidence. A cell that stands out from both its neighbours is a
+    spike with a count of its own. Noisy counts are normal with the noise's variance and that of as many records. Draws
+    are optima for perturbed counts and a perturbed prior (see :mod:`pgmpy_dp.models.posterior.posterior_draws`).
+    """
+
+    fine: Counts
+    coarse: Counts | None
+    cell: np.ndarray
+    place: np.ndarray
+    size: np.ndarray
+    alone: np.ndarray
+
+    @cached_property
+    def cell_size(self) -> np.ndarray:
+        """Widths of the cells on the scale."""
+        return np.bincount(self.cell, self.size, len(self.alone))
+
+    @cached_property
+    def spikes(self) -> np.ndarray:
+        """Which cells have counts of their own."""
+        counts, density = self.fine.values, self.fine.values / self.cell_size
+        beside = np.pad(density, 1)
+        around = np.maximum(np.maximum(beside[:-2], beside[2:]), 0.0) * self.cell_size
+        sd = np.sqrt(2 * self.fine.deviation**2 + np.maximum(counts, 0.0))
+        return ((counts - around > _SPIKE * sd) & (counts > _HIGHER * around)) | self.alone
+
+    @cached_property
+    def _given(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Of each kind of counts: the group of each part, the counts, and their precisions, 0 of spikes."""
+        found = []
+        for counts in (self.fine, self.coarse):
+            if counts is None:
+                continue
+            apart = np.bincount(counts.group, self.spikes) > 0
+            smoothed = np.convolve(np.where(apart, 0.0, counts.values), np.ones(5) / 5, mode="same")
+            variance = counts.deviation**2 + np.maximum(smoothed if counts is self.fine else counts.values, 0.0)
+            found.append((counts.group[self.cell], counts.values, np.where(apart, 0.0, 1 / variance)))
+        return found
+
+    @cached_property
+    def _spike_counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Counts of the cells that are spikes, and their variances."""
+        values, variance = self.fine.values, np.full(len(self.alone), self.fine.deviation**2)
+        if self.coarse is not None:
+            own = np.bincount(self.coarse.group)[self.coarse.group] == 1
+            more = np.where(own, self.coarse.deviation**-2.0, 0.0)
+            values = (values / variance + more * self.coarse.values[self.coarse.group]) / (1 / variance + more)
+            variance = 1 / (1 / variance + more)
+        return values, variance + np.maximum(values, 0.0)
+
+    @cached_property
+    def _bend(self) -> np.ndarray:
+        """Second differences over the square root of their distance, as coefficients of three neighbours."""
+        gaps = np.diff(self.place)
+        between = np.sqrt((gaps[1:] + gaps[:-1]) / 2)
+        return np.stack([1 / gaps[:-1], -1 / gaps[:-1] - 1 / gaps[1:], 1 / gaps[1:]]) / between
+
+    @cached_property
+    def _stiff(self) -> np.ndarray:
+        """The precision of bends of unit variance, in the upper form of banded matrices."""
+        a, n = self._bend, len(self.place)
+        band = np.zeros((_BAND + 1, n))
+        for i in range(3):
+            for j in range(i, 3):
+                band[_BAND - (j - i), j : j + n - 2] += a[i] * a[j]
+        return band
+
+    @cached_property
+    def _same_cell(self) -> np.ndarray:
+        """Which parts are in one cell with the one so many places before, in the form of banded matrices."""
+        n, band = len(self.cell), np.zeros((_BAND + 1, len(self.cell)))
+        for d in range(min(_BAND + 1, n)):
+            band[_BAND - d, d:] = self.cell[d:] == self.cell[: n - d]
+        return band
+
+    def _fit(
+        self,
+        bend: float,
+        ends: Ends,
+        start: np.ndarray,
+        counts: Sequence[np.ndarray],
+        bends: np.ndarray | float = 0.0,
+        level: np.ndarray | float = 0.0,
+    ) -> tuple[np.ndarray, float]:
+        """The log-density of the parts that is most likely, and Laplace's log-evidence."""
+        a, n = self._bend, len(self.place)
+        base = np.log(max(float(counts[0].sum()), 1.0) / self.size.sum()) + level
+        weights = self.size * ((self.cell >= ends[0]) & (self.cell < ends[1]) & ~self.spikes[self.cell])
+        kinds = [(group, counts[k], precision) for k, (group, _, precision) in enumerate(self._given)]
+
+        def at(f: np.ndarray) -> tuple[float, np.ndarray, list[np.ndarray], np.ndarray]:
+            expected = np.exp(np.minimum(f, 50.0)) * weights
+            away = [np.bincount(group, expected, len(seen)) - seen for group, seen, _ in kinds]
+            curve = a[0] * f[:-2] + a[1] * f[1:-1] + a[2] * f[2:] - bends
+            value = sum(precision @ off**2 for (_, _, precision), off in zip(kinds, away, strict=True))
+            value += curve @ curve / bend**2 + ((f - base) ** 2).sum() / _LEVEL**2
+            return 0.5 * float(value), expected, away, curve
+
+        def curvature(expected: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+            """A Cholesky factor of what is banded; of the rest the columns and the matrix in the middle."""
+            hessian = self._stiff / bend**2
+            hessian[_BAND] += 1 / _LEVEL**2
+            group, _, precision = kinds[0]
+            for d in range(_BAND + 1):
+                hessian[_BAND - d, d:] += (
+                    self._same_cell[_BAND - d, d:] * expected[d:] * expected[: n - d] * precision[group[d:]]
+                )
+            factor = cholesky_banded(hessian, check_finite=False)
+            if len(kinds) == 1:
+                return factor, None, None
+            group, seen, precision = kinds[1]
+            columns = np.zeros((n, len(seen)))
+            columns[np.arange(n), group] = expected * np.sqrt(precision)[group]
+            solved = cho_solve_banded((factor, False), columns, check_finite=False)
+            return factor, solved, np.eye(len(seen)) + columns.T @ solved
+
+        f, (value, expected, away, curve) = start, at(start)
+        factor, solved, middle = curvature(expected)
+        for _ in range(_STEPS):
+            gradient = (f - base) / _LEVEL**2
+            for i in range(3):
+                gradient[i : i + len(curve)] += a[i] * curve / bend**2
+            for (group, _, precision), off in zip(kinds, away, strict=True):
+                gradient += expected * (precision * off)[group]
+            step = -cho_solve_banded((factor, False), gradient, check_finite=False)
+            if solved is not None and middle is not None:
+                group, _, precision = kinds[1]
+                inner = np.bincount(group, expected * np.sqrt(precision)[group] * step, len(precision))
+                step -= solved @ np.linalg.solve(middle, inner)
+            step *= min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-12))
+            if -(gradient @ step) < _CLOSE:
+                break
+            for _ in range(_HALVINGS):
+                after = at(f + step)
+                if after[0] < value:
+                    break
+                step = step / 2
+            else:
+                break
+            f, (value, expected, away, curve) = f + step, after
+            factor, solved, middle = curvature(expected)
+        evidence = -value - np.log(factor[_BAND]).sum() - len(curve) * np.log(bend)
+        if middle is not None:
+            evidence -= 0.5 * np.linalg.slogdet(middle)[1]
+        return f, float(evidence)
+
+    def _quiet(self, last: int) -> list[int]:
+        """Cells before which the density may end, upwards (1) or downwards (-1): all sums from there are as noise."""
+        counts = np.where(self.spikes, 0.0, self.fine.values)[::last]
+        n, beyond = len(counts), np.cumsum(counts[::-1])[::-1]
+        loud = np.flatnonzero(beyond > _LOUD * self.fine.deviation * np.sqrt(np.arange(n, 0, -1)))
+        first = int(loud[-1]) + 1 if len(loud) else n // 2
+        found = sorted({int(at) for at in np.linspace(first, n, _ENDS).round()})
+        return found if last > 0 else [n - at for at in found]
+
+    @cached_property
+    def _fits(self) -> list[tuple[float, Ends, np.ndarray, float]]:
+        """Of bends and ends that are likely: the log-density, and how likely they are."""
+        values = [seen for _, seen, _ in self._given]
+        fits: dict[tuple[float, Ends], tuple[np.ndarray, float]] = {}
+        smoothed = np.convolve(np.where(self.spikes, 0.0, self.fine.values), np.ones(5) / 5, mode="same")
+        start = np.log(np.maximum(smoothed / self.cell_size, 0.1 * self.fine.deviation))[self.cell]
+
+        def best() -> tuple[float, Ends]:
+            return max(fits, key=lambda one: fits[one][1])
+
+        def tried(bend: float, ends: Ends) -> None:
+            if (bend, ends) not in fits:
+                fits[bend, ends] = self._fit(bend, ends, fits[best()][0] if fits else start, values)
+
+        lowers, uppers = self._quiet(-1), self._quiet(1)
+        for bend in _BENDS:
+            tried(bend, (lowers[0], uppers[0]))
+        for upper in uppers:
+            tried(best()[0], (lowers[0], upper))
+        for lower in lowers:
+            tried(best()[0], (lower, best()[1][1]))
+        for bend in _BENDS:
+            tried(bend, best()[1])
+        most = fits[best()][1]
+        found = [(*key, f, float(np.exp(value - most))) for key, (f, value) in fits.items() if value > most - _UNLIKELY]
+        total = sum(one[3] for one in found)
+        return [(bend, ends, f, weight / total) for bend, ends, f, weight in found]
+
+    def _parts(self, f: np.ndarray, ends: Ends, spikes: np.ndarray) -> np.ndarray:
+        """Proportions of the parts from the smooth log-density and the counts of spikes."""
+        smooth = np.exp(np.minimum(f, 50.0)) * self.size * ((self.cell >= ends[0]) & (self.cell < ends[1]))
+        own = np.maximum(spikes, 0.0)[self.cell] * self.size / self.cell_size[self.cell]
+        found = np.where(self.spikes[self.cell], own, smooth)
+        return found / found.sum() if found.sum() > 0 else self.size / self.size.sum()
+
+    @cached_property
+    def likely(self) -> np.ndarray:
+        """The most likely proportions of the parts, averaged over how much the density may bend and where it ends."""
+        spikes = self._spike_counts[0]
+        return np.sum([p * self._parts(f, ends, spikes) for _, ends, f, p in self._fits], axis=0)
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws of the proportions of the parts, of shape (n_draws, n_parts)."""
+        fits, found = self._fits, np.empty((n_draws, len(self.place)))
+        spikes, variance = self._spike_counts
+        for k in range(n_draws):
+            bend, ends, start, _ = fits[int(rng.choice(len(fits), p=[one[3] for one in fits]))]
+            seen = [
+                values + np.sqrt(np.divide(1, p, out=np.zeros(len(p)), where=p > 0)) * rng.normal(size=len(p))
+                for _, values, p in self._given
+            ]
+            bends = bend * rng.normal(size=len(self.place) - 2)
+            f, _ = self._fit(bend, ends, start, seen, bends, _LEVEL * rng.normal(size=len(self.place)))
+            found[k] = self._parts(f, ends, spikes + np.sqrt(variance) * rng.normal(size=len(spikes)))
+        return found
+
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form, without the number."""
+        given = {"fine": self.fine, "coarse": self.coarse}
+        return {"cell": self.cell.tolist()} | {k: counts.to_dict() for k, counts in given.items() if counts is not None}
+
+    @classmethod
+    def from_dict(cls, parts: Number, content: Mapping[str, Any]) -> NumberDensity:
+        """The inverse of :meth:`to_dict`, of a number whose cells are the parts."""
+        coarse = Counts.from_dict(content["coarse"]) if "coarse" in content else None
+        return _of_parts(parts, np.array(content["cell"]), Counts.from_dict(content["fine"]), coarse)
+
+
+def _divided(number: Number) -> tuple[Number, np.ndarray]:
+    """A number whose fine cells are divided into parts, and the cell of each part."""
+    if number.resolution is None:
+        edges = np.array(number.edges)
+        inner = edges[:-1, None] + np.diff(edges)[:, None] * np.arange(_PARTS) / _PARTS
+        return number.with_cuts(inner.ravel()[1:].tolist()), np.repeat(np.arange(len(edges) - 1), _PARTS)
+    first = number.firsts
+    starts = [np.unique(a + (b - a) * np.arange(_PARTS) // _PARTS) for a, b in itertools.pairwise(first)]
+    cell = np.repeat(np.arange(len(starts)), [len(some) for some in starts])
+    return number.with_cuts(number.values_at(np.concatenate(starts)[1:])), cell
+
+
+def number_density(number: Number, fine: Counts, coarse: Counts | None = None) -> tuple[Number, NumberDensity]:
+    """The density of a number with fine cells, and the number with the cells' parts, which it is of.
+
+    Parameters
+    ----------
+    number : Number
+        Divided into fine cells.
+    fine, coarse : Counts
+    """
+    given = [(c.group.tobytes(), c.values.tobytes(), c.deviation) for c in (fine, coarse) if c is not None]
+    key = (number, *given)
+    if key not in _KNOWN:
+        parts, cell = _divided(number)
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.pop(next(iter(_KNOWN)))
+        _KNOWN[key] = parts, _of_parts(parts, cell, fine, coarse)
+    return _KNOWN[key]
+
+
+_KNOWN: dict[tuple, tuple[Number, NumberDensity]] = {}
+"""The same counts are asked about by a search, the models that are learned from it, and their intervals."""
+_MOST_KNOWN = 256
+
+
+def _of_parts(parts: Number, cell: np.ndarray, fine: Counts, coarse: Counts | None) -> NumberDensity:
+    edges = np.array(parts.edges)
+    alone = np.zeros(len(fine.values), dtype=bool)
+    if parts.resolution is not None:
+        edges[-1] += parts.resolution
+        single = np.bincount(cell, np.diff(parts.firsts)) == 1
+        # Where all cells are of one value, neighbours of a bound tell as much about it as of any other.
+        alone[[0, -1]] = single[[0, -1]] & (not single.all())
+    scale = parts.fine_scale(edges)
+    return NumberDensity(fine, coarse, cell, (scale[1:] + scale[:-1]) / 2, np.diff(scale), alone)
