@@ -302,3 +302,35 @@ class TestRefusals:
     def test_readings(self, options, error, text):
         with pytest.raises(error, match=text):
             Schema({"x": ["a", "A", "b"], "age": Number(0, 120)}, **options)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        Number(0, 1e5),
+        Number(0, 1e-3),
+        Number(1, 1e12),
+        Number(0, 1e12, resolution=0.01),
+        Number(0, 99_999, resolution=1),
+        Number(17, 2_000, resolution=0.5),
+        Number(1_900, 2_020),
+    ],
+    ids=repr,
+)
+def test_fine_cells_from_0_on_are_as_narrow_as_a_quarter_of_their_distance_from_the_bound(number):
+    fine = number.fine()
+    edges = np.array(fine.edges)
+    assert len(fine.states) <= 256  # codes are bytes
+    widths = np.diff(edges)[: -1 if number.resolution else None]
+    assert widths.max() <= 1.05 * (number.upper - number.lower) / 64 + (number.resolution or 0)
+    above = np.maximum(edges[: len(widths)] - number.lower, number.lower)
+    assert (widths <= 0.35 * above + number._fine_near + (number.resolution or 0)).all()
+    if number.resolution:
+        assert fine.cells[0] == f"[{number.text(number.lower)},{number.text(number.lower + number.resolution)})"
+        assert edges[-1] == edges[-2] == number.upper
+
+
+def test_fine_cells_of_days_and_of_numbers_below_0_are_equally_wide():
+    assert np.allclose(np.diff(Number(-10, 10).fine().edges), 20 / 64)
+    days = np.diff(Date("2000-01-01", "2030-01-01").fine().edges)[1:-1]
+    assert days.max() - days.min() <= 1

@@ -127,7 +127,7 @@ def plan(
     merged = [shown(name) for name in undivided(public_schema)]
     if structure == option.Structure.CHOW_LIU:
         public_schema.require_discrete(argument="--schema")
-    public_schema = public_schema.fine()
+    declared, public_schema = public_schema, public_schema.fine()
     sizes = [public_schema.cardinality(name) for name in public_schema.variables]
     document: dict[str, Any] = {
         "variables": len(sizes),
@@ -147,7 +147,7 @@ def plan(
     elif structure == option.Structure.CHOW_LIU:
         expected = _of_tree(public_schema, budget, adjacency, n)
     else:
-        expected = _of_network(public_schema, budget, adjacency, n, merged, asked)
+        expected = _of_network(declared, budget, adjacency, n, merged, asked)
     document |= expected.facts
     lines += expected.lines
     document["tables"] = [table.to_dict(n) for table in expected.tables]
@@ -275,6 +275,11 @@ def _of_network(
         lines[0] = (
             f"Graph and parameters, to predict {shown(target)}: tables of {len(sizes)} variables, and of the "
             f"{len(of_star)} pairs with it, which get {part} of what is left{chosen}"
+        )
+    if shares.numbers:
+        lines.append(
+            f"{float(shares.numbers):.0%} of the budget is for second tables of {', '.join(merged)}, in cells that "
+            "follow what the first say"
         )
     facts = {"rounds": 0 if no_edge else size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds}
     return _Expected(tables, lines, facts | {"no_edge": no_edge})

@@ -301,7 +301,8 @@ class Values:
     def from_dict(cls, declared: Number | Sequence, content: dict) -> Values:
         """The inverse of :meth:`to_dict`."""
         said = {name: None if content[name] is None else np.array(content[name]) for name in _MERGED}
-        density = None if "density" not in content else NumberDensity.from_dict(declared, content["density"])
+        told = content.get("density")
+        density = NumberDensity.from_dict(declared, told) if told and isinstance(declared, Number) else None
         return cls(declared, **said, noise=content.get("noise"), density=density)
 
 

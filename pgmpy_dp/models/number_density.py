@@ -110,7 +110,7 @@ class NumberDensity:
             if counts is None:
                 continue
             apart = np.bincount(counts.group, self.spikes) > 0
-            smoothed = np.convolve(np.where(apart, 0.0, counts.values), np.ones(5) / 5, mode="same")
+            smoothed = _smoothed(np.where(apart, 0.0, counts.values))
             variance = counts.deviation**2 + np.maximum(smoothed if counts is self.fine else counts.values, 0.0)
             found.append((counts.group[self.cell], counts.values, np.where(apart, 0.0, 1 / variance)))
         return found
@@ -179,11 +179,11 @@ class NumberDensity:
             hessian = self._stiff / bend**2
             hessian[_BAND] += 1 / _LEVEL**2
             group, _, precision = kinds[0]
-            for d in range(_BAND + 1):
+            for d in range(min(_BAND + 1, n)):
                 hessian[_BAND - d, d:] += (
                     self._same_cell[_BAND - d, d:] * expected[d:] * expected[: n - d] * precision[group[d:]]
                 )
-            factor = cholesky_banded(hessian, check_finite=False)
+            factor = _factor(hessian)
             if len(kinds) == 1:
                 return factor, None, None
             group, seen, precision = kinds[1]
@@ -236,7 +236,7 @@ class NumberDensity:
         """Of bends and ends that are likely: the log-density, and how likely they are."""
         values = [seen for _, seen, _ in self._given]
         fits: dict[tuple[float, Ends], tuple[np.ndarray, float]] = {}
-        smoothed = np.convolve(np.where(self.spikes, 0.0, self.fine.values), np.ones(5) / 5, mode="same")
+        smoothed = _smoothed(np.where(self.spikes, 0.0, self.fine.values))
         start = np.log(np.maximum(smoothed / self.cell_size, 0.1 * self.fine.deviation))[self.cell]
 
         def best() -> tuple[float, Ends]:
@@ -288,7 +288,6 @@ class NumberDensity:
             found[k] = self._parts(f, ends, spikes + np.sqrt(variance) * rng.normal(size=len(spikes)))
         return found
 
-
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, without the number."""
         given = {"fine": self.fine, "coarse": self.coarse}
@@ -299,6 +298,23 @@ class NumberDensity:
         """The inverse of :meth:`to_dict`, of a number whose cells are the parts."""
         coarse = Counts.from_dict(content["coarse"]) if "coarse" in content else None
         return _of_parts(parts, np.array(content["cell"]), Counts.from_dict(content["fine"]), coarse)
+
+
+def _smoothed(counts: np.ndarray) -> np.ndarray:
+    """Means of five neighbours, with nothing beyond the ends."""
+    return np.convolve(np.pad(counts, 2), np.ones(5) / 5, mode="valid")
+
+
+def _factor(hessian: np.ndarray) -> np.ndarray:
+    """The Cholesky factor of a banded matrix; eigenvalues that are lost to rounding are raised."""
+    raised = hessian
+    for power in range(-14, 4, 2):
+        try:
+            return cholesky_banded(raised, check_finite=False)
+        except np.linalg.LinAlgError:
+            raised = hessian.copy()
+            raised[_BAND] += 10.0**power * hessian[_BAND].max()
+    raise FloatingPointError("the counts of a number have no likely density")  # its diagonal dominates by then
 
 
 def _divided(number: Number) -> tuple[Number, np.ndarray]:

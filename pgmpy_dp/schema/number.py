@@ -399,8 +399,9 @@ class Number:
         rounded = [float(f"{distance:.4g}") for distance in high]
         if self.resolution is None:
             return sorted({cut for d in rounded if self.lower < (cut := self.lower + d) < self.upper})
-        steps = {math.ceil(d / self.resolution) for d in rounded} | {1, self.n_values - 1}
-        return [self._value(step) for step in sorted(steps) if 0 < step < self.n_values]
+        last = self._steps(self.upper)
+        steps = {math.ceil(distance / self.resolution) for distance in rounded} | {1, last}
+        return self.values_at(step for step in sorted(steps) if 0 < step <= last)
 
     def reads(self, key: tuple) -> float | None:
         """The number that a cell holds; None where it is missing, NaN where it holds no number.

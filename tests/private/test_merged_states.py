@@ -34,7 +34,7 @@ from tests.settings import settings
 
 network_settings = partial(settings, PrivateNetwork)
 
-SCHEMA = Schema({"x": Number(0, 60), "y": ["a", "b", "c"], "z": Number(0, 9, resolution=1, missing="drop")})
+SCHEMA = Schema({"x": Number(-4, 60), "y": ["a", "b", "c"], "z": Number(0, 9, resolution=1, missing="drop")})
 N = 400
 
 
@@ -50,7 +50,7 @@ def curated(data, rho=1e6):
 
 
 PLACES = {"x": [*[0] * 32, *[1] * 32, 2], "z": [0, 0, 0, 1, 1, 1, 1, 2, 2, 2]}
-MERGED = SCHEMA.replaced({"x": Number(0, 60, bins=2), "z": SCHEMA.numbers["z"].with_cuts([3, 7])})
+MERGED = SCHEMA.replaced({"x": Number(-4, 60, bins=2), "z": SCHEMA.numbers["z"].with_cuts([3, 7])})
 
 
 @pytest.mark.parametrize("in_engine", [False, True])
@@ -121,12 +121,33 @@ def test_parts_of_merged_records_are_merged():
 )
 def test_places_that_lead_elsewhere_are_refused_and_nothing_is_spent(schema, places):
     curator = curated(records(n=5))
-    with pytest.raises(ValueError, match=r"places\['|states merge once"):
+    with pytest.raises(ValueError, match=r"places\['|a schema with the same variables"):
         curator.merge(schema, places)
-    curator.merge(MERGED, PLACES)
-    with pytest.raises(ValueError, match="merge once"):
-        curator.merge(MERGED, {})
     assert curator.left == 1
+
+
+@pytest.mark.parametrize("in_engine", [False, True])
+def test_merged_states_merge_again_and_a_release_says_each_step(in_engine):
+    frame = records()
+    curator = curated(duckdb.from_df(frame) if in_engine else frame)
+    (fine,) = curator.ask(Tables([("x", "z")]), Fraction(1, 4))
+    curator.merge(MERGED, PLACES)
+    (middle,) = curator.ask(Tables([("x", "z")]), Fraction(1, 4))
+    with pytest.raises(ValueError, match=r"places\['x'\] must say for each of 3 states"):
+        curator.merge(MERGED, PLACES)
+    again = {"z": [0, 1, 1]}
+    curator.merge(MERGED.replaced({"z": SCHEMA.numbers["z"].with_cuts([3])}), again)
+    with curator.split(2) as parts:
+        halves = [part.ask(Tables([("x", "z")]), Fraction(1, 4))[0] for part in parts]
+    (last,) = curator.ask(Tables([("x", "z")]), Fraction(1, 4))
+    expected = merged_cells(merged_cells(fine, [PLACES["x"], PLACES["z"]]), [None, again["z"]])
+    assert middle.shape == (3, 3) and last.tolist() == expected.tolist() == sum(halves).tolist()
+    release = curator.release("marginals", {})
+    said = release.public["fine"]
+    assert said["tables"] == 2 and said["places"] == [["z", [0, 1, 1]]] and said["fine"]["tables"] == 1
+    values, cells = fine_grids.merged_values(release)
+    assert sum(values).tolist() == (4 * expected).tolist()  # the halves together are one table
+    assert [count.sum() for count in cells] == [65 * 10, 9, 6, 6, 6]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +220,7 @@ class TestFits:
         def peeking(self, schema, places):
             counts = np.bincount(self._data._codes[:, 0], minlength=65)
             bins = merging.equal_bins(counts[:64].astype(float), 4)
-            number = Number(0, 60).fine()
+            number = Number(-4, 60).fine()
             starts = np.flatnonzero(np.diff(bins)) + 1
             cut = schema.replaced({"x": number.with_cuts(number.edges[k] for k in starts)})
             merge(self, cut, {**places, "x": [*bins.tolist(), int(bins[-1]) + 1]})

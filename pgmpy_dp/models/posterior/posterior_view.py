@@ -199,13 +199,17 @@ class ParameterPosterior:
         return frame.sort_values("error", ascending=False, kind="stable", ignore_index=True)
 
     def models(self, n: int) -> list[MarkovNetwork]:
-        """The models of the first n draws (draws are independent)."""
+        """The models of the first n draws (draws are independent), each with its own draw of numbers within states."""
         if checked_integer("n", n, 1) > self.draws.n_draws:
             raise ValueError(f"n={n!r} must be from 1 to the number of draws, {self.draws.n_draws}")
-        return [
-            MarkovNetwork.from_log_linear(self.draws.model(k), self.graph, self.schema, self.privacy, self.within)
-            for k in range(n)
-        ]
+        models = []
+        for k in range(n):
+            rng = np.random.default_rng(k)  # the same model whenever it is asked for
+            within = {name: values.drawn_weights(rng) for name, values in self.within.items()}
+            models.append(
+                MarkovNetwork.from_log_linear(self.draws.model(k), self.graph, self.schema, self.privacy, within)
+            )
+        return models
 
     def sample(
         self, n: int, n_sets: int = 10, random_state: int | np.random.Generator | None = None, labels: bool = False

@@ -82,17 +82,17 @@ def run(
     Returns
     -------
     Release
-        ``kind="marginals"``: one table per variable, in the order of the schema, then one per measurement, in the order
-        in which they were made; a set may be measured again. ``public["rounds"]`` has an entry for each of the latter,
-        all of it computed from released and public numbers: ``round`` (0 for a required set and for the star on a
-        target), ``share`` of the budget,
-        ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit``
-        and ``change`` (l1 distances in records between what the model before expected and the measured, and the
-        refitted, table) and ``offset`` (the expected l1 norm of the table's noise); where candidates are so many that
-        each selection of a round has a part of them, ``parts``. ``public["unavailable"]`` has the pairs that are
-        permitted and could not be selected in the last round, as they would have made a clique too large, each with the
-        number of the last round that could (0: none). ``public["probes"]`` says how many of the last tables were drawn
-        at random.
+        ``kind="marginals"``: one table per variable, in the order of the schema, then one per number that the schema
+        does not divide, in cells that follow its first table (:func:`~pgmpy_dp.learning.fine_grids.refine`), then one
+        per measurement, in the order in which they were made; a set may be measured again. ``public["rounds"]`` has an
+        entry for each of the latter, all of it computed from released and public numbers: ``round`` (0 for a required
+        set and for the star on a target), ``share`` of the budget, ``selection_scale``, ``candidates`` (how many),
+        ``weight`` of the set and of the ``heaviest``, ``misfit`` and ``change`` (l1 distances in records between what
+        the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
+        table's noise); where candidates are so many that each selection of a round has a part of them, ``parts``.
+        ``public["unavailable"]`` has the pairs that are permitted and could not be selected in the last round, as they
+        would have made a clique too large, each with the number of the last round that could (0: none).
+        ``public["probes"]`` says how many of the last tables were drawn at random.
 
     Notes
     -----
@@ -106,13 +106,13 @@ def run(
         any of them is scored.
 
         *Guarantee.* Under the table's adjacency: rho-zCDP, or epsilon-DP for a pure budget; an (epsilon, delta) budget
-        has the largest rho that dp-accounting converts to it. The one-way tables, the required tables, the star on a
-        target, and in each round a selection and a measurement get exact rational shares of the budget. The star's
-        share and that of a round are functions of earlier releases, are fixed before their tables are counted, and
-        never exceed what is left; so the shares of any course of
-        events sum to at most 1, and a sum of rho (of epsilon) that never exceeds the budget is a valid filter for
-        mechanisms, costs and a number of rounds that are chosen adaptively (Whitehouse, Ramdas, Rogers and Wu 2023,
-        Theorem 1; Rogers, Roth, Ullman and Vadhan 2016 for epsilon). The fit between rounds is post-processing.
+        has the largest rho that dp-accounting converts to it. The one-way tables, the second ones of numbers, the
+        required tables, the star on a target, and in each round a selection and a measurement get exact rational shares
+        of the budget. The star's share and that of a round are functions of earlier releases, are fixed before their
+        tables are counted, and never exceed what is left; so the shares of any course of events sum to at most 1, and a
+        sum of rho (of epsilon) that never exceeds the budget is a valid filter for mechanisms, costs and a number of
+        rounds that are chosen adaptively (Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1; Rogers, Roth, Ullman and
+        Vadhan 2016 for epsilon). The fit between rounds is post-processing.
 
         A selection with the share s costs ``s rho`` with Gumbel noise of scale ``D/sqrt(2 s rho)`` and ``s epsilon``
         with exponential noise of scale ``2 D/(s epsilon)``, D being 1 or 2 (:mod:`pgmpy_dp.private.noise.selection`).

@@ -65,12 +65,13 @@ there may be; and what of the error may be left, at most, if rounds are to give 
 that. The first is .59 to .75 on Adult, page visits and Parkinson's, the second 2.5 to 3.7."""
 
 
-_ASKED = ("max_clique_cells", "n_rounds", "one_way_share", "number_share", "selection_share", "probe_share")
-_ASKED += ("merge_rare", "max_order")
+_SHARES = ("one_way_share", "number_share", "selection_share", "probe_share")
+_ASKED = ("max_clique_cells", "n_rounds", *_SHARES, "merge_rare", "max_order")
 
 
 def asked_of(settings: Settings, budget: Budget) -> dict[str, Any]:
     """What a release says of the budget and of all that was asked."""
+    settings = settings.filled(number_share=0.0)  # linked tables have no second tables of numbers
     sets = {name: encoded_graph(getattr(settings, f"{name}_edges") or ()) for name in ("required", "forbidden")}
     workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in settings.workload or ()]
     target = None if settings.target is None else encode_label(settings.target)
@@ -305,6 +306,7 @@ def network_shares(
         For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
+    settings = settings.filled(number_share=0.0)
     required, sets, candidates = _tables_to_choose(schema, settings, among)
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
@@ -312,7 +314,7 @@ def network_shares(
     one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else 1 - numbers
     if one_way + numbers >= 1 and candidates:
         raise ValueError(
-            f"one_way_share={settings.one_way_share} and number_share={settings.number_share} leave nothing to look for "
+            f"one_way_share={settings.one_way_share} and number_share={settings.number_share} leave nothing to find "
             "dependence with; their sum must be below 1"
         )
     rest = 1 - one_way - numbers
@@ -346,6 +348,7 @@ def network_shares(
     # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
     _ = made.noise(probes, N_PROBES) if probes else None
+    _ = made.noise(numbers, len(undivided(schema))) if numbers else None
     if first:
         WorstFit.scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
     return made

@@ -1,0 +1,118 @@
+"""Densities of numbers from noisy counts of fine cells."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pgmpy_dp import Date, Number
+from pgmpy_dp.learning.fine_grids import following_cells
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.number_density import Counts, number_density
+from pgmpy_dp.models.posterior.query_intervals import number_interval
+
+COST = Number(0, 100_000, missing="drop")
+LEVELS = [0.05, 0.5, 0.95]
+
+
+def cell_counts(number, values):
+    return np.histogram(values, np.append(number.edges[:-1], np.inf))[0].astype(float)
+
+
+def released(number, values, sd, rng, second=True):
+    """A density from fine counts and, with `second`, from counts of the cells that follow them."""
+    fine = number.fine()
+    true = cell_counts(fine, values)
+    first = Counts(np.arange(len(true)), true + rng.normal(0, sd, len(true)), sd)
+    parts, density = number_density(fine, first)
+    if not second:
+        return parts, density
+    group = following_cells(density, 3 * sd / len(values))
+    sums = np.bincount(group, true)
+    return number_density(fine, first, Counts(group, sums + rng.normal(0, sd, len(sums)), sd))
+
+
+def test_quantiles_of_costs_are_found_and_intervals_hold_them():
+    """A cell of equal width holds the median and 40 % of all; second counts take noise away."""
+    inside, errors = [], {False: [], True: []}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        values = np.exp(7 + 1.2 * rng.normal(size=20_000)).clip(0, 100_000)
+        true = np.exp(7 + 1.2 * np.array([-1.6449, 0, 1.6449]))
+        for second in (False, True):
+            parts, density = released(COST, values, 40.0, rng, second)
+            numbers = Values(parts, np.zeros(len(parts.cells), dtype=int), density.likely, density=density)
+            errors[second].append(np.abs(np.log(numbers.quantiles(np.ones(1), LEVELS) / true)))
+        lower, upper = number_interval(numbers, np.ones((29, 1)), LEVELS, 0.9)
+        assert (upper - lower).min() > 0 and (upper[1:] < 1.5 * true).all()
+        inside.append((lower[1:] <= true) & (true <= upper[1:]))
+    # With the seeds above: .043 from first counts alone, .029 with second ones, 31 of 36 intervals.
+    assert np.mean(errors[True]) < 0.035 < np.mean(errors[False])
+    assert 27 <= np.sum(inside) <= 36
+
+
+def test_a_spike_keeps_its_records_and_what_is_far_from_all_others_is_empty():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([np.zeros(6_000), np.full(500, 99_999.0), rng.normal(5_000, 800, 3_500).round()])
+    number = Number(0, 99_999, resolution=1, missing="drop")
+    parts, density = released(number, values, 20.0, rng)
+    edges = np.array(parts.edges[:-1])
+    assert density.likely[edges == 0].sum() == pytest.approx(0.6, abs=0.01)
+    assert density.likely[edges == 99_999].sum() == pytest.approx(0.05, abs=0.01)
+    assert density.likely[(edges > 12_000) & (edges < 99_999)].sum() < 0.01
+    # A cell above both neighbours is a spike though nobody declared it.
+    round_number = np.concatenate([rng.uniform(0, 100_000, 20_000), np.full(2_000, 50_000.0)])
+    parts, density = released(COST, round_number, 20.0, rng)
+    cell = np.flatnonzero(density.spikes)
+    assert len(cell) == 1 and COST.fine().edges[cell[0]] <= 50_000 < COST.fine().edges[cell[0] + 1]
+
+
+ODD = [
+    Number(0, 1, resolution=1),
+    Number(0, 2, resolution=1),
+    Number(5, 6),
+    Number(-1e6, 1e6, resolution=1),
+    Number(0, 1e12, resolution=0.01),
+    Date("1900-01-01", "2030-01-01"),
+]
+
+
+@pytest.mark.parametrize("number", ODD, ids=repr)
+@pytest.mark.parametrize("sd", [0.1, 1e7])
+@pytest.mark.parametrize("kind", ["nothing", "one cell", "few cells"])
+def test_any_counts_have_a_density(number, sd, kind):
+    rng, fine = np.random.default_rng(1), number.fine()
+    true = np.zeros(len(fine.cells))
+    if kind != "nothing":
+        true[rng.integers(len(true), size=1 if kind == "one cell" else 5)] = 1e6
+    counts = Counts(np.arange(len(true)), true + rng.normal(0, sd, len(true)).round(), sd)
+    for coarse in (None, Counts(np.zeros(len(true), dtype=int), np.array([true.sum()]), sd)):
+        parts, density = number_density(fine, counts, coarse)
+        for shares in (density.likely, *density.draws(2, rng)):
+            assert np.isfinite(shares).all() and shares.min() >= 0 and shares.sum() == pytest.approx(1.0)
+            assert len(shares) == len(parts.cells)
+
+
+def test_groups_that_follow_a_density_are_finer_towards_its_ends_as_far_as_counts_say_anything():
+    rng = np.random.default_rng(2)
+    _, density = released(COST, np.exp(7 + 1.2 * rng.normal(size=50_000)).clip(0, 1e5), 1.0, rng, second=False)
+    likely = np.bincount(density.cell, density.likely)
+    few, many = (np.bincount(following_cells(density, least), likely) for least in (0.04, 0.001))
+    assert len(few) < len(many) <= 26 and few.min() > 0.03 and many[[0, -1]].max() < 0.004
+    spike = np.concatenate([np.zeros(10_000), rng.uniform(1, 60, 10_000).round()])
+    _, density = released(Number(0, 600, resolution=1), spike, 5.0, rng, second=False)
+    groups = following_cells(density, 0.01)
+    assert set(np.diff(groups)) == {0, 1} and np.sum(groups == 0) == 1
+
+
+def test_a_file_keeps_what_weights_are_drawn_from():
+    rng = np.random.default_rng(3)
+    parts, density = released(COST, rng.uniform(0, 50_000, 2_000), 30.0, rng)
+    state = (np.array(parts.edges[:-1]) >= 25_000).astype(int)
+    values = Values(parts, state, density.likely, density=density)
+    content = json.loads(json.dumps(values.to_dict()))
+    again = Values.from_dict(parts, content)
+    drawn, other = (one.drawn_weights(np.random.default_rng(4)) for one in (values, again))
+    np.testing.assert_allclose(drawn.weights, other.weights, rtol=1e-9)
+    assert np.abs(drawn.within - values.within).max() > 1e-4
+    assert Values(parts, state, density.likely).drawn_weights(rng).weights is density.likely
