@@ -46,7 +46,6 @@ from pgmpy_dp.auditing.cases_base import COSTS
 __all__ = ["main", "measure", "summary"]
 
 
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; see ``--help``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audits", description="Claims against measured bounds.")
