@@ -2,7 +2,7 @@
 
     python -m benchmarks.side_channels
 
-docs/known-limits.md leads to the numbers. They are there to show the size of what is *not* protected, not to be compared.
+docs/known-limits.md leads to them. They are there to show the size of what is *not* protected, not to be compared.
 """
 
 from __future__ import annotations

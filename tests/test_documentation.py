@@ -17,7 +17,7 @@ from pgmpy_dp.linked import made_up_families
 from tests.code_lines import code_lines, in_folder
 
 ROOT = Path(__file__).parents[1]
-PATTERNS = ("*.md", "docs/*.md", "pgmpy_dp/**/*.md", "benchmarks/*.md", "data/*.md", "tutorials/*.md")
+PATTERNS = ("*.md", "docs/*.md", "pgmpy_dp/**/*.md", "benchmarks/*.md", "data/*.md", "tutorials/*.md", "tests/*.md")
 PAGES = sorted(page for pattern in PATTERNS for page in ROOT.glob(pattern))
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
