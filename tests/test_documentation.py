@@ -217,6 +217,13 @@ def test_every_page_can_be_reached_from_the_index():
     assert [page.stem for page in pages if page.stem not in contents] == []
 
 
+def test_pages_are_short():
+    """A page answers one question; tables come from results or code, proofs lie beside the code."""
+    words = {page.name: len(page.read_text().split()) for page in (ROOT / "docs").glob("*.md")}
+    assert {page: count for page, count in words.items() if count > 2_500} == {}
+    assert sum(words.values()) <= 50_000
+
+
 NUMBER = re.compile(r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]\d+)?")
 # Pages of results with rows that are no measurement of ours, or made by hand from others.
 NOT_OURS = {"structure-adult-others.md"}

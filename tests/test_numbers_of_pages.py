@@ -58,7 +58,7 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
     "docs/choosing.md": {"Which budget": "11"},
     "docs/gaussian.md": {},
     "docs/mixtures.md": {},
-    "docs/random-fields.md": {"Which method": "60 2020 54 60 150 250 5,050 260 1,805 8,192 300"},
+    "docs/random-fields.md": {"Which method": "60 2020 60 150 250 5,050 260 1,805 8,192"},
     "docs/sequences.md": {"First or second order": "45 17 4,913 150 30 36 12 2026 2602.02766"},
     "docs/stable-structure.md": {"When to take it": "56"},
     "docs/structure.md": {"Numbers without cuts": "128 64"},
