@@ -262,7 +262,7 @@ def test_numbers_of_a_page_are_in_the_results_that_it_cites():
                 for part in re.split(r", | / |/", cell):
                     half = 0.5001 * 10.0 ** -len(part.strip().partition(".")[2])
                     invented += [(name(page), cell) for one in numbers(part) if not (abs(known - one) <= half).any()]
-    assert checked["docs/choosing.md"] > 60 and sum(checked.values()) > 250
+    assert checked["docs/choosing.md"] > 30 and sum(checked.values()) > 200
     assert invented == []
 
 
