@@ -51,6 +51,9 @@ class Privacy:
     asked : ApproxDP or other guarantee, optional
         The budget that was passed, where it is another guarantee than `guarantee`, which implies it: (epsilon, delta)
         is spent as the zCDP that converts to it. None where it is the same, or the release does not say.
+    rows_per_unit : int or "shares", optional
+        How many rows of a unit count at most; "shares": all count, and are 1 together. None without a unit, or where
+        the release does not say.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class Privacy:
     prior: Privacy | None = None
     asked: Guarantee | None = None
     schema: Privacy | None = None
+    rows_per_unit: int | str | None = None
 
     @property
     def total(self) -> Guarantee | None:
@@ -97,6 +101,7 @@ class Privacy:
             release.unit,
             None if prior is None else cls.from_dict(prior),
             asked=_asked(release),
+            rows_per_unit=None if release.unit is None else release.public.get("rows_per_unit"),
         )
         return own.with_schema_of(release.schema_costs)
 
@@ -155,6 +160,7 @@ class Privacy:
             **({} if self.prior is None else {"prior": self.prior.to_dict()}),
             "asked": None if self.asked is None else self.asked.to_dict(),
             **({} if self.schema is None else {"schema": self.schema.to_dict()}),
+            **({} if self.rows_per_unit is None else {"rows_per_unit": self.rows_per_unit}),
         }
 
     @classmethod
@@ -170,6 +176,7 @@ class Privacy:
             None if content.get("prior") is None else cls.from_dict(content["prior"]),
             None if content.get("asked") is None else guarantee_from_dict(content["asked"]),
             None if content.get("schema") is None else cls.from_dict(content["schema"]),
+            content.get("rows_per_unit"),
         )
 
     def __str__(self) -> str:
