@@ -142,7 +142,8 @@ def merge_states(
     schema : Schema
         With fine states.
     tables : mapping of name to (ndarray, float)
-        Of the variables to merge: noisy counts of their fine states, and the standard deviation of the noise in a cell.
+        Of the variables to merge: noisy counts of their fine states, and the standard deviation of the noise in a cell;
+        or their proportions, without noise, and 0.
     n_bins : int
         Of each number at most.
     least : float

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from pgmpy_dp.schema import Number
 
@@ -161,6 +160,8 @@ class NumberDensity:
         level: np.ndarray | float = 0.0,
     ) -> tuple[np.ndarray, float]:
         """The log-density of the parts that is most likely, and Laplace's log-evidence."""
+        from scipy.linalg import cho_solve_banded  # whoever reads a model's file need not wait for SciPy
+
         a, n = self._bend, len(self.place)
         base = np.log(max(float(counts[0].sum()), 1.0) / self.size.sum()) + level
         weights = self.size * ((self.cell >= ends[0]) & (self.cell < ends[1]) & ~self.spikes[self.cell])
@@ -307,6 +308,8 @@ def _smoothed(counts: np.ndarray) -> np.ndarray:
 
 def _factor(hessian: np.ndarray) -> np.ndarray:
     """The Cholesky factor of a banded matrix; eigenvalues that are lost to rounding are raised."""
+    from scipy.linalg import cholesky_banded
+
     raised = hessian
     for power in range(-14, 4, 2):
         try:

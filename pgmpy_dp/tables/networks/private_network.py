@@ -167,7 +167,7 @@ class PrivateNetwork(BaseStructureEstimator):
     prior: Any = option(None, anything())
     probe_share: float = option(0.08, number(positive=False, below_one=True))
     target: Hashable = option(None, by(column))
-    number_share: float = option(0.15, number(positive=False, below_one=True))
+    number_share: float = option(0.2, number(positive=False, below_one=True))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 

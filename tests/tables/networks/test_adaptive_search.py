@@ -25,7 +25,7 @@ from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release, Sensitive
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Number, Schema
 from pgmpy_dp.tables.networks import adaptive_search, candidates
 from pgmpy_dp.tables.networks.adaptive_search import run
 from pgmpy_dp.tables.networks.budget_shares import network_shares
@@ -724,3 +724,66 @@ class TestSinglesAgain:
         schema = Schema({name: [0, 1] for name in "abcdefgh"})
         shares = network_shares(schema, Adjacency.ADD_REMOVE, network_settings(), Budget(rho=0.3))
         assert shares.again(1.0, (2,) * 8, (0.5,) * 8) == 0
+
+
+class TestNumbers:
+    """Numbers that the schema does not divide: second tables, in cells that follow the first."""
+
+    SCHEMA = Schema({"x": Number(0, 1_000, missing="drop"), "y": Number(0, 300, resolution=1), "z": ["a", "b"]})
+
+    def table(self, **options):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"x": rng.exponential(30, 3_000), "y": rng.poisson(20, 3_000), "z": ["a", "b"] * 1_500})
+        count = 3_000 if options.get("adjacency") == "replace_one" else None
+        return PrivateTable(frame, self.SCHEMA, ledger=Budget(rho=1.0), n_records=count, **options)
+
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=0.5)], ids=str)
+    def test_first_tables_second_ones_and_all_others_cost_the_budget_together(self, adjacency, budget):
+        release = run(self.table(adjacency=adjacency), network_settings(number_share=0.25), budget)
+        cost, limit = total_cost(release, adjacency), Fraction(1, 2)
+        assert 1 - 1e-9 < float(cost / limit) <= 1 and cost <= limit
+        assert release.scopes[:5] == (("x",), ("y",), ("z",), ("x",), ("y",))
+        factor, ratio = (1 if adjacency == "add_remove" else 2), []
+        for noise in release.noise[3:5]:
+            scale = Fraction(noise.scale)
+            ratio.append(factor / (2 * scale**2) if budget.rho else factor / scale)
+        assert float(sum(ratio) / limit) == pytest.approx(0.25, rel=1e-6)
+        fine, middle, last = (
+            Schema.from_dict(said).cardinalities
+            for said in (
+                release.public["fine"]["fine"]["schema"],
+                release.public["fine"]["schema"],
+                release.schema.to_dict(),
+            )
+        )
+        assert fine["x"] > middle["x"] >= last["x"] and fine["y"] > middle["y"] >= last["y"]
+        assert middle["x"] <= 29 and [v.shape for v in release.values[3:5]] == [(middle["x"],), (middle["y"],)]
+        assert release.public["settings"]["number_share"] == 0.25
+
+    def test_without_a_share_there_are_none_and_without_such_numbers_nothing_is_set_aside(self):
+        release = run(self.table(), network_settings(number_share=0.0), Budget(rho=0.5))
+        assert "fine" not in release.public["fine"] and len(release.scopes[3]) > 1
+        plain = network_shares(
+            Schema({"a": [0, 1], "b": [0, 1]}),
+            Adjacency.ADD_REMOVE,
+            network_settings(number_share=0.25),
+            Budget(rho=0.1),
+        )
+        assert plain.numbers == 0 and plain.rounds == 1 - plain.one_way
+
+    def test_shares_that_leave_nothing_are_refused_before_anything_is_spent(self):
+        table = self.table()
+        with pytest.raises(ValueError, match=r"one_way_share=0.5 and number_share=0.5 leave nothing"):
+            run(table, network_settings(one_way_share=0.5, number_share=0.5), Budget(rho=0.5))
+        assert table.ledger.spent.rho == 0
+
+    def test_means_and_quantiles_are_near_those_of_the_records(self):
+        """Equal cells of a 64th of the range are 16 wide, more than the median is away from 0."""
+        table = self.table()
+        network = PrivateNetwork(rho=0.1, random_state=0).fit(table)
+        values = network.model_.within["x"]
+        shares = network.model_.marginal(["x"]).values
+        assert values.mean(shares) == pytest.approx(30, rel=0.1)
+        found = values.quantiles(shares, [0.25, 0.5, 0.75])
+        np.testing.assert_allclose(found, 30 * np.log([4 / 3, 2, 4]), rtol=0.15)
