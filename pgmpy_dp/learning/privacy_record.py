@@ -20,6 +20,8 @@ from pgmpy_dp.schema import decode_label, encode_label
 
 __all__ = ["Privacy", "composed", "handed_over", "require_agreement", "require_kind", "require_release", "steps_taken"]
 
+_PROMISES_NOTHING = 20
+
 
 @dataclass(frozen=True)
 class Privacy:
@@ -133,6 +135,19 @@ class Privacy:
             return self
         return replace(self, prior=earlier if self.prior is None else self.prior.resting_on(earlier))
 
+    @property
+    def promises_nothing(self) -> bool:
+        """Whether epsilon is above 20, of a guarantee in rho at delta 1e-6: a factor of five hundred million or more.
+
+        Examples
+        --------
+        >>> [Privacy(cost, Adjacency.ADD_REMOVE, "").promises_nothing for cost in (PureDP(20), PureDP(21), ZCDP(10))]
+        [False, True, True]
+        """
+        said = self.guarantee if self.asked is None else self.asked
+        epsilon = zcdp_to_approx(said.rho, 1e-6) if isinstance(said, ZCDP | ReservedZCDP) else said.epsilon
+        return epsilon > _PROMISES_NOTHING
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; see :meth:`from_dict`."""
         return {
@@ -167,7 +182,10 @@ class Privacy:
     def __str__(self) -> str:
         whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
         text = f"{self.words} under {self.adjacency}{whose} ({self.mechanism})"
-        text += " with reproducible noise: NOT PRIVATE" if self.reproducible else ""
+        if self.reproducible:
+            text += " with reproducible noise: NOT PRIVATE"
+        elif self.promises_nothing:
+            text += f" with epsilon above {_PROMISES_NOTHING}: NOT PRIVATE"
         if self.schema is not None:
             text += f", its schema included, which was found under {self.schema.words}"
         if self.prior is None:

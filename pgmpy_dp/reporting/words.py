@@ -81,6 +81,8 @@ def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
     warnings: tuple[str, ...] = ()
     if privacy.reproducible:
         warnings = ("The noise came from a seed. Whoever knows it can take the noise away: this model is NOT PRIVATE.",)
+    elif privacy.promises_nothing:
+        warnings = ("Epsilon is above 20, which promises next to nothing: this model is NOT PRIVATE.",)
     made = () if asked is None else (f"It is met by {privacy.guarantee}, the measure in which costs add up.",)
     sentences = (
         _neighbours(privacy),
