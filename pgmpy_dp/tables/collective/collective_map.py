@@ -129,7 +129,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         """Draws from the posterior of the parameters given the release; needs no records and costs nothing.
 
         Intervals are for the population that the records were drawn from, so they account for the sampling of the
-        records and for the privacy noise. See :func:`pgmpy_dp.models.posterior.posterior_draws.sample_posterior`.
+        records and for the privacy noise. See :func:`pgmpy_dp.models.posterior.posterior_sampling.sample_posterior`.
 
         Parameters
         ----------
