@@ -373,7 +373,7 @@ class Number:
 
         Parameters
         ----------
-        values : ndarray
+        values : ndarray of shape (...)
         bins : int
             As for :meth:`fine`.
 
