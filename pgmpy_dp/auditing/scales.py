@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from pgmpy_dp.private import accounting
-from pgmpy_dp.private.curator.curator_base import Request
+from pgmpy_dp.private.curator.observer import Request
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
 __all__ = ["SENSITIVITIES", "stated_scales"]
@@ -492,7 +492,7 @@ def _one_sided(degrees: int, epsilon: float) -> float:
 def _solution(request: Request) -> tuple[list[float], list[float]]:
     """Scales from what the program says; how far optima of the boundary's own programs move is computed here."""
     asked, cost, share = request.arguments, request.cost, float(request.share)
-    program, step, sensitivity = asked["program"], asked["step"], asked["sensitivity"]
+    program, step, sensitivity = asked["program"], request.mechanism.step, asked["sensitivity"]
     if asked["function"].endswith(".PrecisionProgram"):
         square = SENSITIVITIES["second_moments"][str(request.curator.adjacency)][1] if program["d"] > 1 else 1
         lipschitz = program["max_eigenvalue"] ** 2 * program["row_norm"] ** 2 / program["n_records"]

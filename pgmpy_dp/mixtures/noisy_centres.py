@@ -47,6 +47,7 @@ from pgmpy_dp.mixtures.operators.cluster_curator import (
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.operators.vector_operators import UnitCount
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
@@ -144,7 +145,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
         random_state=settings.random_state,
     )
     with curator.keeping():
-        n_records = data.n_records if data.n_records is not None else curator.unit_count(shares.count)
+        n_records = data.n_records if data.n_records is not None else curator.ask(UnitCount(), shares.count)
         blocks = _blocks(settings, shares, n_records, d)
         found = _search(curator, d, settings, shares, blocks)
         stable = found.stable

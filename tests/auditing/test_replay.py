@@ -20,6 +20,7 @@ from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import curator_base
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import pair_scores
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -271,7 +272,7 @@ def test_parts_by_position_are_found(monkeypatch):
             for part in parts:
                 part.ask(Tables([("a", "b")]), 1)
 
-    monkeypatch.setattr(curator_base.Curator, "_random_parts", by_position)
+    monkeypatch.setattr(Coins, "parts", by_position)
     rows = pd.DataFrame({"a": ["no", "yes"] * 10, "b": [0, 1] * 10, "c": [True] * 20})
     assert "tables: exact statistics moved by" in found(fit, rows, rows[1:])
 

@@ -15,6 +15,7 @@ from pgmpy_dp.fields.operators import pseudo_likelihood as sums
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator import mechanism
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.noise import subsampling
 from pgmpy_dp.private.operators import record_count as counted
@@ -93,7 +94,7 @@ class TestMutantsOfTheBoundary:
         def by_place(self, codes):
             return np.arange(0, len(codes), 2)
 
-        monkeypatch.setattr(curators.GradientCurator, "_coins", by_place)
+        monkeypatch.setattr(curators.GradientCurator, "_taking_part", by_place)
         many = pd.DataFrame({"a": ["x", "z"] * 9, "b": [0, 1] * 9, "c": [False, True] * 9}, dtype=object)
         front = pd.concat([many[:1], many], ignore_index=True)
         assert "exact statistics moved by" in "; ".join(
@@ -101,12 +102,12 @@ class TestMutantsOfTheBoundary:
         )
 
     def test_a_sample_of_another_rate(self, monkeypatch):
-        true = curators.GradientCurator._sample
+        true = Coins.sample
 
         def telling(self, units, count, rate):
             return true(self, units, count, rate if count % 2 else subsampling.rounded_rate(0.9))
 
-        monkeypatch.setattr(curators.GradientCurator, "_sample", telling)
+        monkeypatch.setattr(Coins, "sample", telling)
         assert "another rate" in found("sgd")
 
     @pytest.mark.parametrize("budget", [PURE, LARGE])

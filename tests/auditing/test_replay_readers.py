@@ -29,12 +29,13 @@ from pgmpy import config
 
 from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing import replay
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.vector_operators import ClippedSum, UnitCount
 from pgmpy_dp.private.reading import arrow_cells, producers
 from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
 from tests.auditing.replay_gradients import gradient_cases
@@ -73,9 +74,9 @@ def users(data: Any) -> Any:
 def numbers(data: Any) -> Any:
     """Cells that are no numbers are none; the others count, and are added up."""
     vectors = PrivateVectors(data, ["x0"], ledger=BUDGET)
-    curator = VectorCurator(vectors, BUDGET, **ASKED)
-    curator.unit_count(Fraction(1, 2))
-    curator.clipped_sum([0.0], 30.0, Fraction(1, 2))
+    curator = Curator(vectors, BUDGET, **ASKED)
+    curator.ask(UnitCount(), Fraction(1, 2))
+    curator.ask(ClippedSum([0.0], 30.0), Fraction(1, 2))
     return curator.release("test", {})
 
 

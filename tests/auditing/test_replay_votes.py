@@ -19,8 +19,9 @@ from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.operators.voting_curator import VotingCurator, agreement_test
 from pgmpy_dp.fields.votes import block_graphs, graph_votes
 from pgmpy_dp.fields.votes import edge_votes as edge_voting
-from pgmpy_dp.private.curator import curator_base, mechanism, outside_functions
+from pgmpy_dp.private.curator import mechanism, outside_functions
 from pgmpy_dp.private.curator.mechanism import StableMode
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.noise import distance_test
 from pgmpy_dp.private.operators.tables import Tables
@@ -116,7 +117,7 @@ class TestMutantsOfTheBoundary:
         rows = [kinds[place % 2][place // 4 % 4] for place in range(64)]
         tables = [pd.DataFrame(r, columns=list(VOTERS)) for r in (2 * rows, [*rows, [0, 0, 0], *rows])]
         assert not found(lambda frame: edges(frame, 4), [tables])
-        monkeypatch.setattr(curator_base.Curator, "_random_parts", lambda self, units, count, n: np.arange(count) % n)
+        monkeypatch.setattr(Coins, "parts", lambda self, units, count, n: np.arange(count) % n)
         assert "edge_votes: exact statistics moved by" in found(lambda frame: edges(frame, 4), [tables])
 
     def test_records_in_the_order_of_the_table(self, monkeypatch):

@@ -5,22 +5,40 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, PrivateTable
+from pgmpy_dp import Budget, PrivateGraph, PrivateTable, PrivateVectors
 from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.auditing.scales import stated_scales
+from pgmpy_dp.communities.operators.graph_operators import CommunityLabels, EdgeAnswers, EdgeCount, NeighbourSums
 from pgmpy_dp.fields.operators.feature_matrices import InteractionMatrixSums, ParityMatrixSums
 from pgmpy_dp.fields.operators.interactions import InteractionSums
 from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
-from pgmpy_dp.private.curator.curator_base import Request
+from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
+from pgmpy_dp.gaussian.output_perturbation import lasso_solvers
+from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.curator.observer import Request
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.noise.matrix import WITH_ETA
 from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
+from pgmpy_dp.private.operators.solutions import Solution
 from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.vector_operators import (
+    MECHANISMS,
+    Box,
+    ClippedSum,
+    Magnitudes,
+    PairSigns,
+    SecondMoments,
+    StrongestPairs,
+    UnitCount,
+)
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]}
@@ -43,6 +61,47 @@ TABLES = [
 ]
 OF_BITS = [(*how, BITS) for how in TABLES]
 PURE_BITS, PURE = [(*how, True) for how in OF_BITS], [(*how, STATES, True) for how in TABLES]
+ROWS = np.arange(8.0).reshape(4, 2)
+
+
+def of_graph(budget):
+    return Curator(PrivateGraph(nx.path_graph(5), ledger=budget), budget, what="scales")
+
+
+def of_numbers(budget, adjacency, known=False, pure=False):
+    """A curator of numbers; with pure shares all of a delta is a reserve."""
+    public = 4 if known or adjacency == "replace_one" else None
+    data = PrivateVectors(ROWS, ledger=budget, adjacency=adjacency, n_records=public)
+    how = {"pure": True, "reserve": budget.delta} if pure and budget.delta else {}
+    return Curator(data, budget, what="scales", **how)
+
+
+GRAPH, UNKNOWN = [(of_graph,)], [(of_numbers, "add_remove")]
+NUMBERS = [(of_numbers, "add_remove"), (of_numbers, "replace_one")]
+WITH_PURE = [(*how, True, pure) for how in NUMBERS for pure in (False, True)]
+BOX = Box((0.0, 0.0), (8.0, 8.0), (1.0, 2.0))
+
+
+def moments(curator):
+    """Of every noise that the curator's cost pays."""
+    asked = [(SecondMoments((0.0, 1.0), 2.5, noise), 0) for noise in MECHANISMS if noise not in ("auto", *WITH_ETA)]
+    if curator._reserve and isinstance(curator.cost, PureDP):
+        asked.append((SecondMoments((0.0, 1.0), 2.5, "analytic-goe", BOX), Fraction(10) ** -6))
+    kinds = {"goe", "gaussian"} if isinstance(curator.cost, ZCDP) else {*MECHANISMS} - {"goe", "gaussian"}
+    return [(one, eta) for one, eta in asked if one.noise in kinds]
+
+
+def solutions(curator):
+    program = PrecisionProgram(2, curator.adjacency, 4, 1.0, 0.5)
+    solvers = lasso_solvers(program)
+    if isinstance(curator.cost, ZCDP):
+        return [Solution(program, solvers), Solution(program, solvers, "goe")]
+    asked = [(Solution(program, solvers, "frobenius"), 0)]
+    if curator._reserve:
+        asked.append((Solution(program, solvers), Fraction(10) ** -6))
+    return asked
+
+
 EVEN = np.zeros(3)
 THIRDS = np.full(3, 1 / 3)
 
@@ -60,27 +119,47 @@ ASKED = {
     "interaction_sums": (TABLES, [InteractionSums(), InteractionSums([(0, 2)], with_count=True)]),
     "parity_matrix": (PURE_BITS, [ParityMatrixSums([(), (0,), (1,)], [2, 1, 1], 2, with_count=True)]),
     "interaction_matrix": (PURE, [InteractionMatrixSums(), InteractionMatrixSums([(0, 2)], with_count=True)]),
+    "edge_count": (GRAPH, [EdgeCount()]),
+    "neighbour_sums": (GRAPH, [NeighbourSums(np.ones((5, 1), int)), NeighbourSums(np.eye(5, dtype=int))]),
+    "randomised_response": (GRAPH, [EdgeAnswers()]),
+    "community_choice": (GRAPH, [CommunityLabels(0.0), CommunityLabels(2.5)]),
+    "unit_count": (UNKNOWN, [UnitCount()]),
+    "clipped_sum": (NUMBERS, [ClippedSum((0.0, 1.0), 3.0), ClippedSum((0.0, 1.0), 3.0, BOX)]),
+    "magnitudes": (NUMBERS, [Magnitudes((0.0, 1.0), BOX)]),
+    "strongest_pairs": (NUMBERS, [StrongestPairs((0.0, 1.0), np.zeros((2, 2), int), np.tri(2, dtype=bool))]),
+    "pair_signs": (NUMBERS, [PairSigns((0.0, 1.0), [(0, 1)])]),
+    "second_moments": (WITH_PURE, moments),
+    "solution": (WITH_PURE, solutions),
     "worst_fit": (TABLES, [WorstFit([("a",), ("b",)], np.zeros(5), weights=[1.0, 0.2])]),
 }
 
 
 def test_every_operator_is_asked():
     assert set(ASKED) == set(every_operator())
-    assert all(type(asked) is every_operator()[name] for name, (_, questions) in ASKED.items() for asked in questions)
+    for name, (openings, questions) in ASKED.items():
+        opened, *how = openings[0]
+        of = questions(opened(BUDGETS[0], *how)) if callable(questions) else questions
+        asked = [one[0] if isinstance(one, tuple) else one for one in of]
+        assert asked and {type(one) for one in asked} == {every_operator()[name]}
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("name", ASKED)
 def test_noise_is_that_of_the_formulas(name, budget):
     openings, questions = ASKED[name]
-    for (opened, *how), asked in itertools.product(openings, questions):
+    for opened, *how in openings:
         curator = opened(budget, *how)
-        if "matrix" in name and budget.rho is not None:
-            with pytest.raises(ValueError, match="Wishart noise is for a pure cost"):
-                curator.noise(asked)
-            continue
-        request, facts, planned, share, eta = curator._planned(asked, Fraction(1, 3), 0)
-        rows = 1 if request.of_units else curator._data._rows_of_unit
-        made = Request(curator, name, request.arguments(facts), share, eta, curator.unit_cost, planned, rows)
-        assert stated_scales(made) == [], (how, asked)
+        for asked in questions(curator) if callable(questions) else questions:
+            check(curator, name, budget, *(asked if isinstance(asked, tuple) else (asked, 0)))
         assert curator.left == 1
+
+
+def check(curator, name, budget, asked, eta):
+    if "matrix" in name and budget.rho is not None:
+        with pytest.raises(ValueError, match="Wishart noise is for a pure cost"):
+            curator.noise(asked)
+        return
+    request, facts, planned, share, eta = curator._planned(asked, Fraction(1, 3), eta)
+    rows = 1 if request.of_units else curator._data._rows_of_unit
+    made = Request(curator, name, request.arguments(facts), share, eta, curator.unit_cost, planned, rows)
+    assert stated_scales(made) == [], asked

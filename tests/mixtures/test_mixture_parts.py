@@ -36,6 +36,7 @@ from pgmpy_dp.private.noise.histogram import (
     stability_histogram,
     tail_quantile,
 )
+from pgmpy_dp.private.operators.vector_operators import UnitCount
 from tests.private import audit
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
@@ -262,7 +263,7 @@ class TestSums:
         assert sums.tolist() == sum(s for _, s in alone).tolist()
 
     def test_numbers_of_records(self):
-        noisy = asked(np.ones((7, 2)), budget=Budget(epsilon=1e4, delta=1e-6)).unit_count(1)
+        noisy = asked(np.ones((7, 2)), budget=Budget(epsilon=1e4, delta=1e-6)).ask(UnitCount(), 1)
         assert noisy == 7  # noise of .01
 
 

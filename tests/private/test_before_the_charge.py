@@ -9,11 +9,12 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateSequences, PrivateTable, PrivateVectors
 from pgmpy_dp.private.curator.column_curator import ColumnCurator
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.noise.samplers import exercised
 from pgmpy_dp.private.operators.record_count import RecordCount
+from pgmpy_dp.private.operators.vector_operators import UnitCount
 from pgmpy_dp.schema import Number, Schema
 from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
 
@@ -50,8 +51,8 @@ class TestABusyConnection:
         ),
         "vectors": (
             lambda r: PrivateVectors(r, columns=["v"], ledger=RHO),
-            VectorCurator,
-            lambda c: c.unit_count(1),
+            Curator,
+            lambda c: c.ask(UnitCount(), 1),
         ),
         "columns": (
             lambda r: PrivateColumns(r, Schema({"v": Number(0, 4)}), ledger=RHO),

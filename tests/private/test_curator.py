@@ -22,8 +22,9 @@ from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.curator import curator_base
-from pgmpy_dp.private.curator.curator_base import Observer, Request, cost_of, observed
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
+from pgmpy_dp.private.curator.observer import Coins, Observer, Request, observed
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.data.data_base import PrivateData
@@ -421,7 +422,7 @@ class TestParts:
             records = units()
             raise error(f"of {len(records)} records")
 
-        monkeypatch.setattr(curator_base.Curator, "_random_parts", full)
+        monkeypatch.setattr(Coins, "parts", full)
         curator = opened()
         with pytest.raises(error) as raised, curator.split(2):
             pass

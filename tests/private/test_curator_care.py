@@ -153,7 +153,7 @@ class TestSeveralAtOnce:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("pgmpy_dp.private.curator.curator_base._observer.lent", fail, raising=False)
+            patch.setattr("pgmpy_dp.private.curator.observer._observer.lent", fail, raising=False)
             with pytest.raises(KeyboardInterrupt), curator.split(2):
                 pass
         curator.ask(Tables([("a",)]), 1)

@@ -24,15 +24,16 @@ import pytest
 from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
 from pgmpy_dp.checks import own_copy
 from pgmpy_dp.communities.operators.graph import PrivateGraph
-from pgmpy_dp.communities.operators.graph_curator import GraphCurator
+from pgmpy_dp.communities.operators.graph_operators import NeighbourSums
 from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.operators.voting_curator import edge_vote_noise
 from pgmpy_dp.mixtures.operators.cluster_curator import ClusterCurator
 from pgmpy_dp.private import accounting, ledger_file, turns
 from pgmpy_dp.private import ledger as ledger_module
 from pgmpy_dp.private.curator import curator_base, schedule
-from pgmpy_dp.private.curator.curator_base import Answer, Curator, Observer, observed
+from pgmpy_dp.private.curator.curator_base import Answer, Curator
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
+from pgmpy_dp.private.curator.observer import Observer, observed
 from pgmpy_dp.private.curator.outside_functions import outside_function, plain_arguments
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.data.table import PrivateTable as OwnTable
@@ -329,7 +330,7 @@ class TestWhatDecidesNoise:
             opened().pseudo_likelihood([(0,), (0, 1)], 4.0).gradient(Shared(np.zeros(3)), Fraction(1, 2))
             ClusterCurator(vectors, RHO, what="test").cluster_sums(Shared(np.zeros((1, 1))), 1.0, Fraction(1, 2))
             edges = PrivateGraph(nx.path_graph(2), ledger=RHO)
-            GraphCurator(edges, RHO, what="test").neighbour_sums(Shared(np.ones((2, 1), np.int8)), Fraction(1, 2))
+            Curator(edges, RHO, what="test").ask(NeighbourSums(Shared(np.ones((2, 1), np.int8))), Fraction(1, 2))
         assert len(asked) >= len(theirs) == 4
         assert not any(np.shares_memory(own, other) for own in asked for other in theirs)
         for numbers in ([1.0, 2.0], [[1.0, 2.0]]):

@@ -17,7 +17,7 @@ from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.operators.voting_curator import agreement_test, edge_vote_noise, vote_sensitivity
 from pgmpy_dp.fields.votes.block_graphs import block_graph
 from pgmpy_dp.private.curator import outside_functions
-from pgmpy_dp.private.curator.curator_base import Observer, observed
+from pgmpy_dp.private.curator.observer import Observer, observed
 from pgmpy_dp.private.curator.outside_functions import named_function, outside_function, plain_arguments, run_blocks
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP

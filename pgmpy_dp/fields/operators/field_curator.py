@@ -236,7 +236,7 @@ class RegressionPath:
             # The vertex s with the smallest <s, gradient>: +e_v scores -gradient_v, -e_v scores gradient_v.
             own = [gradient[chosen] for gradient, chosen in zip(gradients, self._candidates, strict=True)]
             scores = [np.concatenate([-part, part]) for part in own]
-            return SeveralNoisyMax.of(scores, float(grid * RESIDUAL_UNIT), self._weight, cost, s)
+            return SeveralNoisyMax.planned(float(grid * RESIDUAL_UNIT), self._weight, cost, s).over(scores)
 
         arguments = {"layout": layout, "rows": rows, "moves": moves, "slope": slope}
         best = curator._answer_now("vertices", arguments, share, mechanism, keep=False)

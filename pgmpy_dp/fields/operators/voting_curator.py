@@ -276,9 +276,9 @@ class VotingCurator(TableCurator):
         n_blocks, most, n_pairs = plain["n_blocks"], plain["max_edges"], math.comb(self._n_variables, 2)
         codes, shares = shared_codes(self._data)
         units, count, owner = table_units(self._data)
-        part = self._random_parts(units, count, n_blocks)[owner]
+        part = self._coins.parts(units, count, n_blocks)[owner]
         blocks, weights = _sorted_blocks(codes, shares, part, n_blocks)
-        seeds = self._block_seeds(n_blocks)
+        seeds = self._coins.block_seeds(n_blocks)
         with self._data._handed_out():
             return run_blocks(
                 function,

@@ -22,10 +22,9 @@ from pgmpy_dp.mixtures.operators.vector_sums import (
     vector_blocks,
 )
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
+from pgmpy_dp.private.curator.curator_base import Curator, checked_eta, checked_share
 from pgmpy_dp.private.curator.mechanism import StableCells, WeightedNoise, additive_scales
 from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
-from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, stability_histogram
@@ -244,7 +243,7 @@ def power_of_two(length: float) -> float:
     return math.ldexp(1.0, math.frexp(length)[1])
 
 
-class ClusterCurator(VectorCurator):
+class ClusterCurator(Curator):
     """Records of numbers behind a budget; :class:`~pgmpy_dp.private.curator.curator_base.Curator` has the arguments.
 
     Random blocks of the records have centres of their own (:class:`BlockClusters`), about which several questions can
@@ -269,6 +268,8 @@ class ClusterCurator(VectorCurator):
     (2, True)
     """
 
+    kind = PrivateVectors
+    _data: PrivateVectors
     _clusters: tuple[BlockClusters, np.ndarray, np.ndarray] | None = None
 
     def stable_cells(
@@ -567,7 +568,7 @@ class ClusterCurator(VectorCurator):
     def _found(self, blocks: BlockClusters) -> tuple[np.ndarray, np.ndarray]:
         rows = vector_rows(self._data)[0]
         m, k, d = blocks.n_blocks, blocks.n_components, rows.shape[1]
-        part, places = (self._random_parts(lambda: rows, len(rows), parts) for parts in (m, 1 << 32))
+        part, places = (self._coins.parts(lambda: rows, len(rows), parts) for parts in (m, 1 << 32))
         points, used = vector_blocks(rows, part, places, m, blocks.block_size)
         sizes = used.sum(axis=1)
         if blocks.scale is not None:
@@ -575,7 +576,7 @@ class ClusterCurator(VectorCurator):
             return centres, np.full(m, np.nan)
         if blocks.function is None:
             # All of it drawn at once: no block's randomness depends on another's records.
-            uniforms = self._generator().random((_RESTARTS, m, k))
+            uniforms = self._coins.generator().random((_RESTARTS, m, k))
             centres, cost = batched_kmeans(points, used, uniforms, device=blocks.device)
             with np.errstate(all="ignore"):
                 logs = 0.5 * np.log2(cost / (d * (sizes - float(k))))
@@ -588,7 +589,7 @@ class ClusterCurator(VectorCurator):
         with self._data._handed_out():
             each = [block[:size] for block, size in zip(points, sizes, strict=True)]
             function = named_function(blocks.function)
-            answers = run_blocks(function, each, self._block_seeds(m), blocks.arguments, checked, None)
+            answers = run_blocks(function, each, self._coins.block_seeds(m), blocks.arguments, checked, None)
         return np.array([np.full((k, d), np.nan) if a is None else a for a in answers]), np.full(m, np.nan)
 
 

@@ -358,11 +358,11 @@ class SeveralNoisyMax(Mechanism):
     selection costs ``(2 D_r unit/s)**2 / 8`` of rho with Gumbel noise, ``2 D_r unit/s`` of epsilon with exponential
     noise (:mod:`pgmpy_dp.private.noise.selection`); given the scores the noises are independent, so costs add up.
     Whoever makes one has proved ``sum D_r**2 <= weight`` (rho) or ``sum D_r <= weight`` (epsilon) between any
-    neighbours. With the scale of `of`, which is that of one selection of sensitivity `unit` for the share over the
+    neighbours. With the scale of `planned`, which is that of one selection of sensitivity `unit` for the share over the
     weight, `draw` costs the share.
     """
 
-    rows: tuple[np.ndarray, ...]
+    exact: tuple[np.ndarray, ...]
     unit: float
     weight: int
     scale: float
@@ -370,11 +370,9 @@ class SeveralNoisyMax(Mechanism):
     noise: tuple[Noise, ...] = ()
 
     @classmethod
-    def of(
-        cls, rows: Iterable[np.ndarray], unit: float, weight: int, cost: PureDP | ZCDP, share: Fraction
-    ) -> SeveralNoisyMax:
-        """The mechanism that makes all selections for a share of a cost."""
-        return cls(tuple(rows), unit, weight, selection_scale(unit, cost, share / weight), cost)
+    def planned(cls, unit: float, weight: int, cost: PureDP | ZCDP, share: Fraction) -> SeveralNoisyMax:
+        """The noise of all selections for a share of a cost; no scores are there yet."""
+        return cls((), unit, weight, selection_scale(unit, cost, share / weight), cost)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -383,7 +381,7 @@ class SeveralNoisyMax(Mechanism):
 
     def draw(self, rng: np.random.Generator | None) -> np.ndarray:
         """A position in each row."""
-        return noisy_argmax(self.rows, self.scale, self.cost, rng)
+        return noisy_argmax(self.exact, self.scale, self.cost, rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

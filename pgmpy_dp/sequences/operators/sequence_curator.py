@@ -13,7 +13,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, checked_share
 from pgmpy_dp.private.curator.mechanism import additive_scales
-from pgmpy_dp.private.data.contributions import contribution_sensitivity, segment_keys
+from pgmpy_dp.private.data.contributions import contribution_sensitivity
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import (
     PrivateSequences,
@@ -250,6 +250,4 @@ class SequenceCurator(Curator):
         )[0]
 
     def _segment_keys(self, owner: np.ndarray) -> np.ndarray:
-        return self._random_keys(
-            lambda: segment_identities(self._data, owner), lambda: segment_keys(len(owner), self._rng)
-        )
+        return self._coins.keys(lambda: segment_identities(self._data, owner), len(owner))

@@ -30,7 +30,7 @@ from pgmpy_dp.fields.votes.graph_votes import stable_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import curator_base as curator_module
-from pgmpy_dp.private.curator.curator_base import Observer, observed
+from pgmpy_dp.private.curator.observer import Observer, observed
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
