@@ -650,7 +650,7 @@ _ROWS = [
     ),
     (
         "marks that a record takes away are not covered",
-        "column_curator:category_histogram",
+        "column_operators:category_histogram",
         "changed_records(adjacency)",
         "1",
         "test_columns.py",
@@ -679,7 +679,7 @@ _ROWS = [
     ("labels of any length", "columns:_has_label", "if len(key[1]) > max_length:", "if False:", "test_columns.py"),
     (
         "divisions that somebody else has made",
-        "column_curator:ColumnCurator.number_tables",
+        "column_operators:NumberTables.checked",
         "type(number) not in (Number, Date)",
         "not isinstance(number, Number)",
         "test_columns.py",

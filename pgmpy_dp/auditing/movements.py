@@ -9,10 +9,10 @@ import numpy as np
 
 from pgmpy_dp.communities.operators.graph_operators import CommunityChoice, RandomisedResponse
 from pgmpy_dp.fields.operators.feature_matrices import MatrixSums
-from pgmpy_dp.private.curator.column_curator import StableMarks
 from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax, StableCells, SymmetricNoise, WeightedNoise
 from pgmpy_dp.private.data.columns import mark_row
 from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.operators.column_operators import StableMarks
 
 __all__ = [
     "arrays_moved",

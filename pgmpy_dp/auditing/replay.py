@@ -48,7 +48,6 @@ from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.communities.operators.graph_operators import CommunityChoice, RandomisedResponse
 from pgmpy_dp.fields.operators.feature_matrices import MatrixSums
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.column_curator import StableMarks
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import (
     AdditiveNoise,
@@ -64,6 +63,7 @@ from pgmpy_dp.private.curator.mechanism import (
 from pgmpy_dp.private.curator.observer import Observer, Request, observed
 from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
+from pgmpy_dp.private.operators.column_operators import StableMarks
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
 

@@ -352,7 +352,7 @@ def _stable(request: Request) -> tuple[list[float], list[float]]:
     (each,) = SENSITIVITIES[request.operator][str(request.curator.adjacency)]
     marks = 1
     if request.operator == "stable_categories":
-        marks = len(request.arguments["names"])
+        marks = len(request.arguments["columns"])
     elif request.operator == "stable_cells":
         marks = request.arguments["blocks"].n_components
     scale = max(math.sqrt(each * marks / (2.0 * float(request.share) * request.cost.rho)), 1e-3)

@@ -104,16 +104,16 @@ class TestMutantsOfTheBoundary:
     @pytest.mark.parametrize("name", ["edge_count", "neighbour_sums"])
     def test_a_halved_sensitivity(self, name, method, monkeypatch):
         """Where it is proved, and where noise is planned: of one of the two nothing would be released."""
-        true, planned = getattr(data, name), AdditiveNoise.planned.__func__
+        planned = AdditiveNoise.planned.__func__
 
-        def halved(*arguments):
-            exact = true(*arguments)
-            return replace(exact, l1=exact.l1 / 2, l2=exact.l2 / 2)
+        def halved(true):
+            return lambda *a: replace(true(*a), l1=true(*a).l1 / 2, l2=true(*a).l2 / 2)
 
         def for_half(cls, norms, *arguments):
             return planned(cls, [(l1 / 2, l2 / 2) for l1, l2 in norms], *arguments)
 
-        monkeypatch.setattr(graph_operators, name, halved)
+        for each in ("edge_count", "neighbour_sums"):
+            monkeypatch.setattr(graph_operators, each, halved(getattr(data, each)))
         monkeypatch.setattr(AdditiveNoise, "planned", classmethod(for_half))
         problems = found(fit(method))
         assert f"{name}: exact statistics moved by 2 " in problems and f"{name}: noise of scale" in problems

@@ -31,13 +31,12 @@ from pgmpy_dp.fields.operators import feature_matrices, field_curator
 from pgmpy_dp.fields.operators import voting_curator as votes
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.mixtures.operators import cluster_curator
-from pgmpy_dp.private.curator import column_curator
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import distance_test, matrix
-from pgmpy_dp.private.operators import vector_operators
+from pgmpy_dp.private.operators import column_operators, vector_operators
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing import test_replay_clusters
 from tests.auditing.replay_cases import ReplayCase
@@ -235,8 +234,10 @@ OTHERWISE |= {
     ("strongest_pairs", tripled): instead(vector_operators, sign_products=lambda true: lambda *a: 3 * true(*a)),
 }
 OTHERWISE |= {
-    ("stable_categories", halved): instead(column_curator, stability_histogram=twice_the_rho),
-    ("stable_categories", tripled): instead(column_curator, column_marks=lambda t: lambda *a: (t(*a)[0], 3 * t(*a)[1])),
+    ("stable_categories", halved): instead(column_operators, stability_histogram=twice_the_rho),
+    ("stable_categories", tripled): instead(
+        column_operators, column_marks=lambda t: lambda *a: (t(*a)[0], 3 * t(*a)[1])
+    ),
 }
 OTHERWISE |= {
     (operator, halved): instead(feature_matrices, changed_records=lambda true: lambda adjacency: true(adjacency) / 2)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, PrivateGraph, PrivateTable, PrivateVectors
+from pgmpy_dp import Budget, Number, PrivateGraph, PrivateTable, PrivateVectors, Schema
 from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.communities.operators.graph_operators import CommunityLabels, EdgeAnswers, EdgeCount, NeighbourSums
@@ -22,8 +22,10 @@ from pgmpy_dp.gaussian.output_perturbation import lasso_solvers
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.observer import Request
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.matrix import WITH_ETA
+from pgmpy_dp.private.operators.column_operators import NumberTables, StableCategories
 from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
@@ -102,6 +104,22 @@ def solutions(curator):
     return asked
 
 
+def of_columns(budget, adjacency, n_columns=1):
+    public = 4 if adjacency == "replace_one" else None
+    schema = Schema({name: ["x", "y"] for name in ("b", "c")[:n_columns]})
+    data = PrivateColumns(FRAME, schema, ledger=budget, adjacency=adjacency, n_records=public)
+    reserve = budget.delta / 2 if n_columns == 2 else 0.0
+    return Curator(data, budget, what="scales", reserve=reserve)
+
+
+COLUMNS = [(of_columns, adjacency) for adjacency in ("add_remove", "replace_one")]
+HALVES = Number(0, 2, cuts=[1])
+
+
+def categories(curator):
+    return [(StableCategories(["c", "b"], 5), Fraction(10) ** -7)] if curator._reserve else []
+
+
 EVEN = np.zeros(3)
 THIRDS = np.full(3, 1 / 3)
 
@@ -119,6 +137,14 @@ ASKED = {
     "interaction_sums": (TABLES, [InteractionSums(), InteractionSums([(0, 2)], with_count=True)]),
     "parity_matrix": (PURE_BITS, [ParityMatrixSums([(), (0,), (1,)], [2, 1, 1], 2, with_count=True)]),
     "interaction_matrix": (PURE, [InteractionMatrixSums(), InteractionMatrixSums([(0, 2)], with_count=True)]),
+    "stable_categories": ([(*how, 2) for how in COLUMNS], categories),
+    "number_tables": (
+        COLUMNS,
+        lambda curator: [
+            NumberTables([("b", HALVES)] * 2, curator.facts.n_records is None),
+            NumberTables([("b", HALVES)]),
+        ],
+    ),
     "edge_count": (GRAPH, [EdgeCount()]),
     "neighbour_sums": (GRAPH, [NeighbourSums(np.ones((5, 1), int)), NeighbourSums(np.eye(5, dtype=int))]),
     "randomised_response": (GRAPH, [EdgeAnswers()]),
@@ -138,7 +164,7 @@ def test_every_operator_is_asked():
     assert set(ASKED) == set(every_operator())
     for name, (openings, questions) in ASKED.items():
         opened, *how = openings[0]
-        of = questions(opened(BUDGETS[0], *how)) if callable(questions) else questions
+        of = questions(opened(BUDGETS[-1], *how)) if callable(questions) else questions
         asked = [one[0] if isinstance(one, tuple) else one for one in of]
         assert asked and {type(one) for one in asked} == {every_operator()[name]}
 

@@ -267,7 +267,7 @@ def test_an_uncertified_solution_is_replaced_in_silence(monkeypatch, recwarn, ca
     assert not recwarn.list and not caplog.records
     assert "path" not in str(found.public) and set(found.public) == {
         *program.public(),
-        *("grid_exponent", "sensitivity", "distance", "budget", "paid"),
+        *("grid_exponent", "sensitivity", "distance", "budget", "paid", "nodes"),
     }
 
 

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, PrivateSequences, PrivateTable, PrivateVectors
-from pgmpy_dp.private.curator.column_curator import ColumnCurator
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.noise.samplers import exercised
+from pgmpy_dp.private.operators.column_operators import NumberTables
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.vector_operators import UnitCount
 from pgmpy_dp.schema import Number, Schema
@@ -56,8 +56,8 @@ class TestABusyConnection:
         ),
         "columns": (
             lambda r: PrivateColumns(r, Schema({"v": Number(0, 4)}), ledger=RHO),
-            ColumnCurator,
-            lambda c: c.number_tables([("v", Number(0, 4, cuts=[2]))], 1),
+            Curator,
+            lambda c: c.ask(NumberTables([("v", Number(0, 4, cuts=[2]))]), 1),
         ),
         "sequences": (
             lambda r: PrivateSequences(r, {"page": ["x", "y"]}, ledger=RHO),
