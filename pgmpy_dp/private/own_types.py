@@ -19,6 +19,7 @@ OPERATORS = (
     "pgmpy_dp.fields.operators.feature_matrices",
     "pgmpy_dp.fields.operators.interactions",
     "pgmpy_dp.fields.operators.parities",
+    "pgmpy_dp.mixtures.operators.cluster_operators",
 )
 """Of what may be asked. What is not here is asked of nobody, whoever has imported it."""
 
@@ -35,7 +36,6 @@ _OTHERS = (
     "pgmpy_dp.private.data.table",
     "pgmpy_dp.private.data.vectors",
     "pgmpy_dp.communities.operators.block_projection",
-    "pgmpy_dp.mixtures.operators.cluster_curator",
     "pgmpy_dp.private.curator.curator_base",
     "pgmpy_dp.fields.operators.field_curator",
     "pgmpy_dp.private.curator.gradient_curator",

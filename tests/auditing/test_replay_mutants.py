@@ -30,7 +30,7 @@ from pgmpy_dp.communities.operators import graph_operators
 from pgmpy_dp.fields.operators import feature_matrices, field_curator
 from pgmpy_dp.fields.operators import voting_curator as votes
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
-from pgmpy_dp.mixtures.operators import cluster_curator
+from pgmpy_dp.mixtures.operators import cluster_operators
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -214,18 +214,18 @@ OTHERWISE = {
     ("community_choice", tripled): instead(graph_operators, adjacency_matrix=thrice_the_edges),
     ("second_moments", halved): half_a_trace,
     ("solution", halved): instead(PrecisionProgram, sensitivity=lambda true: property(lambda p: true.fget(p) / 2)),
-    ("stable_cells", halved): instead(cluster_curator, stability_histogram=twice_the_rho),
+    ("stable_cells", halved): instead(cluster_operators, stability_histogram=twice_the_rho),
     ("stable_cells", tripled): instead(
-        cluster_curator, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])
+        cluster_operators, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])
     ),
     ("cluster_sums", halved): instead(
-        cluster_curator, _step_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
+        cluster_operators, _step_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
     ),
-    ("cluster_sums", tripled): instead(cluster_curator, clipped_cluster_sums=thrice_each),
+    ("cluster_sums", tripled): instead(cluster_operators, clipped_cluster_sums=thrice_each),
     ("cluster_moments", halved): instead(
-        cluster_curator, _moment_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
+        cluster_operators, _moment_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
     ),
-    ("cluster_moments", tripled): instead(cluster_curator, clipped_cluster_moments=thrice_each),
+    ("cluster_moments", tripled): instead(cluster_operators, clipped_cluster_moments=thrice_each),
 }
 OTHERWISE |= {
     ("strongest_pairs", halved): instead(

@@ -19,6 +19,15 @@ from pgmpy_dp.fields.operators.interactions import InteractionSums
 from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.gaussian.output_perturbation import lasso_solvers
+from pgmpy_dp.mixtures.operators.cluster_operators import (
+    MOMENT_KINDS,
+    BlockCells,
+    BlockClusters,
+    BlockScales,
+    ClusterMoments,
+    ClusterSums,
+    MeanLogScale,
+)
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.observer import Request
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -120,6 +129,33 @@ def categories(curator):
     return [(StableCategories(["c", "b"], 5), Fraction(10) ** -7)] if curator._reserve else []
 
 
+MEANS = [BlockClusters(2, 6, 4)]
+
+
+def cells(curator):
+    return [(BlockCells.turned(MEANS[0], 2.0, 2, np.random.default_rng(0)), Fraction(10) ** -7)]
+
+
+def of_blocks(budget, adjacency):
+    """A curator of numbers with half of a delta in reserve; a rho has none."""
+    public = 4 if adjacency == "replace_one" else None
+    data = PrivateVectors(ROWS, ledger=budget, adjacency=adjacency, n_records=public)
+    return Curator(data, budget, what="scales", reserve=budget.delta / 2)
+
+
+BLOCKS = [(of_blocks, adjacency) for adjacency in ("add_remove", "replace_one")]
+CENTRES = np.zeros((3, 2))
+
+
+def where(paid, asked):
+    """Questions for the curators of which `paid` is true."""
+    return lambda curator: asked(curator) if paid(curator) else []
+
+
+def of_rho(curator):
+    return isinstance(curator.cost, ZCDP)
+
+
 EVEN = np.zeros(3)
 THIRDS = np.full(3, 1 / 3)
 
@@ -144,6 +180,17 @@ ASKED = {
             NumberTables([("b", HALVES)] * 2, curator.facts.n_records is None),
             NumberTables([("b", HALVES)]),
         ],
+    ),
+    "stable_cells": (BLOCKS, where(lambda curator: curator._reserve, cells)),
+    "stable_scales": (
+        BLOCKS,
+        where(lambda curator: curator._reserve, lambda _: [(BlockScales(MEANS[0], 0.3), Fraction(10) ** -7)]),
+    ),
+    "mean_log_scale": (BLOCKS, [MeanLogScale(MEANS[0], 0.5)]),
+    "cluster_sums": (BLOCKS, where(of_rho, lambda _: [ClusterSums(CENTRES, 3.0)])),
+    "cluster_moments": (
+        BLOCKS,
+        where(of_rho, lambda _: [ClusterMoments(CENTRES[:k], 3.0, kind) for k in (1, 3) for kind in MOMENT_KINDS]),
     ),
     "edge_count": (GRAPH, [EdgeCount()]),
     "neighbour_sums": (GRAPH, [NeighbourSums(np.ones((5, 1), int)), NeighbourSums(np.eye(5, dtype=int))]),

@@ -14,7 +14,6 @@ import pytest
 from pgmpy_dp import Budget, PrivateTable, PrivateVectors
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.gaussian.output_perturbation import lasso_solvers
-from pgmpy_dp.mixtures.operators.cluster_curator import ClusterCurator
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.curator_base import Curator
@@ -87,12 +86,12 @@ def test_nothing_is_counted_or_spent_on_a_refusal(ask, error, match, monkeypatch
     assert curator.left == 1 and not curator.answers
 
 
-@pytest.mark.parametrize("kind", [ClusterCurator])
-def test_data_of_another_kind_are_refused_before_the_charge(kind):
+def test_a_question_about_other_data_is_refused():
     table = PrivateTable(pd.DataFrame({"a": [0, 1]}), {"a": [0, 1]}, ledger=RHO)
-    with pytest.raises(TypeError, match="data is a PrivateTable; pass PrivateVectors"):
-        kind(table, RHO, what="", columns=())
-    assert table.ledger.entries == ()
+    curator = Curator(table, RHO, what="", columns=())
+    with pytest.raises(TypeError, match="ClippedSum is no question about a PrivateTable"):
+        curator.ask(ClippedSum([0.0], 1.0), 1)
+    assert curator.left == 1
 
 
 def test_an_epsilon_without_a_reserve_takes_no_gaussian_noise():

@@ -144,7 +144,9 @@ def checked_eta(eta: Fraction | float) -> Fraction:
     """A part of the reserve as an exact fraction; ValueError if it is not in (0, 1)."""
     exact = exact_fraction(eta, "eta")
     if not 0 < exact < 1:
-        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
+        raise ValueError(
+            f"eta={float(exact)!r} is not between 0 and 1; pass the part of the curator's reserve to spend"
+        )
     return exact
 
 

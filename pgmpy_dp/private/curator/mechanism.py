@@ -18,7 +18,8 @@ import numpy as np
 
 from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise import additive, distance_test, histogram, matrix, samplers
+from pgmpy_dp.private.noise import additive, distance_test, matrix, samplers
+from pgmpy_dp.private.noise.histogram import StabilityHistogram, released_cells
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -407,9 +408,18 @@ class StableCells(Mechanism):
     cells: np.ndarray
     counts: np.ndarray
     n_marks: int
-    histogram: histogram.StabilityHistogram
+    histogram: StabilityHistogram
 
     name = "stability_histogram"
+
+    @classmethod
+    def planned(cls, n_marks: int, histogram: StabilityHistogram) -> StableCells:
+        """For so many marks; no cells are there yet."""
+        return cls(np.zeros((0, 1), dtype=np.int64), np.zeros(0, dtype=np.int64), n_marks, histogram)
+
+    def over(self, exact: tuple[np.ndarray, np.ndarray]) -> StableCells:
+        """The same with exact cells and counts."""
+        return replace(self, cells=exact[0], counts=exact[1])
 
     @property
     def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
@@ -418,7 +428,7 @@ class StableCells(Mechanism):
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """The cells that reach the threshold, in the order of their numbers, and their noisy counts."""
-        return list(histogram.released_cells(self.cells, self.counts, self.histogram, rng))
+        return list(released_cells(self.cells, self.counts, self.histogram, rng))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -454,12 +464,10 @@ class WeightedNoise(Mechanism):
         return tuple(Noise("discrete_gaussian", additive.gaussian_scales([1.0], part)[0]) for part in parts)
 
     @classmethod
-    def of(
-        cls, exact: Iterable[np.ndarray], units: Iterable[Fraction], square: Fraction, cost: ZCDP, share: Fraction
-    ) -> WeightedNoise:
-        """The mechanism that releases the arrays together for a share of rho."""
+    def planned(cls, units: Iterable[Fraction], square: Fraction, cost: ZCDP, share: Fraction) -> WeightedNoise:
+        """The noise of arrays in these units, together for a share of rho; no arrays are there yet."""
         units = tuple(units)
-        return cls(tuple(exact), units, square, cls.noise_for(units, square, cost, share))
+        return cls((), units, square, cls.noise_for(units, square, cost, share))
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """Noisy arrays."""
