@@ -162,7 +162,7 @@ def _agreed_graph(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _ngram_tables(request: Request) -> tuple[list[float], list[float]]:
-    l1, square = SENSITIVITIES["ngram_tables"][str(request.mechanism.exact[0].adjacency)]
+    l1, square = SENSITIVITIES["ngram_tables"][str(request.curator.adjacency)]
     length, segments = request.arguments["segment_length"], request.arguments["max_segments"]
     norms = []
     for n in request.arguments["lengths"]:

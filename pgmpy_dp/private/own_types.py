@@ -20,6 +20,7 @@ OPERATORS = (
     "pgmpy_dp.fields.operators.interactions",
     "pgmpy_dp.fields.operators.parities",
     "pgmpy_dp.mixtures.operators.cluster_operators",
+    "pgmpy_dp.sequences.operators.sequence_operators",
 )
 """Of what may be asked. What is not here is asked of nobody, whoever has imported it."""
 
@@ -41,7 +42,6 @@ _OTHERS = (
     "pgmpy_dp.private.curator.gradient_curator",
     "pgmpy_dp.gaussian.operators.precision",
     "pgmpy_dp.private.curator.schedule",
-    "pgmpy_dp.sequences.operators.sequence_curator",
     "pgmpy_dp.private.curator.table_curator",
     "pgmpy_dp.fields.operators.voting_curator",
 )

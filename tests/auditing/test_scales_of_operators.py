@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, Number, PrivateGraph, PrivateTable, PrivateVectors, Schema
+from pgmpy_dp import Budget, Number, PrivateGraph, PrivateSequences, PrivateTable, PrivateVectors, Schema
 from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.communities.operators.graph_operators import CommunityLabels, EdgeAnswers, EdgeCount, NeighbourSums
@@ -51,6 +51,7 @@ from pgmpy_dp.private.operators.vector_operators import (
     UnitCount,
 )
 from pgmpy_dp.private.operators.worst_fit import WorstFit
+from pgmpy_dp.sequences.operators.sequence_operators import NgramTables, OrderDeparture
 
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]}
 FRAME = pd.DataFrame({"a": [0, 1, 1, 0], "b": [0, 1, 2, 2], "c": [0, 0, 1, 1], "who": ["u", "u", "v", "w"]})
@@ -129,6 +130,14 @@ def categories(curator):
     return [(StableCategories(["c", "b"], 5), Fraction(10) ** -7)] if curator._reserve else []
 
 
+def of_users(budget, adjacency):
+    frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
+    public = 2 if adjacency == "replace_one" else None
+    data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=budget, adjacency=adjacency, n_users=public)
+    return Curator(data, budget, what="scales")
+
+
+USERS = [(of_users, adjacency) for adjacency in ("add_remove", "replace_one")]
 MEANS = [BlockClusters(2, 6, 4)]
 
 
@@ -192,6 +201,8 @@ ASKED = {
         BLOCKS,
         where(of_rho, lambda _: [ClusterMoments(CENTRES[:k], 3.0, kind) for k in (1, 3) for kind in MOMENT_KINDS]),
     ),
+    "ngram_tables": (USERS, [NgramTables(), NgramTables((1, 2.5, 2), 4, 3, (1, 2, 3))]),
+    "order_departure": (USERS, [OrderDeparture(np.eye(2))]),
     "edge_count": (GRAPH, [EdgeCount()]),
     "neighbour_sums": (GRAPH, [NeighbourSums(np.ones((5, 1), int)), NeighbourSums(np.eye(5, dtype=int))]),
     "randomised_response": (GRAPH, [EdgeAnswers()]),

@@ -19,7 +19,7 @@ from pgmpy_dp.private.operators.column_operators import NumberTables
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.vector_operators import UnitCount
 from pgmpy_dp.schema import Number, Schema
-from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
+from pgmpy_dp.sequences.operators.sequence_operators import NgramTables
 
 RHO = Budget(rho=1.0)
 FRAME = pd.DataFrame({"a": ["x", "y"] * 50, "v": [1.0, 2.0] * 50, "user": range(100), "sequence": ["x y"] * 100})
@@ -77,8 +77,8 @@ class TestABusyConnection:
         ),
         "sequences": (
             lambda r: PrivateSequences(r, {"page": ["x", "y"]}, ledger=RHO),
-            SequenceCurator,
-            lambda c: c.ngram_tables(1),
+            Curator,
+            lambda c: c.ask(NgramTables(), 1),
         ),
     }
 

@@ -27,7 +27,7 @@ from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.reading import records as reading_records
 from pgmpy_dp.private.reading.sources import open_source
-from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
+from pgmpy_dp.sequences.operators.sequence_operators import NgramTables
 from tests.private.processes import everything, forked
 
 RHO, DELTA = Budget(rho=1.0), Budget(epsilon=1.0, delta=1e-6)
@@ -164,8 +164,8 @@ class TestPersons:
         frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["x y", "y", "x x"]})
         ledger = Ledger(Budget(rho=3.0))
         users = PrivateSequences(frame, {"page": ["x", "y"]}, ledger=ledger)
-        curator = SequenceCurator(users, RHO, what="test", columns=["page"])
-        curator.ngram_tables(1, (0.5, 0.5), None, None)
+        curator = Curator(users, RHO, what="test", columns=["page"])
+        curator.ask(NgramTables((0.5, 0.5)), 1)
         assert curator.unit == curator.release("chain", {}).unit == ledger.entries[0].unit == "user"
         # Costs of a record and of a person are no sum of anything: one ledger has one unit.
         with pytest.raises(ValueError, match="unit"):

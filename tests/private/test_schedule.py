@@ -20,6 +20,7 @@ from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import gradient_curator as curators
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.gradient_curator import ChainGradientCurator, GradientCurator
 from pgmpy_dp.private.curator.schedule import sampled_schedule
 from pgmpy_dp.private.data.sequences import PrivateSequences
@@ -28,7 +29,7 @@ from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.tables import Tables
-from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
+from pgmpy_dp.sequences.operators.sequence_operators import NgramTables, OrderDeparture
 from tests.private.processes import everything, forked
 
 STATES = {"a": [0, 1], "b": [0, 1]}
@@ -253,10 +254,12 @@ class TestPairTables:
     def test_refusals_spend_and_count_nothing(self, arguments, message, monkeypatch):
         frame = pd.DataFrame({"user": [1], "sequence": ["a b b"]})
         data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=RHO)
-        curator = SequenceCurator(data, RHO, what="tables", columns=["page"])
-        monkeypatch.setattr("pgmpy_dp.sequences.operators.sequence_curator.chain_tables", fail)
+        curator = Curator(data, RHO, what="tables", columns=["page"])
+        monkeypatch.setattr("pgmpy_dp.sequences.operators.sequence_operators.chain_tables", fail)
+        arguments = dict(arguments)
+        share = arguments.pop("share", 1)
         with pytest.raises(ValueError, match=message):
-            curator.ngram_tables(**{"share": 1, **arguments})
+            curator.ask(NgramTables(**arguments), share)
         assert curator.left == 1
 
     @pytest.mark.parametrize(
@@ -270,10 +273,12 @@ class TestPairTables:
     )
     def test_refusals_of_the_test_of_order_too(self, arguments, message, monkeypatch):
         data = PrivateSequences(pd.DataFrame({"user": [1], "sequence": ["a b b"]}), {"page": ["a", "b"]}, ledger=RHO)
-        curator = SequenceCurator(data, RHO, what="tables", columns=["page"])
-        monkeypatch.setattr("pgmpy_dp.sequences.operators.sequence_curator.order_departure", fail)
+        curator = Curator(data, RHO, what="tables", columns=["page"])
+        monkeypatch.setattr("pgmpy_dp.sequences.operators.sequence_operators.order_departure", fail)
+        arguments = dict(arguments)
+        share = arguments.pop("share", 1)
         with pytest.raises(ValueError, match=message):
-            curator.order_departure(**{"probabilities": np.eye(2), "share": 1, **arguments})
+            curator.ask(OrderDeparture(**{"probabilities": np.eye(2), **arguments}), share)
         assert curator.left == 1
 
 

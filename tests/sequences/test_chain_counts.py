@@ -26,7 +26,7 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.sequences import chain_counts
 from pgmpy_dp.sequences.chain_counts import run
-from pgmpy_dp.sequences.operators import sequence_curator as curators
+from pgmpy_dp.sequences.operators import sequence_operators as operators
 from tests.private import audit
 from tests.settings import settings, table_settings
 
@@ -70,8 +70,8 @@ class TestRelease:
     def test_check_charge_count_noise_in_this_order(self, monkeypatch):
         events = []
         for place, name in (
-            (chain_counts, "ngram_table_noise"),
-            (curators, "chain_tables"),
+            (chain_counts, "least_noise"),
+            (operators, "chain_tables"),
             (samplers, "discrete_laplace"),
         ):
             true = getattr(place, name)
@@ -79,7 +79,7 @@ class TestRelease:
         charge = Ledger.charge
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
         run(private(), chain_settings(), Budget(epsilon=1.0))
-        assert events == ["ngram_table_noise", "charge", "chain_tables", *["discrete_laplace"] * 2]
+        assert events == ["least_noise", "charge", "chain_tables", *["discrete_laplace"] * 2]
 
     def test_second_order_has_a_table_of_triples(self):
         release = run(private(), chain_settings(chain_order=2), Budget(epsilon=0.5))
