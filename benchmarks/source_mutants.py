@@ -417,21 +417,21 @@ _ROWS = [
     # -- votes, distances, thresholds
     (
         "an edge that one block votes for eight times",
-        "voting_curator:_checked_graph",
+        "vote_operators:_checked_graph",
         "or len(set(answer)) < len(answer)",
         "",
         "test_outside_functions.py",
     ),
     (
         "a block's graph of any size",
-        "voting_curator:_checked_graph",
+        "vote_operators:_checked_graph",
         "or len(answer) > most",
         "",
         "test_outside_functions.py",
     ),
     (
         "a vote that moves one graph's edges",
-        "voting_curator:vote_sensitivity",
+        "vote_operators:vote_sensitivity",
         "2 * int(max_edges)",
         "int(max_edges)",
         "test_structure_votes.py test_replay_votes.py",

@@ -19,6 +19,7 @@ OPERATORS = (
     "pgmpy_dp.fields.operators.feature_matrices",
     "pgmpy_dp.fields.operators.interactions",
     "pgmpy_dp.fields.operators.parities",
+    "pgmpy_dp.fields.operators.vote_operators",
     "pgmpy_dp.mixtures.operators.cluster_operators",
     "pgmpy_dp.sequences.operators.sequence_operators",
 )
@@ -43,7 +44,6 @@ _OTHERS = (
     "pgmpy_dp.gaussian.operators.precision",
     "pgmpy_dp.private.curator.schedule",
     "pgmpy_dp.private.curator.table_curator",
-    "pgmpy_dp.fields.operators.voting_curator",
 )
 
 

@@ -28,7 +28,7 @@ from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.communities.operators import graph_operators
 from pgmpy_dp.fields.operators import feature_matrices, field_curator
-from pgmpy_dp.fields.operators import voting_curator as votes
+from pgmpy_dp.fields.operators import vote_operators as votes
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.mixtures.operators import cluster_operators
 from pgmpy_dp.private.curator.curator_base import Curator

@@ -13,8 +13,9 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.fields.operators import field_curator, interactions, parities, voting_curator
+from pgmpy_dp.fields.operators import field_curator, interactions, parities, vote_operators
 from pgmpy_dp.fields.operators.field_curator import FieldCurator
+from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes
 from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.private.curator import curator_base, gradient_curator, schedule
 from pgmpy_dp.private.data import gradients as data_gradients
@@ -64,8 +65,8 @@ def test_a_person_that_counts_by_shares_moves_one_vote(kind):
         curator = FieldCurator(table, Budget(epsilon=1.0, delta=0.1), what="votes", reserve=0.05)
         asked = (has_weight, {}, 4, 1)
         if kind == "agreed_graph":
-            return curator.agreed_graph(*asked, Fraction(1, 2), 0.05, vouched_for=True)[1].tolist()
-        return curator.edge_votes(*asked, Fraction(1, 2), vouched_for=True).tolist()
+            return curator.ask(AgreedGraph(*asked, vouched_for=True), Fraction(1, 2), 0.05)[1].tolist()
+        return curator.ask(EdgeVotes(*asked, vouched_for=True), Fraction(1, 2)).tolist()
 
     reports = [replay(fit, rows.iloc[:k], rows.iloc[:last]) for k, last in [(0, 1), (1, 2), (2, 3), (6, 9)]]
     assert all(report.holds for report in reports), reports
@@ -160,21 +161,21 @@ class TestMutants:
     @pytest.mark.parametrize("mutant", [False, True])
     def test_votes_of_blocks_of_records(self, mutant, monkeypatch):
         """All records of a person have to be in one block."""
-        true = voting_curator.table_units
+        true = vote_operators.table_units
 
         def apart(table):
             codes = table._codes
             return lambda: codes, len(codes), true(table)[2] * 0 + np.arange(len(codes))
 
         if mutant:
-            monkeypatch.setattr(voting_curator, "table_units", apart)
+            monkeypatch.setattr(vote_operators, "table_units", apart)
         person = pd.DataFrame({"a": [0, 0, 1], "b": [0, 1, 1], PERSON: ["x"] * 3}, dtype=object)
 
         def fit(frame):
             with as_persons(3):
                 table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1.0))
             curator = FieldCurator(table, Budget(rho=1.0), what="votes")
-            return curator.edge_votes(has_records, {}, 64, 1, 1, vouched_for=True).sum() * 0
+            return curator.ask(EdgeVotes(has_records, {}, 64, 1, vouched_for=True), 1).sum() * 0
 
         problems = "; ".join(replay(fit, person.iloc[:0], person).problems)
         assert ("moved by" in problems) == mutant

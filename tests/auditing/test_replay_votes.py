@@ -6,6 +6,7 @@ import itertools
 import math
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,12 +15,13 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
-from pgmpy_dp.fields.operators import voting_curator as votes
+from pgmpy_dp.fields.operators import vote_operators as votes
 from pgmpy_dp.fields.operators.field_curator import FieldCurator
-from pgmpy_dp.fields.operators.voting_curator import VotingCurator, agreement_test
+from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes, agreement_test
 from pgmpy_dp.fields.votes import block_graphs, graph_votes
 from pgmpy_dp.fields.votes import edge_votes as edge_voting
 from pgmpy_dp.private.curator import mechanism, outside_functions
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import StableMode
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.guarantee import PureDP
@@ -83,8 +85,8 @@ class TestMutantsOfTheBoundary:
         assert "edge_votes: noise of scale" in problems
 
     def test_votes_that_count_twice(self, monkeypatch):
-        true = VotingCurator._graphs
-        monkeypatch.setattr(VotingCurator, "_graphs", lambda *a: 2 * true(*a))
+        true = votes.BlockVotes._graphs
+        monkeypatch.setattr(votes.BlockVotes, "_graphs", lambda *a: 2 * true(*a))
         assert "edge_votes: exact statistics moved by 2" in found(edges)
 
     def test_answers_that_are_not_checked(self, monkeypatch):
@@ -141,12 +143,10 @@ class TestMutantsOfTheBoundary:
         assert "edge_votes: exact statistics moved by" in found(lambda frame: edges(frame, 6), [tables])
 
     def test_a_plan_that_counts_the_records(self, monkeypatch):
-        true = VotingCurator.edge_votes
+        def ask(curator, operator, *rest, true=Curator.ask):
+            return true(curator, replace(operator, n_blocks=1 + len(curator._data._codes) % 2), *rest)
 
-        def edge_votes(curator, **request):
-            return true(curator, **{**request, "n_blocks": 1 + len(curator._data._codes) % 2})
-
-        monkeypatch.setattr(VotingCurator, "edge_votes", edge_votes)
+        monkeypatch.setattr(Curator, "ask", ask)
         problems = found(edges)
         assert "another number of blocks voted" in problems or "divided into another number" in problems
 
@@ -217,8 +217,8 @@ def voting(function, n_blocks=6, n_workers=1):
         curator = FieldCurator(table, DELTA, **opened)
         OPEN[:] = [curator]
         request = {"n_blocks": n_blocks, "max_edges": 1, "n_workers": n_workers, "vouched_for": True}
-        curator.edge_votes(function, {}, share=Fraction(1, 2), **request)
-        curator.agreed_graph(function, {}, share=Fraction(1, 2), eta=1e-2, **request)
+        curator.ask(EdgeVotes(function, {}, **request), Fraction(1, 2))
+        curator.ask(AgreedGraph(function, {}, **request), Fraction(1, 2), 1e-2)
         return curator.release("test", {})
 
     return fit

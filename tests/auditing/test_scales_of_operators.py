@@ -17,6 +17,7 @@ from pgmpy_dp.communities.operators.graph_operators import CommunityLabels, Edge
 from pgmpy_dp.fields.operators.feature_matrices import InteractionMatrixSums, ParityMatrixSums
 from pgmpy_dp.fields.operators.interactions import InteractionSums
 from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
+from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.gaussian.output_perturbation import lasso_solvers
 from pgmpy_dp.mixtures.operators.cluster_operators import (
@@ -30,6 +31,7 @@ from pgmpy_dp.mixtures.operators.cluster_operators import (
 )
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.observer import Request
+from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -138,6 +140,29 @@ def of_users(budget, adjacency):
 
 
 USERS = [(of_users, adjacency) for adjacency in ("add_remove", "replace_one")]
+
+
+@outside_function
+def no_edges(codes, rng, weights):
+    return ()
+
+
+def of_voters(budget, adjacency, rows):
+    public = 4 if adjacency == "replace_one" else None
+    table = PrivateTable(
+        FRAME, STATES, ledger=budget, adjacency=adjacency, n_records=public, unit="who", rows_per_unit=rows
+    )
+    return TableCurator(table, budget, what="scales", reserve=budget.delta, pure=budget.delta > 0)
+
+
+VOTERS = [(of_voters, *how) for how in itertools.product(("add_remove", "replace_one"), (1, 3, "shares"))]
+VOTES = (f"{__name__}.no_edges", {}, 5)
+
+
+def agreed(curator):
+    return [(AgreedGraph(*VOTES, 2), Fraction(10) ** -7)] if curator._reserve else []
+
+
 MEANS = [BlockClusters(2, 6, 4)]
 
 
@@ -203,6 +228,8 @@ ASKED = {
     ),
     "ngram_tables": (USERS, [NgramTables(), NgramTables((1, 2.5, 2), 4, 3, (1, 2, 3))]),
     "order_departure": (USERS, [OrderDeparture(np.eye(2))]),
+    "edge_votes": (VOTERS, [EdgeVotes(*VOTES, 1), EdgeVotes(*VOTES, 9)]),
+    "agreed_graph": (VOTERS, agreed),
     "edge_count": (GRAPH, [EdgeCount()]),
     "neighbour_sums": (GRAPH, [NeighbourSums(np.ones((5, 1), int)), NeighbourSums(np.eye(5, dtype=int))]),
     "randomised_response": (GRAPH, [EdgeAnswers()]),

@@ -9,6 +9,7 @@ import gc
 import os
 import threading
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -17,9 +18,7 @@ import pytest
 from pgmpy_dp import Budget, Ledger, PrivateSequences, PrivateTable
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data.table import contingency_tables
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, ReservedZCDP
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -47,13 +46,8 @@ def sampled(n_steps=3):
 
 def failing(curator, eta, share=Fraction(1, 10)):
     """A request that debits from the reserve."""
-    return curator._answer(
-        "tables",
-        {"scopes": (("a",),), "weights": None},
-        share,
-        lambda cost, s: AdditiveNoise.of(contingency_tables(curator._data, [("a",)]), cost, s),
-        eta,
-    )
+    with mock.patch.object(Tables, "can_fail", True):
+        return curator.ask(Tables([("a",)]), share, eta)
 
 
 class TestReserves:

@@ -26,7 +26,7 @@ from pgmpy_dp.checks import own_copy
 from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.communities.operators.graph_operators import NeighbourSums
 from pgmpy_dp.fields.operators.field_curator import FieldCurator
-from pgmpy_dp.fields.operators.voting_curator import edge_vote_noise
+from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes
 from pgmpy_dp.mixtures.operators.cluster_operators import ClusterSums
 from pgmpy_dp.private import accounting, ledger_file, turns
 from pgmpy_dp.private import ledger as ledger_module
@@ -258,7 +258,7 @@ class TestWhatDecidesNoise:
         curator = FieldCurator(data, Budget(epsilon=1.0, delta=1e-6), what="test", reserve=Growing(1e-12))
         assert Growing.asked == 1 and data.ledger.entries[0].cost.eta == 1e-12
         with pytest.raises(ValueError, match="reserve of 1e-12"):
-            curator.agreed_graph(f"{__name__}.no_edges", {}, 2, 1, Fraction(1, 2), 0.4)
+            curator.ask(AgreedGraph(f"{__name__}.no_edges", {}, 2, 1), Fraction(1, 2), 0.4)
 
     def test_a_largest_number_of_edges_is_read_once(self):
         """One that is small where noise is made of it, and large where graphs are counted."""
@@ -273,9 +273,9 @@ class TestWhatDecidesNoise:
         states = {name: [0, 1] for name in "abcd"}
         frame = pd.DataFrame({name: [0, 1] * 50 for name in "abcd"})
         curator = FieldCurator(PrivateTable(frame, states, ledger=RHO), RHO, what="test")
-        curator.edge_votes(f"{__name__}.no_edges", {}, 2, Growing(3), Fraction(1, 2))
+        curator.ask(EdgeVotes(f"{__name__}.no_edges", {}, 2, Growing(3)), Fraction(1, 2))
         said, (noise,) = curator.answers[-1].arguments["max_edges"], curator.answers[-1].noise
-        assert noise == edge_vote_noise(4, said, ZCDP(1.0), Fraction(1, 2))
+        assert noise == EdgeVotes.noise_of(4, said, ZCDP(1.0), Fraction(1, 2))
 
     def test_a_charge_cannot_be_assigned(self):
         ledger = Ledger(RHO)
@@ -448,8 +448,8 @@ class TestAnswers:
             return ()
 
         with curator.split(2) as parts:
-            parts[1].edge_votes(mine, {}, 4, 1, Fraction(1, 4), vouched_for=True)
-            parts[0].edge_votes(f"{__name__}.no_edges", {}, 4, 1, Fraction(1, 4))
+            parts[1].ask(EdgeVotes(mine, {}, 4, 1, vouched_for=True), Fraction(1, 4))
+            parts[0].ask(EdgeVotes(f"{__name__}.no_edges", {}, 4, 1), Fraction(1, 4))
             assert "mine" in str(curator.release("votes", {}).public["vouched_for"])
         for answer in curator.answers:
             with contextlib.suppress(TypeError):

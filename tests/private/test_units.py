@@ -30,6 +30,7 @@ from pgmpy_dp.estimators import (
 from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits
 from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
+from pgmpy_dp.fields.operators.vote_operators import EdgeVotes
 from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.private.budget import UnitBudget
@@ -322,7 +323,7 @@ class TestPromises:
             n_steps=2,
             batch_rate=0.5,
         )
-        taken = table_units(curator._data)[2][curator._coins(shared_codes(curator._data)[0])]
+        taken = table_units(curator._data)[2][curator._taking_part(shared_codes(curator._data)[0])]
         assert set(np.bincount(taken).tolist()) <= {0, 4} and 20 < len(set(taken.tolist())) < 180
         assert curator.bound == 4 * curator._grid.bound
 
@@ -342,7 +343,7 @@ class TestPromises:
         private = table(frame(PEOPLE), 2, ledger=Budget(epsilon=1.0, delta=1e-3))
         curator = FieldCurator(private, Budget(epsilon=1.0, delta=1e-3), what="", reserve=1e-4)
         with pytest.raises(ValueError, match="rows_per_unit=1"):
-            curator._answer("stable", {}, 1, lambda cost, share: None, eta=1e-5)
+            curator.ask(Tables([("a",)]), 1, 1e-5)
         assert curator.left == 1
 
     def test_what_is_shown_is_public(self):
@@ -382,7 +383,7 @@ class TestArguments:
         curator = FieldCurator(table(frame(PEOPLE), "shares"), Budget(epsilon=1.0), what="")
         for arguments, function in (({}, without), ({"weights": 1}, lambda codes, rng, weights: ())):
             with pytest.raises(ValueError, match="rows_per_unit=m"):
-                curator.edge_votes(function, arguments, 2, 1, 1, vouched_for=True)
+                curator.ask(EdgeVotes(function, arguments, 2, 1, vouched_for=True), 1)
         assert curator.left == 1
 
     def test_noise_beyond_the_parts_of_a_record_makes_them_larger(self):
@@ -535,7 +536,7 @@ class TestShares:
             batch_rate=0.5,
         )
         owner = table_units(sampled._data)[2]
-        taken = np.isin(np.arange(len(owner)), sampled._coins(sampled._data._records.codes()))
+        taken = np.isin(np.arange(len(owner)), sampled._taking_part(sampled._data._records.codes()))
         assert all(len(set(taken[owner == k])) <= 1 for k in range(41)) and 5 < len(set(owner[taken])) < 36
 
     def test_parts_are_of_whole_persons_and_keep_their_shares(self):
@@ -555,7 +556,7 @@ class TestShares:
             return (0,) if weights.sum() > 1 else ()
 
         curator = self.curator(rho=1e12)
-        votes = curator.edge_votes(graph, {}, 5, 1, 1, vouched_for=True)
+        votes = curator.ask(EdgeVotes(graph, {}, 5, 1, vouched_for=True), 1)
         assert votes.tolist() == [sum(weights.sum() > 1 for _, weights in seen), 0, 0]
         assert all(len(codes) == len(weights) for codes, weights in seen)
         assert abs(sum(weights.sum() for _, weights in seen) - self.by_person(lambda code: 1.0)) < 0.01

@@ -14,7 +14,6 @@ from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data import sequences
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
@@ -28,6 +27,7 @@ from pgmpy_dp.sequences import chain_counts
 from pgmpy_dp.sequences.chain_counts import run
 from pgmpy_dp.sequences.operators import sequence_operators as operators
 from tests.private import audit
+from tests.private.mechanisms import with_noise
 from tests.settings import settings, table_settings
 
 chain_settings = partial(settings, PrivateMarkovChain)
@@ -206,7 +206,7 @@ def audit_users(users, adjacency: str, budget: Budget, releases: int, **rule) ->
         copies = [
             Sensitive(np.tile(t.value.ravel(), (count, 1)), t.adjacency, t.l1, t.l2, t.linf) for t in truth[dataset]
         ]
-        made = AdditiveNoise.of(copies, cost_of(budget), Fraction(1), (0.25, 0.75))
+        made = with_noise(copies, cost_of(budget), Fraction(1), (0.25, 0.75))
         used[:] = made.noise
         return np.concatenate(made.draw(None), axis=1)
 

@@ -18,10 +18,10 @@ from pgmpy_dp.fields.operators.regressions import (
     residual_table,
     selection_weight,
 )
-from pgmpy_dp.fields.operators.voting_curator import VotingCurator
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator.curator_base import checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import share_grid, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
@@ -91,7 +91,7 @@ def gradient_multiplier(adjacency: Adjacency, cost: ZCDP, share: Fraction) -> fl
     return multiplier
 
 
-class FieldCurator(VotingCurator):
+class FieldCurator(TableCurator):
     """A discrete table that answers about random fields too: walks over regressions, and pseudo-likelihoods."""
 
     def _distinct_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -346,4 +346,5 @@ class PseudoLikelihood:
             return AdditiveNoise((exact,), (noise,), parts)
 
         arguments = {"scopes": grid.design.scopes, "clip_norm": grid.clip_norm, "theta": checked}
-        return curator._answer("gradient", arguments, share, mechanism, keep=False)[0]
+        with curator._turn():
+            return curator._answer_now("gradient", arguments, share, mechanism, keep=False)[0]

@@ -21,7 +21,7 @@ from pgmpy_dp.checks import checked_number, exact_fraction, exact_integer
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
+from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.curator.observer import Coins, Request, observer
 from pgmpy_dp.private.data.data_base import PrivateData, reading, require_data_and_budget
 from pgmpy_dp.private.filter import BudgetExceeded
@@ -30,7 +30,7 @@ from pgmpy_dp.private.named_values import Question, distinct_names, told
 from pgmpy_dp.private.noise.samplers import exercised, seeded_generator
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.own_types import require_own
-from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
+from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.private.turns import Turns
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
@@ -532,29 +532,6 @@ class Curator:
         cost = self._unit_cost if request.of_units else self._cost
         return request, facts, request.mechanism(facts, cost, share, eta), share, eta
 
-    def _answer(
-        self,
-        operator: str,
-        arguments: Mapping[str, Any],
-        share: Fraction | float,
-        mechanism: Callable[[Any, Fraction], Mechanism],
-        eta: Fraction | float = 0,
-        *,
-        of_units: bool = False,
-        **options: Any,
-    ) -> Any:
-        """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit.
-
-        An operator whose proof is for units, with all their records, says so (`of_units`) and has a unit's cost to
-        spend. `options` are those of :meth:`_answer_now`.
-        """
-        if eta and not of_units and self._data._rows_of_unit > 1:
-            # A group's eta is more than m times a record's.
-            raise ValueError(f"{operator} can fail, and its proof is for single records; pass rows_per_unit=1")
-        share, eta = checked_share(share), exact_fraction(eta, "eta")
-        with self._turn():
-            return self._answer_now(operator, arguments, share, mechanism, eta, of_units=of_units, **options)
-
     @reading("counted: nothing was released, and the share is spent")
     def _answer_now(
         self,
@@ -570,10 +547,12 @@ class Curator:
         names: Callable[[int], Sequence[str]] | None = None,
         public: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The same in this thread's turn, of a share and an eta that are checked.
+        """Debit, count, draw, remember: the one way out. In this thread's turn, of a share and an eta that are checked.
 
-        Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end. So
-        would large arguments, in whose place others are (`noted`).
+        `mechanism` counts; it is called after the debit. An operator whose proof is for units, with all their records,
+        says so (`of_units`) and has a unit's cost to spend. Steps of many, of which a plan keeps a sum, are not
+        remembered (`keep`): they would take memory without end. So would large arguments, in whose place others are
+        (`noted`).
         """
         # Whoever has numpy's errors raised or printed would see there what records overflow.
         with np.errstate(all="ignore"):
@@ -598,32 +577,6 @@ class Curator:
                     Answer(operator, said, share, exact.name, kept, exact.noise, question, called, shown)
                 )
             return values
-
-    def _additive(
-        self,
-        operator: str,
-        arguments: Mapping[str, Any],
-        share: Fraction | float,
-        norms: Sequence[tuple[float, ...]],
-        exact: Callable[..., Iterable[Sensitive]],
-        weights: Sequence[float] | None = None,
-        *,
-        grid: Callable[[float], int] | None = None,
-        of_units: bool = False,
-    ) -> list[np.ndarray]:
-        """Answer with noise on the integers that `exact` counts; refused by their public norms before the debit.
-
-        With `grid`, from the largest scale of the noise to a number g, `exact` is given g and counts in parts of 1/g,
-        with norms of g times the public ones (:class:`AdditiveNoise`).
-        """
-        cost, share = self._unit_cost if of_units else self._cost, checked_share(share)
-        noise = additive_scales([(l1, l2) for l1, l2, *_ in norms], cost, share, weights)
-        parts = 1 if grid is None else grid(max(one.scale for one in noise))
-
-        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
-            return AdditiveNoise.of(exact() if grid is None else exact(parts), cost, s, weights, parts)
-
-        return self._answer(operator, arguments, share, mechanism, of_units=of_units)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

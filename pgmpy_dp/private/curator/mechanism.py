@@ -152,20 +152,6 @@ class AdditiveNoise(Mechanism):
             raise RuntimeError("an exact statistic moves further than its noise was planned for; nothing is released")
         return replace(self, exact=found)
 
-    @classmethod
-    def of(
-        cls,
-        exact: Iterable[Sensitive],
-        cost: PureDP | ZCDP,
-        share: Fraction,
-        weights: Sequence[float] | None = None,
-        grid: int = 1,
-    ) -> AdditiveNoise:
-        """The mechanism that releases these statistics together for a share of a cost."""
-        exact = tuple(exact)
-        norms = [(item.l1 / grid, item.l2 / grid) for item in exact]
-        return cls(exact, tuple(additive_scales(norms, cost, share, weights)), grid)
-
     @property
     def name(self) -> str:  # type: ignore[override]
         """The distribution of the noise."""
@@ -262,7 +248,7 @@ class NoisyMax(Mechanism):
 
     Notes
     -----
-    Privacy: :mod:`pgmpy_dp.private.noise.selection` has the proof. With the scale of `of`, `draw` costs the share.
+    Privacy: :mod:`pgmpy_dp.private.noise.selection` has the proof. With the scale of `planned`, `draw` costs the share.
     """
 
     exact: Sensitive
@@ -288,11 +274,6 @@ class NoisyMax(Mechanism):
         if exact.linf > self.linf:
             raise RuntimeError("an exact score moves further than its noise was planned for; nothing is released")
         return replace(self, exact=exact)
-
-    @classmethod
-    def of(cls, scores: Sensitive, cost: PureDP | ZCDP, share: Fraction) -> NoisyMax:
-        """The mechanism that selects for a share of a cost."""
-        return cls(scores, selection_scale(scores.linf, cost, share), cost)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -331,12 +312,9 @@ class StableMode(Mechanism):
 
     name = "distance_test"
 
-    @classmethod
-    def of(
-        cls, votes: Sequence[tuple[int, ...] | None], test: distance_test.DistanceTest, members: np.ndarray
-    ) -> StableMode:
-        """The mechanism that releases the mode of some votes."""
-        return cls(*distance_test.mode_and_distance(votes), test, members)
+    def over(self, exact: Sequence[tuple[int, ...] | None]) -> StableMode:
+        """The same with the mode of exact votes."""
+        return StableMode(*distance_test.mode_and_distance(exact), self.test, self.members)
 
     @property
     def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 
 from benchmarks.field_sampling import sample_field
 from pgmpy_dp.fields.operators.field_curator import FieldCurator
-from pgmpy_dp.fields.operators.voting_curator import vote_sensitivity
+from pgmpy_dp.fields.operators.vote_operators import EdgeVotes, vote_sensitivity
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.fields.votes import block_graphs, edge_votes, graph_votes
 from pgmpy_dp.fields.votes.block_graphs import (
@@ -275,7 +275,7 @@ def test_counts_of_neighbouring_records_stay_within_it(adjacency):
                 subject = private(c, adjacency, states={name: [0, 1] for name in "abc"})
                 curator = FieldCurator(subject, BUDGET, what="test", columns=[])
                 with observed(Exact(d)):
-                    counts.append(curator.edge_votes(**block_arguments(learner), n_blocks=3, share=1, n_workers=1))
+                    counts.append(curator.ask(EdgeVotes(**block_arguments(learner), n_blocks=3, n_workers=1), 1))
             largest = max(largest, np.abs(counts[0] - counts[1]).sum())
             assert largest <= vote_sensitivity(3, 1)[0]
     assert largest > 0
