@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
 COMMANDS = (
     *("schema", "discover", "plan", "check", "fit", "refit"),
-    *("info", "query", "sample", "score", "report", "explore", "ledger", "audit"),
+    *("info", "query", "sample", "score", "report", "explore", "evidence", "ledger", "audit"),
 )
 
 
@@ -115,6 +117,38 @@ def test_scores_are_paid_from_the_ledger_and_reported(folder):
     assert "How far the model is from the records" in Path("report.html").read_text(encoding="utf-8")
     run(f"{FIT} --structure independent --overwrite -q")
     assert "of another model" in run("report model.npz --score score.npz --out other.html", code=2).stderr
+
+
+def test_evidence_of_a_model(folder):
+    run(f"{FIT} --release release.npz")
+    Path("about.md").write_text("# Made up\n\nBy *nobody*.", encoding="utf-8")
+    told = run(
+        'evidence model.npz --release release.npz --title "A <name>" --about about.md --out folder --json'
+    ).stdout
+    assert [Path(name).name for name in json.loads(told)["out"]] == ["registry.yaml", "evidence.html", "evidence.json"]
+    page = Path("folder/evidence.html").read_text(encoding="utf-8")
+    assert "Evidence: A &lt;name&gt;" in page and "<h3>Made up</h3>" in page
+    found = json.loads(Path("folder/evidence.json").read_text(encoding="utf-8"))
+    assert found["sha256"]["release.npz"] == hashlib.sha256(Path("release.npz").read_bytes()).hexdigest()
+    assert found["attacks"]["at_one_percent_false_alarms"] == pytest.approx(np.exp(2) * 0.01)
+    assert found["privacy"]["guarantee"] == {"measure": "pure", "epsilon": 2.0}
+    again = run("evidence model.npz --out folder", 2)
+    assert "the file exists; pass another name, or --overwrite" in again.stderr
+    run("evidence model.npz --out folder --overwrite")
+    assert "that is a file; pass the name of a folder" in run("evidence model.npz --out model.npz", 2).stderr
+    assert "there is no folder" in run("evidence model.npz --out no/folder", 2).stderr
+    assert "not a saved model" in run("evidence records.csv --out other", 2).stderr
+    run(f"{FIT} --out seeded.npz".replace("--out model.npz", ""))
+    network = MarkovNetwork.load("seeded.npz")
+    network.privacy = replace(network.privacy, reproducible=True)
+    network.save("seeded.npz")
+    assert "its noise came from a seed: it is NOT PRIVATE" in run("evidence seeded.npz --out other", 2).stderr
+    Path("about.md").write_bytes(b"\xff\xfe")
+    assert "it is not UTF-8" in run("evidence model.npz --about about.md --out other", 2).stderr
+    assert not Path("other").exists()
+    run("report model.npz --title Stays --out titled.html")
+    assert "<h1>Stays</h1>" in Path("titled.html").read_text(encoding="utf-8")
+    assert "leave one out" in run("report model.npz --compare seeded.npz --title x --out c.html", 2).stderr
 
 
 def test_draws_give_intervals_counts_and_copies(folder):

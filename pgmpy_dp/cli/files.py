@@ -204,7 +204,7 @@ def _read(path: Path, load: Callable[[Path], _Found]) -> _Found:
     except Exception:  # whatever else numpy, zip and JSON find wrong with a file of another kind
         what = "which is not a saved model; pass a file that fit wrote"
         if holds_linked_model(path):
-            what = "which is a model of linked tables; only info, query and sample take one"
+            what = "which is a model of linked tables; only info, query, sample and evidence take one"
         if _holds_release(path):
             what = "which holds noisy tables and no model; pgmpy-dp refit learns one from them"
         raise ValueError(f"MODEL is {str(path)!r}, {what}") from None

@@ -11,7 +11,7 @@ from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.reporting.marginals import state_text, variable_rows
 from pgmpy_dp.reporting.model_report import MOST_PAIRED, require_exact
 from pgmpy_dp.reporting.page import render
-from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
+from pgmpy_dp.reporting.words import guarantee_words, percent, size_words, variation
 
 __all__ = ["comparison_page"]
 
@@ -55,7 +55,7 @@ def comparison_page(
     variables = [
         {
             "name": str(name),
-            "distance": float(np.abs(rows[0][name]["table"] - rows[1][name]["table"]).sum() / 2),
+            "distance": variation(np.abs(rows[0][name]["table"] - rows[1][name]["table"]).sum() / 2),
             "rows": list(zip(rows[0][name]["rows"], rows[1][name]["rows"], strict=True)),
         }
         for name in same
@@ -121,9 +121,9 @@ def _pairs(one: MarkovNetwork, other: MarkovNetwork, same: list) -> tuple[list[d
     ]
     found.sort(key=lambda pair: -pair[0])
     mean = float(np.mean([distance for distance, _ in found])) if found else 0.0
-    rows = [{"names": names, "distance": distance} for distance, names in found[:_SHOWN_PAIRS]]
+    rows = [{"names": names, "distance": variation(distance)} for distance, names in found[:_SHOWN_PAIRS]]
     words = (
-        f"Total variation between the models' tables of two variables: {mean:.4f} on average; "
+        f"Total variation between the models' tables of two variables: {variation(mean)} on average; "
         f"the {len(rows)} largest of {len(found)}."
     )
     return rows, words

@@ -10,10 +10,19 @@ from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.model_score import ModelScore
 from pgmpy_dp.models.scored_model import model_digest
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
 from pgmpy_dp.reporting.marginals import variable_rows
-from pgmpy_dp.reporting.page import render
-from pgmpy_dp.reporting.words import CITATION, guarantee_words, interval_words, percent, size_words, when_not_to_trust
+from pgmpy_dp.reporting.page import as_html, render
+from pgmpy_dp.reporting.words import (
+    CITATION,
+    guarantee_words,
+    interval_words,
+    percent,
+    size_words,
+    variation,
+    when_not_to_trust,
+)
 
 __all__ = ["MOST_PAIRED", "report_page", "require_exact"]
 
@@ -39,6 +48,8 @@ def report_page(
     release: Release | None = None,
     level: float = 0.9,
     score: ModelScore | Release | None = None,
+    title: str | None = None,
+    about: str | None = None,
 ) -> str:
     """One HTML page about a model.
 
@@ -51,6 +62,8 @@ def report_page(
         Of intervals.
     score : ModelScore or Release, optional
         Of this model: then the page tells how far it is from the records, and what that cost.
+    title, about : str, optional
+        What the page is called, and what the data are and who published them, as Markdown.
 
     Returns
     -------
@@ -71,7 +84,9 @@ def report_page(
     scored = _scored(network, score, level)
     return render(
         "report.html",
-        title="A model learned from private records" if network.privacy else "A model",
+        title=title or ("A model learned from private records" if network.privacy else "A model"),
+        about=None if about is None else as_html(about),
+        attacker=ATTACKER,
         lead=f"{len(network)} variables, {_edges(len(edges))}. Everything here follows from the released model alone.",
         guarantee=guarantee_words(network.privacy),
         size=size_words(network),
@@ -93,7 +108,8 @@ def report_page(
 
 
 def _edges(count: int) -> str:
-    return f"{count} edges" if count else "no edge, so that each is independent of the others"
+    counted = "1 edge" if count == 1 else f"{count} edges"
+    return counted if count else "no edge, as no table of several went into the model"
 
 
 def _unsure(network: MarkovNetwork) -> tuple[list[dict[str, Any]], str]:
@@ -104,13 +120,13 @@ def _unsure(network: MarkovNetwork) -> tuple[list[dict[str, Any]], str]:
         return [], f"Pairs are looked at in models of up to {MOST_PAIRED} variables; this one has {len(network)}."
     frame = posterior.uncertain_pairs()
     rows = [
-        {"names": f"{row.variable} – {row.other}", "measured": row.measured, "error": float(row.error)}
+        {"names": f"{row.variable} – {row.other}", "measured": row.measured, "error": variation(row.error)}
         for row in frame.head(_SHOWN_PAIRS).itertuples()
     ]
     words = (
         f"The error is how far the model's table of two variables is expected to be from the population's, in total "
         f"variation (half the sum of the differences over all cells). {len(rows)} of {len(frame)} pairs; "
-        + (f"the median of all is {frame['error'].median():.4f}." if len(frame) else "there are none.")
+        + (f"the median of all is {variation(frame['error'].median())}." if len(frame) else "there are none.")
     )
     if posterior.discrepancy is None:
         words += " The graph is taken for the truth here, so pairs without an edge may be further off."
@@ -129,7 +145,7 @@ def _scored(network: MarkovNetwork, score: ModelScore | Release | None, level: f
             "names": f"worst that was found: {', '.join(map(str, found.worst or ()))}"
             if name == "worst"
             else f"mean over {row.tables:,.0f} {_WHAT.get(str(name), 'sets of variables')}",
-            **{key: f"{row[key]:.4f}" for key in ("distance", "lower", "upper", "sampling")},
+            **{key: variation(row[key]) for key in ("distance", "lower", "upper", "sampling")},
         }
         for name, row in found.table.iterrows()
     ]

@@ -3,10 +3,11 @@
 `sample_complexity` has the upper bounds, `lower_bounds` the lower bounds, one function per theorem; `planning`,
 `tables` and `feasibility` put them together. `membership` has the records that the published mixture program would
 take, `block_models` rates and thresholds of communities, `precision_error` errors of sparse precision matrices,
-`marginal_error` those of noisy tables, and `composition` advanced composition: there, constants are worked out. Nothing
-here sees a record or spends a budget: all arguments are public numbers.
+`marginal_error` those of noisy tables, `composition` advanced composition, and `attack_rates` what attacks can reach:
+there, constants are worked out. Nothing here sees a record or spends a budget: all arguments are public numbers.
 """
 
+from pgmpy_dp.theory.attack_rates import attack_success
 from pgmpy_dp.theory.feasibility import FeasibilityMap, feasibility_map
 from pgmpy_dp.theory.membership_records import required_records
 from pgmpy_dp.theory.order import Order
@@ -17,6 +18,7 @@ __all__ = [
     "FeasibilityMap",
     "Option",
     "Order",
+    "attack_success",
     "feasibility_map",
     "plan",
     "required_records",
