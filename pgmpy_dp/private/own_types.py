@@ -39,7 +39,6 @@ _OTHERS = (
     "pgmpy_dp.private.data.vectors",
     "pgmpy_dp.communities.operators.block_projection",
     "pgmpy_dp.private.curator.curator_base",
-    "pgmpy_dp.fields.operators.field_curator",
     "pgmpy_dp.private.curator.gradient_curator",
     "pgmpy_dp.gaussian.operators.precision",
     "pgmpy_dp.private.curator.schedule",

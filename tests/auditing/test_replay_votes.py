@@ -16,7 +16,6 @@ import pytest
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
 from pgmpy_dp.fields.operators import vote_operators as votes
-from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes, agreement_test
 from pgmpy_dp.fields.votes import block_graphs, graph_votes
 from pgmpy_dp.fields.votes import edge_votes as edge_voting
@@ -24,6 +23,7 @@ from pgmpy_dp.private.curator import mechanism, outside_functions
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import StableMode
 from pgmpy_dp.private.curator.observer import Coins
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.noise import distance_test
 from pgmpy_dp.private.operators.tables import Tables
@@ -206,7 +206,7 @@ def asks_the_curator(codes, rng):
     return (0,)
 
 
-OPEN: list[FieldCurator] = []
+OPEN: list[TableCurator] = []
 
 
 def voting(function, n_blocks=6, n_workers=1):
@@ -214,7 +214,7 @@ def voting(function, n_blocks=6, n_workers=1):
         SEEN.clear()
         table = PrivateTable(frame, VOTERS, ledger=Budget(epsilon=2.0, delta=0.02))
         opened = {"what": "", "columns": [], "reserve": 1e-2, "pure": True}
-        curator = FieldCurator(table, DELTA, **opened)
+        curator = TableCurator(table, DELTA, **opened)
         OPEN[:] = [curator]
         request = {"n_blocks": n_blocks, "max_edges": 1, "n_workers": n_workers, "vouched_for": True}
         curator.ask(EdgeVotes(function, {}, **request), Fraction(1, 2))

@@ -13,12 +13,12 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from pgmpy_dp import Budget, PrivateTable
-from pgmpy_dp.fields.operators.field_curator import FieldCurator
 from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes, agreement_test, vote_sensitivity
 from pgmpy_dp.fields.votes.block_graphs import block_graph
 from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.observer import Observer, observed
 from pgmpy_dp.private.curator.outside_functions import named_function, outside_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.operators.tables import Tables
@@ -37,7 +37,7 @@ def registry(monkeypatch):
 def opened(budget=None, **facts):
     budget = budget or Budget(epsilon=1.0, delta=1e-2)
     table = PrivateTable(FRAME, STATES, ledger=budget)
-    return FieldCurator(table, budget, **{"what": "", "columns": [], "reserve": 1e-2, "pure": True, **facts})
+    return TableCurator(table, budget, **{"what": "", "columns": [], "reserve": 1e-2, "pure": True, **facts})
 
 
 def ask(curator, function, share=1, **request):
@@ -315,7 +315,7 @@ class TestPublicArguments:
 
     def test_one_variable_has_no_pairs(self):
         table = PrivateTable(FRAME, {"a": [0, 1]}, ledger=Budget(rho=1.0))
-        curator = FieldCurator(table, Budget(rho=1.0), what="", columns=[])
+        curator = TableCurator(table, Budget(rho=1.0), what="", columns=[])
         with pytest.raises(ValueError, match="needs at least two"):
             ask(curator, two_edges)
 

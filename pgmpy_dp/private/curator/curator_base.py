@@ -442,10 +442,11 @@ class Curator:
 
     def _public(self) -> dict[str, Any]:
         """Public facts of the data, and of what was asked."""
-        facts = self._data._public()
+        gathered: dict[str, list] = {}
         for answer in self._all("_answers"):
             for name, said in answer.public.items():
-                facts = {**facts, **self._facts.public, name: [*facts.get(name, []), *map(_plain, said)]}
+                gathered.setdefault(name, []).extend(map(_plain, said))
+        facts = self._data._public() | (self._facts.public | gathered if gathered else {})
         return facts if self._fine is None else {**facts, "fine": self._fine}
 
     def _marks(self) -> dict[str, Any]:
