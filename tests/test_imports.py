@@ -77,7 +77,7 @@ def test_the_mathematics_of_the_boundary_know_checks_alone_of_the_rest():
     assert not offenders(part(MATHEMATICS), lambda i: own(i, "checks", MATHEMATICS))
 
 
-THEORY = ("schema", "checks", "theory", "private.accounting", "private.guarantee")
+THEORY = ("schema", "checks", "front_door", "theory", "private.accounting", "private.guarantee")
 
 
 def test_theory_imports_only_the_schema_checks_guarantees_with_their_conversions_and_itself():

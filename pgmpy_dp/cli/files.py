@@ -181,12 +181,18 @@ def load_model(path: Path) -> MarkovNetwork:
     return _read(path, MarkovNetwork.load)
 
 
-def load_saved_model(path: Path) -> SavedModel:
-    """A saved model, to be asked without pgmpy; ValueError for another file."""
+def load_saved_model(path: Path, draws: bool = False) -> SavedModel:
+    """A saved model, to be asked without pgmpy, with draws if it has them; ValueError for another file."""
     from pgmpy_dp.models.answers import SavedModel
     from pgmpy_dp.models.model_file import read_model_file
 
-    return _read(path, lambda place: SavedModel(read_model_file(place)))
+    def read(place: Path) -> SavedModel:
+        found = SavedModel(read_model_file(place))
+        if draws:
+            found.posterior  # noqa: B018 - read here, where a damaged file is told
+        return found
+
+    return _read(path, read)
 
 
 def load_model_file(path: Path) -> ModelFile:

@@ -13,7 +13,6 @@ from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
     holds_linked_model,
     load_linked_model,
-    load_model,
     load_saved_model,
     require_writable,
     write_output,
@@ -69,10 +68,10 @@ def report(
     for name, given in (("release", release), ("score", score), ("title", title), ("about", about)):
         if compare is not None and given is not None:
             ask_for(f"--{name}", str(given), f"a comparison of two models tells nothing of a {name}; leave one out")
-    network = load_model(model)
+    network = load_saved_model(model, draws=True)
     if compare is not None:
         names = (model.stem, compare.stem) if model.stem != compare.stem else (str(model), str(compare))
-        page = comparison_page(network, load_model(compare), names, level)
+        page = comparison_page(network, load_saved_model(compare, draws=True), names, level)
     else:
         kept = [None if file is None else Release.load(file) for file in (release, score)]
         page = report_page(network, kept[0], level, kept[1], title, _read(about))
@@ -107,7 +106,7 @@ def explore(
     from pgmpy_dp.reporting import explorer_page
 
     require_writable(overwrite, (model, about), printed=not as_json, out=out)
-    page = explorer_page(load_model(model), draws, level, title, _read(about))
+    page = explorer_page(load_saved_model(model, draws=True), draws, level, title, _read(about))
     _write(out, page, as_json)
 
 

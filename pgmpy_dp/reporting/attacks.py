@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,9 +115,9 @@ def attack_words(privacy: Privacy, guarantee: Guarantee | None = None, whom: str
     if privacy.reproducible:
         return None
     guarantee, whom = guarantee or privacy.guarantee, whom or who_is_protected(privacy)
-    rates = [(f"{100 * rate:g} %", at_most(float(attack_success(guarantee, rate)))) for rate in FALSE_ALARMS]
-    success = float(attack_success(guarantee, 0.01))
-    said = at_most(success)
+    wanted = (*FALSE_ALARMS, *(1 / values for values in PRIORS), *map(float, _CURVE))
+    success = dict(zip(wanted, map(float, attack_success(guarantee, wanted)), strict=True))
+    said = at_most(success[0.01])
     known = "even an attack that knows everybody else's data, and"
     if privacy.adjacency == Adjacency.EDGE:
         question = "whether two vertices are joined"
@@ -129,37 +130,31 @@ def attack_words(privacy: Privacy, guarantee: Guarantee | None = None, whom: str
     else:
         question = "whether it is in the data"
         rest = f"raises a false alarm for 1 % of those who are not in the data, finds at most {said} of those who are"
-    how = "hardly protected" if success > _HARDLY else "protected"
+    how = "hardly protected" if success[0.01] > _HARDLY else "protected"
     guesses = tuple(
-        (
-            f"one of {values:,} values, all equally likely",
-            f"{100 / values:g} %",
-            at_most(float(attack_success(guarantee, 1 / values))),
-        )
+        (f"one of {values:,} values, all equally likely", f"{100 / values:g} %", at_most(success[1 / values]))
         for values in PRIORS
     )
     return AttackWords(
         f"{whom[0].upper()}{whom[1:]} is {how}: {known} {rest}.",
-        tuple(rates),
+        tuple((f"{100 * rate:g} %", at_most(success[rate])) for rate in FALSE_ALARMS),
         guesses,
         question,
-        _picture(guarantee, said),
+        _picture(success, said),
     )
 
 
-def _picture(guarantee: Guarantee, said: str) -> dict[str, object]:
+def _picture(success: Mapping[float, float], said: str) -> dict[str, object]:
     """The curve in a square, false alarms to the right and success upwards."""
-    curve = attack_success(guarantee, _CURVE)
 
     def at(x: float, y: float) -> str:
         return f"{_EDGE + _SIZE * x:.1f},{10 + _SIZE * (1 - y):.1f}"
 
-    one = float(attack_success(guarantee, 0.01))
-    x, y = at(0.01, one).split(",")
+    x, y = at(0.01, success[0.01]).split(",")
     return {
         "size": _SIZE,
         "edge": _EDGE,
-        "curve": " ".join(at(float(a), float(p)) for a, p in zip(_CURVE, curve, strict=True)),
+        "curve": " ".join(at(a, success[a]) for a in map(float, _CURVE)),
         "guess": " ".join((at(0, 0), at(1, 1))),
         "x": x,
         "y": y,

@@ -9,7 +9,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.inference.junction_tree import build_junction_tree
-from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.posterior.discrepancy import TAU_GRID
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.reporting.marginals import state_text
@@ -27,7 +27,7 @@ MOST_CELLS = 2_000_000
 
 
 def explorer_page(
-    network: MarkovNetwork,
+    network: Answers,
     n_draws: int | None = None,
     level: float = 0.9,
     title: str | None = None,
@@ -37,7 +37,7 @@ def explorer_page(
 
     Parameters
     ----------
-    network : MarkovNetwork
+    network : Answers
         Its `posterior` gives intervals, if it has one.
     n_draws : int, optional
         Draws of the posterior that the page carries; default: all.
@@ -82,7 +82,7 @@ def explorer_page(
     return page
 
 
-def explorer_data(network: MarkovNetwork, n_draws: int | None, level: float) -> dict[str, Any]:
+def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[str, Any]:
     """What the page computes from; see templates/inference.js.
 
     Parameters

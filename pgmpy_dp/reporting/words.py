@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pgmpy_dp import __version__
 from pgmpy_dp.learning.privacy_record import Privacy
-from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
@@ -138,7 +138,7 @@ def _factor(epsilon: float) -> str:
     return f"{math.exp(epsilon):.3g}" if epsilon < 700 else "more than 1e300"
 
 
-def size_words(network: MarkovNetwork) -> str:
+def size_words(network: Answers) -> str:
     """How many records, or persons, a model was learned from, as far as it says."""
     found = network.posterior
     if found is None or not math.isfinite(found.n_records):
