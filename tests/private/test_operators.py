@@ -14,15 +14,18 @@ import pytest
 import pgmpy_dp
 from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing.operator_list import every_operator
+from pgmpy_dp.mixtures.operators.cluster_operators import ClusterMoments
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table_distances import WHOLE
 from pgmpy_dp.private.data.table_facts import TableFacts
+from pgmpy_dp.private.data.vectors import VectorFacts
 from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.operator_base import Operator, planned_noise
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.vector_operators import SecondMoments
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -124,7 +127,28 @@ class Shared:
         return self.array
 
 
+class Choosing(str):
+    """A choice that is equal to one at first and to another one later, or to whatever is asked."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = str.__hash__
+
+    def __str__(self):
+        return self
+
+
 class TestWhatLies:
+    @pytest.mark.parametrize(
+        "made", [SecondMoments((0.0,), 1.0, Choosing("goe")), ClusterMoments([[0.0]], 1.0, Choosing("full"))]
+    )
+    def test_about_its_choice(self, made):
+        checked = made.checked(VectorFacts(Adjacency.ADD_REMOVE, ("x",)))
+        assert type(getattr(checked, "kind" if isinstance(made, ClusterMoments) else "noise")) is str
+
     @pytest.mark.parametrize("kind", [Longer, Fewer])
     def test_about_its_length(self, kind):
         curator = opened(Budget(epsilon=1.0))

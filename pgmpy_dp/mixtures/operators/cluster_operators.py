@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number, own_copy, require_choice
+from pgmpy_dp.checks import checked_integer, checked_number, own_copy
 from pgmpy_dp.mixtures.operators.batched_membership import batched_membership
 from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
 from pgmpy_dp.mixtures.operators.lattice import lattice_basis, nearest_lattice_points
@@ -29,7 +29,7 @@ from pgmpy_dp.private.curator.outside_functions import named_function, plain_arg
 from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts, vector_rows
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, stability_histogram
-from pgmpy_dp.private.operators.operator_base import Operator, own_array
+from pgmpy_dp.private.operators.operator_base import Operator, own_array, own_choice
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 __all__ = [
@@ -585,8 +585,7 @@ class ClusterMoments(Operator[list[np.ndarray]]):
 
     def checked(self, facts: VectorFacts) -> ClusterMoments:
         require_clusters(facts)
-        require_choice("kind", self.kind, MOMENT_KINDS)
-        radius, kind = _checked_length("radius", self.radius), str(self.kind)
+        radius, kind = _checked_length("radius", self.radius), own_choice("kind", self.kind, MOMENT_KINDS)
         d = len(facts.columns)
         centres = _checked_centres(self.centres, d)
         k = len(centres)

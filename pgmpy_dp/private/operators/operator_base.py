@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from pgmpy_dp.checks import exact_fraction, own_copy
+from pgmpy_dp.checks import exact_fraction, own_copy, require_choice
 from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.data_base import Facts
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["Operator", "own_array", "own_numbers", "planned_noise"]
+__all__ = ["Operator", "own_array", "own_choice", "own_numbers", "planned_noise"]
 
 Answered_co = TypeVar("Answered_co", covariant=True)
 
@@ -143,6 +143,12 @@ def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers"
         raise ValueError(f"{name}={value!r} must be {math.prod(shape)} {what}, of shape {tuple(shape)}")
     made.flags.writeable = False
     return made
+
+
+def own_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """The choice itself in the place of what is equal to it now; ValueError for none of them."""
+    require_choice(name, value, choices)
+    return next(choice for choice in choices if choice == value)
 
 
 def own_numbers(values: Any, name: str = "weights") -> tuple[int | float | Fraction, ...] | None:

@@ -41,8 +41,8 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.additive import round_down
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid
-from pgmpy_dp.private.noise.matrix import MatrixNoise, plan_matrix_noise
-from pgmpy_dp.private.operators.operator_base import Operator
+from pgmpy_dp.private.noise.matrix import MECHANISMS, MatrixNoise, plan_matrix_noise
+from pgmpy_dp.private.operators.operator_base import Operator, own_choice
 from pgmpy_dp.private.own_types import is_own
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -352,7 +352,7 @@ class Solution(Operator[list[np.ndarray]]):
                 f"{str(facts.adjacency)!r}; pass others, or derive it for theirs"
             )
         program.check(facts)
-        return Solution(program, calls, str(self.noise), not ours)
+        return Solution(program, calls, own_choice("noise", self.noise, MECHANISMS), not ours)
 
     def mechanism(
         self, facts: Facts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction

@@ -20,7 +20,7 @@ from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.noise.matrix import MECHANISMS, WITH_ETA, MatrixNoise, plan_matrix_noise
-from pgmpy_dp.private.operators.operator_base import Operator
+from pgmpy_dp.private.operators.operator_base import Operator, own_choice
 from pgmpy_dp.private.operators.solutions import part_of
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -424,7 +424,7 @@ class SecondMoments(Operator[list[np.ndarray]]):
         d = len(facts.columns)
         box = None if self.box is None else checked_box(self.box, d)
         point, norm = checked_point("center", self.center, d), checked_norm("row_norm", self.row_norm)
-        return SecondMoments(point, norm, str(self.noise), box)
+        return SecondMoments(point, norm, own_choice("noise", self.noise, MECHANISMS), box)
 
     def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> SymmetricNoise:
         if self.noise == "auto" or bool(eta) != (self.noise in WITH_ETA):
