@@ -208,6 +208,14 @@ _ROWS = [
         "test_operators.py",
     ),
     (
+        "a choice that is not the boundary's own text",
+        "operator_base:own_choice",
+        "next(choice for choice in choices if choice == value)",
+        "value",
+        "test_operators.py",
+    ),
+    ("an eta for what cannot fail", "curator_base:Curator._planned", "not request.can_fail", "False", _CURATOR),
+    (
         "counts in other states than the noise was planned for",
         "curator_base:Curator.ask",
         "if facts is not self._facts:",
