@@ -133,7 +133,7 @@ def attack_words(privacy: Privacy, guarantee: Guarantee | None = None, whom: str
     how = "hardly protected" if success[0.01] > _HARDLY else "protected"
     guesses = tuple(
         (f"one of {values:,} values, all equally likely", f"{100 / values:g} %", at_most(success[1 / values]))
-        for values in PRIORS
+        for values in (PRIORS[:1] if privacy.adjacency == Adjacency.EDGE else PRIORS)
     )
     return AttackWords(
         f"{whom[0].upper()}{whom[1:]} is {how}: {known} {rest}.",

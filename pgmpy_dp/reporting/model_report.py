@@ -111,7 +111,7 @@ def report_page(
 
 def _edges(count: int) -> str:
     counted = "1 edge" if count == 1 else f"{count} edges"
-    return counted if count else "no edge, as no table of several went into the model"
+    return counted if count else "no edge"
 
 
 def _unsure(network: Answers) -> tuple[list[dict[str, Any]], str]:

@@ -95,6 +95,7 @@ def _contents(
     model: Any, release: Release | None, title: str | None, about: str | None, files: list[Path]
 ) -> dict[str, str]:
     privacy = getattr(model, "privacy", None) or getattr(model, "privacy_", None)
+    number, deviation = _number(model)
     model = getattr(model, "model_", model)
     if isinstance(privacy, Privacy) and hasattr(model, "linked"):
         # A parent with all its children is one record of what was released.
@@ -108,7 +109,6 @@ def _contents(
     if release is not None and Privacy.of(release).guarantee != privacy.guarantee:
         raise ValueError(f"release is under {release.guarantee}, the model under {privacy}; pass its own")
     guarantee = guarantee_words(privacy)
-    number, deviation = _number(model)
     child = getattr(model, "proved_of_a_child", None)
     # Whoever has the model has both guarantees: of a parent with its children, and of one child.
     parts = [] if child is None else [_child(model, privacy, child)]

@@ -98,6 +98,7 @@ def test_attacks_are_told_of_whoever_is_protected(adjacency, unit, words):
     found = attack_words(Privacy(PureDP(1.0), adjacency, "noise", unit=unit))
     assert words in found.sentence and "at most 2.8 %" in found.sentence
     assert found.rates[1] == ("1 %", "2.8 %") and found.guesses[0][1:] == ("50 %", "81.7 %")
+    assert len(found.guesses) == (1 if adjacency == Adjacency.EDGE else 4)
     assert attack_words(Privacy(PureDP(1.0), adjacency, "noise", reproducible=True)) is None
     assert "hardly protected" in attack_words(Privacy(PureDP(6.0), adjacency, "noise")).sentence
 

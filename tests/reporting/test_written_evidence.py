@@ -197,6 +197,7 @@ def test_linked_tables_and_fields_have_evidence_too(tmp_path):
     for model in (field, field.model_):
         write_evidence(tmp_path / "field", model)
         assert check(read(tmp_path / "field")[0], FIELDS) == BY_A_PERSON
+        assert ("Learned from about" in read(tmp_path / "field")[1]) == (model is field)
     learned = learn(bits, Budget(rho=0.1), {name: [0, 1] for name in "abc"})
     write_evidence(tmp_path / "learned", learned.model_, learned.release_)
     assert "of kind 'marginals'" in text_of(read(tmp_path / "learned")[1])
