@@ -11,7 +11,7 @@ RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 # A worker that is done takes over half of what another has left. Until then each makes the fixtures of its files alone.
 PYTEST := -m pytest -n auto --dist worksteal
 
-.PHONY: help install demo test test-all test-kernel test-lowest test-readers test-spark package study compare audit nightly mutants tutorials docs site pictures screenshots lint format clean
+.PHONY: help install demo test test-all test-kernel test-lowest test-readers test-spark package study paper paper-cgm paper-mrf paper-blocks paper-gaussian compare audit nightly mutants tutorials docs site pictures screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
@@ -23,6 +23,7 @@ help:
 	@echo "make test-spark   counting inside Spark, in local mode; needs Java 17 (PySpark goes to build/spark)"
 	@echo "make package      source and wheel in dist, tried in an environment without extras"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
+	@echo "make paper-cgm    a paper against us, row by row, in build/papers; paper-mrf, paper-blocks, paper-gaussian   make paper PAPER=cgm QUICK=1"
 	@echo "make compare      learn beside other packages on real tables (hours; goes on where it stopped)   make compare ARGS=--full"
 	@echo "make docs         the documentation site, with executed tutorials, in build/site; make site  is the site alone"
 	@echo "make pictures     pictures of the benchmarks from benchmarks/results, in docs/pictures, and the README's"
@@ -104,6 +105,22 @@ package: $(INSTALLED)
 
 study: $(INSTALLED)
 	$(BIN)/python -m benchmarks.study
+
+# QUICK=1 takes smaller settings: seconds to half a minute of processor time each.
+paper: $(INSTALLED)
+	$(RUN) -m benchmarks.paper $(PAPER) $(if $(QUICK),--quick)
+
+paper-cgm: PAPER := cgm
+paper-cgm: paper
+
+paper-mrf: PAPER := mrf
+paper-mrf: paper
+
+paper-blocks: PAPER := blocks
+paper-blocks: paper
+
+paper-gaussian: PAPER := gaussian
+paper-gaussian: paper
 
 # Other packages get environments of their own in build/peers. Two that no index has are found by PRIVATE_PGM and DPSYNTH,
 # folders with their source; PYTHON_NEW is a Python 3.12 for the second. What is missing is left out, and listed.

@@ -208,6 +208,14 @@ _ROWS = [
         "test_operators.py",
     ),
     (
+        "a choice that is not the boundary's own text",
+        "operator_base:own_choice",
+        "next(choice for choice in choices if choice == value)",
+        "value",
+        "test_operators.py",
+    ),
+    ("an eta for what cannot fail", "curator_base:Curator._planned", "not request.can_fail", "False", _CURATOR),
+    (
         "counts in other states than the noise was planned for",
         "curator_base:Curator.ask",
         "if facts is not self._facts:",
@@ -417,21 +425,21 @@ _ROWS = [
     # -- votes, distances, thresholds
     (
         "an edge that one block votes for eight times",
-        "voting_curator:_checked_graph",
+        "vote_operators:_checked_graph",
         "or len(set(answer)) < len(answer)",
         "",
         "test_outside_functions.py",
     ),
     (
         "a block's graph of any size",
-        "voting_curator:_checked_graph",
+        "vote_operators:_checked_graph",
         "or len(answer) > most",
         "",
         "test_outside_functions.py",
     ),
     (
         "a vote that moves one graph's edges",
-        "voting_curator:vote_sensitivity",
+        "vote_operators:vote_sensitivity",
         "2 * int(max_edges)",
         "int(max_edges)",
         "test_structure_votes.py test_replay_votes.py",
@@ -650,7 +658,7 @@ _ROWS = [
     ),
     (
         "marks that a record takes away are not covered",
-        "column_curator:category_histogram",
+        "column_operators:category_histogram",
         "changed_records(adjacency)",
         "1",
         "test_columns.py",
@@ -679,7 +687,7 @@ _ROWS = [
     ("labels of any length", "columns:_has_label", "if len(key[1]) > max_length:", "if False:", "test_columns.py"),
     (
         "divisions that somebody else has made",
-        "column_curator:ColumnCurator.number_tables",
+        "column_operators:NumberTables.checked",
         "type(number) not in (Number, Date)",
         "not isinstance(number, Number)",
         "test_columns.py",

@@ -150,7 +150,7 @@ def test_numbers_are_those_of_the_results_or_listed(page):
 def test_most_numbers_of_the_pages_are_looked_at():
     checked = {page: sum(bool(files) for _, _, files in quoted(page)) for page in PAGES}
     assert checked["docs/benchmarks.md"] > 200 and checked["README.md"] > 20
-    assert sum(checked[f"docs/{page}.md"] for page in SUBJECTS) > 600
+    assert sum(checked[f"docs/{page}.md"] for page in SUBJECTS) > 450
     assert sum(checked[page] for page in ("docs/papers-and-corrections.md", *PROOFS)) > 70
 
 
@@ -180,7 +180,7 @@ def test_a_number_that_differs_is_noticed():
             for step in (1, -1):
                 other = value(number) + step * 10.0 ** -digits(number)
                 noticed.append(not is_in(f"{other:.{digits(number)}f}", files))
-    assert len(noticed) > 450 and np.mean(noticed) > 0.7
+    assert len(noticed) > 350 and np.mean(noticed) > 0.7
 
 
 # Draws, of all with the same epsilon, on which the one method has the smaller divergence than the other.

@@ -29,6 +29,8 @@ def modules(repository):
         ("../benchmarks/results", "/repository/benchmarks/results/index.md"),
         ("../benchmarks/mixtures.py", "/repository/benchmarks/mixtures.py.md"),
         ("../tutorials/01_first.py", "/tutorials/01_first.ipynb"),
+        ("../pgmpy_dp/learning/noisy_tables.py", "/internals/pgmpy_dp.learning.noisy_tables.rst"),
+        ("../pgmpy_dp/theory/__init__.py", "/internals/pgmpy_dp.theory.rst"),
         ("../benchmarks/results/mixtures.png", "/repository/benchmarks/results/mixtures.png"),
         ("https://pgmpy.org", "https://pgmpy.org"),
         ("#below", "#below"),

@@ -53,6 +53,8 @@ def address(target: Path) -> str:
         return "/" + str(target.relative_to("docs"))
     if is_tutorial(target):
         return f"/{target.with_suffix('.ipynb')}"
+    if is_module(target):
+        return f"/internals/{'.'.join(target.with_suffix('').parts).removesuffix('.__init__')}.rst"
     if (ROOT / target).is_dir():
         return f"/repository/{target}/index.md"
     if target.suffix in SHOWN:
@@ -63,6 +65,11 @@ def address(target: Path) -> str:
 def is_tutorial(target: Path) -> bool:
     """Tutorials are notebooks of their own."""
     return target.parent == Path("tutorials") and target.suffix == ".py" and target.name[0].isdigit()
+
+
+def is_module(target: Path) -> bool:
+    """Modules of the package have pages with their docstrings."""
+    return target.parts[0] == "pgmpy_dp" and target.suffix == ".py"
 
 
 def with_addresses(text: str, source: Path) -> str:
@@ -108,7 +115,7 @@ def reachable() -> list[Path]:
             if target not in seen and (ROOT / target).exists():
                 seen.add(target)
                 waiting.append(target)
-    return sorted(one for one in seen if one.parts[0] != "docs" and not is_tutorial(one))
+    return sorted(one for one in seen if one.parts[0] != "docs" and not is_tutorial(one) and not is_module(one))
 
 
 def write(path: Path, content: str | bytes) -> Path:

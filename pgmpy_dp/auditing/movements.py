@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.communities.operators.graph_curator import CommunityChoice, RandomisedResponse
+from pgmpy_dp.communities.operators.graph_operators import CommunityChoice, RandomisedResponse
 from pgmpy_dp.fields.operators.feature_matrices import MatrixSums
-from pgmpy_dp.private.curator.column_curator import StableMarks
 from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax, StableCells, SymmetricNoise, WeightedNoise
 from pgmpy_dp.private.data.columns import mark_row
 from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.operators.column_operators import StableMarks
 
 __all__ = [
     "arrays_moved",
@@ -38,10 +38,10 @@ _TRACE = 2.0**30  # at most, of what one record or person adds to second moments
 def selections_moved(mechanism: SeveralNoisyMax, other: Mechanism) -> float:
     """Sum over rows of what selections could cost, over the weight: of D for a pure cost, the root of that of D**2."""
     assert isinstance(other, SeveralNoisyMax)
-    if [row.shape for row in mechanism.rows] != [row.shape for row in other.rows]:
+    if [row.shape for row in mechanism.exact] != [row.shape for row in other.exact]:
         return np.inf
     moved = []
-    for ours, theirs in zip(mechanism.rows, other.rows, strict=True):
+    for ours, theirs in zip(mechanism.exact, other.exact, strict=True):
         change = theirs.astype(object) - ours.astype(object)
         # The noise covers a score that rises as another falls.
         moved.append(max(abs(max(change)), abs(min(change)), (max(change) - min(change)) / 2) / mechanism.unit)
@@ -52,7 +52,7 @@ def selections_moved(mechanism: SeveralNoisyMax, other: Mechanism) -> float:
 
 def invented_positions(mechanism: SeveralNoisyMax, kind: str, rng: np.random.Generator) -> Any:
     """The first candidate of each row, for "last" the last one, for "random" any."""
-    sizes = np.array([len(row) for row in mechanism.rows])
+    sizes = np.array([len(row) for row in mechanism.exact])
     if kind == "random":
         return rng.integers(sizes)
     return sizes - 1 if kind == "last" else np.zeros(len(sizes), dtype=np.int64)
@@ -154,13 +154,13 @@ def arrays_moved(mechanism: WeightedNoise, other: Mechanism) -> float:
 def responses_moved(mechanism: RandomisedResponse, other: Mechanism) -> float:
     """Pairs of vertices whose bits differ: one may. Infinite where the flips are others."""
     assert isinstance(other, RandomisedResponse)
-    return np.inf if mechanism.rate != other.rate else _pairs_apart(mechanism.matrix, other.matrix)
+    return np.inf if mechanism.rate != other.rate else _pairs_apart(mechanism.exact, other.exact)
 
 
 def choices_moved(mechanism: CommunityChoice, other: Mechanism) -> float:
     """Pairs of vertices joined in one graph alone: one may be. Infinite where the public weights are others."""
     assert isinstance(other, CommunityChoice)
-    return np.inf if mechanism.law != other.law else _pairs_apart(mechanism.matrix, other.matrix)
+    return np.inf if mechanism.law != other.law else _pairs_apart(mechanism.exact, other.exact)
 
 
 def _pairs_apart(matrix: Any, other: Any) -> float:
@@ -173,7 +173,7 @@ def _pairs_apart(matrix: Any, other: Any) -> float:
 
 def invented_graph(mechanism: RandomisedResponse, kind: str, rng: np.random.Generator) -> np.ndarray:
     """No pair joined, all of them ("huge", "equal"), the last two vertices alone, or any."""
-    n = mechanism.matrix.shape[0]
+    n = mechanism.exact.shape[0]
     upper = np.zeros((n, n), dtype=bool)
     if kind == "random":
         upper = np.triu(rng.integers(0, 2, (n, n)).astype(bool), 1)
@@ -186,7 +186,7 @@ def invented_graph(mechanism: RandomisedResponse, kind: str, rng: np.random.Gene
 
 def invented_labels(mechanism: CommunityChoice, kind: str, rng: np.random.Generator) -> np.ndarray:
     """All vertices in one community, the last one alone, or any."""
-    labels = np.zeros(mechanism.matrix.shape[0], dtype=np.int64)
+    labels = np.zeros(mechanism.exact.shape[0], dtype=np.int64)
     if kind == "random":
         return rng.integers(0, 2, len(labels))
     labels[-1:] = kind == "last"

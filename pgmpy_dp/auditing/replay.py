@@ -45,11 +45,10 @@ from pgmpy_dp.auditing.movements import (
     selections_moved,
 )
 from pgmpy_dp.auditing.scales import stated_scales
-from pgmpy_dp.communities.operators.graph_curator import CommunityChoice, RandomisedResponse
+from pgmpy_dp.communities.operators.graph_operators import CommunityChoice, RandomisedResponse
 from pgmpy_dp.fields.operators.feature_matrices import MatrixSums
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.column_curator import StableMarks
-from pgmpy_dp.private.curator.curator_base import Curator, Observer, Request, observed
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import (
     AdditiveNoise,
     JointNoise,
@@ -61,8 +60,10 @@ from pgmpy_dp.private.curator.mechanism import (
     SymmetricNoise,
     WeightedNoise,
 )
+from pgmpy_dp.private.curator.observer import Observer, Request, observed
 from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
+from pgmpy_dp.private.operators.column_operators import StableMarks
 
 __all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from pgmpy_dp.private import accounting
-from pgmpy_dp.private.curator.curator_base import Request
+from pgmpy_dp.private.curator.observer import Request
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
 __all__ = ["SENSITIVITIES", "stated_scales"]
@@ -162,7 +162,7 @@ def _agreed_graph(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _ngram_tables(request: Request) -> tuple[list[float], list[float]]:
-    l1, square = SENSITIVITIES["ngram_tables"][str(request.mechanism.exact[0].adjacency)]
+    l1, square = SENSITIVITIES["ngram_tables"][str(request.curator.adjacency)]
     length, segments = request.arguments["segment_length"], request.arguments["max_segments"]
     norms = []
     for n in request.arguments["lengths"]:
@@ -352,7 +352,7 @@ def _stable(request: Request) -> tuple[list[float], list[float]]:
     (each,) = SENSITIVITIES[request.operator][str(request.curator.adjacency)]
     marks = 1
     if request.operator == "stable_categories":
-        marks = len(request.arguments["names"])
+        marks = len(request.arguments["columns"])
     elif request.operator == "stable_cells":
         marks = request.arguments["blocks"].n_components
     scale = max(math.sqrt(each * marks / (2.0 * float(request.share) * request.cost.rho)), 1e-3)
@@ -492,7 +492,7 @@ def _one_sided(degrees: int, epsilon: float) -> float:
 def _solution(request: Request) -> tuple[list[float], list[float]]:
     """Scales from what the program says; how far optima of the boundary's own programs move is computed here."""
     asked, cost, share = request.arguments, request.cost, float(request.share)
-    program, step, sensitivity = asked["program"], asked["step"], asked["sensitivity"]
+    program, step, sensitivity = asked["program"], request.mechanism.step, asked["sensitivity"]
     if asked["function"].endswith(".PrecisionProgram"):
         square = SENSITIVITIES["second_moments"][str(request.curator.adjacency)][1] if program["d"] > 1 else 1
         lipschitz = program["max_eigenvalue"] ** 2 * program["row_norm"] ** 2 / program["n_records"]

@@ -13,6 +13,7 @@ from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
     holds_linked_model,
     load_linked_model,
+    load_model,
     load_saved_model,
     require_writable,
     write_output,
@@ -68,7 +69,8 @@ def report(
     for name, given in (("release", release), ("score", score), ("title", title), ("about", about)):
         if compare is not None and given is not None:
             ask_for(f"--{name}", str(given), f"a comparison of two models tells nothing of a {name}; leave one out")
-    network = load_saved_model(model, draws=True)
+    # Scores know their model by what pgmpy has of it.
+    network = load_saved_model(model, draws=True) if score is None else load_model(model)
     if compare is not None:
         names = (model.stem, compare.stem) if model.stem != compare.stem else (str(model), str(compare))
         page = comparison_page(network, load_saved_model(compare, draws=True), names, level)

@@ -12,10 +12,11 @@ import numpy as np
 
 from pgmpy_dp.communities.community_labels import balanced, community_scores, labels_of, marks_of
 from pgmpy_dp.communities.operators.graph import PrivateGraph
-from pgmpy_dp.communities.operators.graph_curator import GraphCurator
+from pgmpy_dp.communities.operators.graph_operators import EdgeCount, NeighbourSums
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
@@ -78,13 +79,14 @@ def require_graph_and_budget(graph: PrivateGraph, budget: Budget, settings: Sett
         )
 
 
-def noisy_degree(curator: GraphCurator, share: Fraction) -> float:
+def noisy_degree(curator: Curator, share: Fraction) -> float:
     """Average degree from a noisy number of edges, clipped to [0, n-1]."""
-    return min(max(0.0, 2.0 * curator.edge_count(share) / curator.n), curator.n - 1.0)
+    n = curator.facts.n
+    return min(max(0.0, 2.0 * curator.ask(EdgeCount(), share) / n), n - 1.0)
 
 
 def vote(
-    curator: GraphCurator, labels: np.ndarray, k: int, degrees: float | np.ndarray, share: Fraction | int
+    curator: Curator, labels: np.ndarray, k: int, degrees: float | np.ndarray, share: Fraction | int
 ) -> np.ndarray:
     """One noisy majority vote: each vertex hears how many of its neighbours have each label.
 
@@ -105,7 +107,7 @@ def vote(
         :func:`~pgmpy_dp.communities.community_labels.labels_of` turns them into labels.
     """
     marks = marks_of(labels, k)
-    return balanced(curator.neighbour_sums(marks, share), marks, degrees)
+    return balanced(curator.ask(NeighbourSums(marks), share), marks, degrees)
 
 
 def agreement(sums: np.ndarray, marks: np.ndarray, variance: float) -> list[float]:
@@ -124,7 +126,7 @@ def agreement(sums: np.ndarray, marks: np.ndarray, variance: float) -> list[floa
 
 
 def communities_release(
-    curator: GraphCurator,
+    curator: Curator,
     settings: Settings,
     budget: Budget,
     sums: np.ndarray,

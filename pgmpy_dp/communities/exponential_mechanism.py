@@ -18,10 +18,10 @@ from pgmpy_dp.communities.communities_base import (
 )
 from pgmpy_dp.communities.community_labels import balanced, labels_of, marks_of
 from pgmpy_dp.communities.operators.graph import PrivateGraph
-from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
+from pgmpy_dp.communities.operators.graph_operators import CommunityLabels, EdgeCount, NeighbourSums
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["MAX_VERTICES", "run"]
@@ -53,9 +53,9 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     -----
     Privacy
         *Guarantee.* All of the budget, or where no degree is given 49/50 of it, is for the choice
-        (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.community_choice`): exactly epsilon-DP, or
+        (:class:`~pgmpy_dp.communities.operators.graph_operators.CommunityLabels`): exactly epsilon-DP, or
         rho-zCDP; the rest for the number of edges. With a split the choice is from one half of the edges, for as much,
-        and a noisy majority vote (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.neighbour_sums`) on
+        and a noisy majority vote (:class:`~pgmpy_dp.communities.operators.graph_operators.NeighbourSums`) on
         the other half has all of the budget: an edge is in one of them
         (:meth:`~pgmpy_dp.private.curator.curator_base.Curator.split`).
 
@@ -84,9 +84,9 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
         )
     split = settings.method == "exponential-exact"
     cost = cost_of(budget, pure=budget.epsilon is not None)
-    edge_count_noise(cost, COUNT_SHARE)  # refused before the charge
-    neighbour_noise(cost, 1)
-    curator = GraphCurator(
+    EdgeCount.noise_of(cost, COUNT_SHARE)  # refused before the charge
+    NeighbourSums.noise_of(cost, 1)
+    curator = Curator(
         graph,
         budget,
         what=f"two communities of {graph.n} vertices" + (" and a vote" if split else ""),
@@ -105,12 +105,12 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     def steps() -> Generator[tuple[np.ndarray, float, dict[str, Any]], None, None]:
         with curator.split(2) if split else nullcontext([curator, curator]) as (first, second):
             degree = noisy_degree(first, COUNT_SHARE) if settings.degree is None else settings.degree / whole
-            marks = marks_of(first.community_choice(degree, first.left), 2)
+            marks = marks_of(first.ask(CommunityLabels(degree), first.left), 2)
             yield marks, degree, {}
             if split:
                 # As published, the vote compares numbers of neighbours as they are.
                 votes = vote(second, labels_of(marks), 2, 0.0, 1)
-                noise = neighbour_noise(curator.cost, 1)
+                noise = NeighbourSums.noise_of(curator.cost, 1)
                 # What balance alone gives it, of degree d, is taken from what it says of the labels.
                 even = balanced(votes, marks, degree)
                 yield votes, degree, {"agreement": agreement(even, marks, noise.variance)}

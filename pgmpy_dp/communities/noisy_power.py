@@ -23,10 +23,10 @@ from pgmpy_dp.communities.communities_base import (
 )
 from pgmpy_dp.communities.community_labels import combined, expected_degrees, labels_of, marks_of, random_labels
 from pgmpy_dp.communities.operators.graph import PrivateGraph
-from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
+from pgmpy_dp.communities.operators.graph_operators import EdgeCount, NeighbourSums
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
@@ -70,7 +70,7 @@ def run(
     Privacy
         *Guarantee.* Marks are public when a round begins: the first are random, later ones follow from noisy sums. T
         rounds share the budget, whose noise is discrete Laplace of scale ``2 T/epsilon``, or discrete Gaussian of
-        variance ``T/rho`` (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.neighbour_sums`). Where no
+        variance ``T/rho`` (:class:`~pgmpy_dp.communities.operators.graph_operators.NeighbourSums`). Where no
         degree is given, the number of edges takes 1/50 of the budget, the sums of marks that are all 1, which are the
         degrees, 1/20, and the rounds share the rest.
 
@@ -98,7 +98,7 @@ def run(
     cost, n_rounds = _plan(settings, budget)
     kind = "laplace" if isinstance(cost, PureDP) else "gaussian"
     k, n = settings.n_communities, graph.n
-    curator = GraphCurator(
+    curator = Curator(
         graph,
         budget,
         what=f"{n_rounds} noisy power iterations for {k} communities of {n} vertices",
@@ -113,8 +113,8 @@ def run(
         degree, degrees = settings.degree, np.full(1, settings.degree or 0.0)
         if degree is None:
             degree = noisy_degree(curator, COUNT_SHARE)
-            noisy = curator.neighbour_sums(np.ones((n, 1), dtype=np.int8), DEGREES_SHARE)
-            degrees = expected_degrees(noisy[:, 0], neighbour_noise(cost, DEGREES_SHARE).variance, degree)
+            noisy = curator.ask(NeighbourSums(np.ones((n, 1), dtype=np.int8)), DEGREES_SHARE)
+            degrees = expected_degrees(noisy[:, 0], NeighbourSums.noise_of(cost, DEGREES_SHARE).variance, degree)
         labels, share = random_labels(n, k, curator.generator()), _share(settings, n_rounds)
         memory = np.zeros(1, dtype=np.float32)
         # Round t: `y_t = A u_t + noise - w (w' u_t)/(sum of w)`, without what a vertex would count of itself, with w
@@ -131,7 +131,7 @@ def run(
     def release(found: tuple[np.ndarray, float]) -> Release:
         labels, degree = found
         facts = {"method": "noisy-power", "noise": settings.noise, "n_rounds": len(sums)}
-        noise = neighbour_noise(cost, _share(settings, n_rounds)).variance
+        noise = NeighbourSums.noise_of(cost, _share(settings, n_rounds)).variance
         facts["agreement"] = agreement(sums[-1], marks[len(sums) - 1], noise)
         scores = combined(marks[: len(sums)], sums, labels, k)
         return communities_release(curator, settings, budget, scores, degree, **facts)
@@ -158,8 +158,8 @@ def _plan(settings: Settings, budget: Budget) -> tuple[PureDP | ZCDP, int]:
         )
     plans = [(cost_of(budget, pure=kind == "laplace"), settings.n_rounds or _ROUNDS[kind]) for kind in kinds]
     cost, n_rounds = max(plans, key=lambda plan: _information(*plan))
-    neighbour_noise(cost, _share(settings, n_rounds))  # impossible scales are refused here, before the charge
-    edge_count_noise(cost, COUNT_SHARE)
+    NeighbourSums.noise_of(cost, _share(settings, n_rounds))  # impossible scales are refused here, before the charge
+    EdgeCount.noise_of(cost, COUNT_SHARE)
     return cost, n_rounds
 
 

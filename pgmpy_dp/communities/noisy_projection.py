@@ -18,12 +18,12 @@ from pgmpy_dp.communities.communities_base import (
 from pgmpy_dp.communities.community_labels import marks_of, spectral_labels
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.operators.graph import PrivateGraph
-from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise
+from pgmpy_dp.communities.operators.graph_operators import EdgeCount, NeighbourSums
 from pgmpy_dp.communities.projection_solvers import projected, projection
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.solutions import noise_plan, part_of
+from pgmpy_dp.private.curator.curator_base import Curator, cost_of
+from pgmpy_dp.private.operators.solutions import noise_plan, part_of
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["DEFAULT_BIAS", "run"]
@@ -95,7 +95,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
     require_graph_and_budget(graph, budget, settings)
     settings = _completed(settings, analysis)
     (projecting, voting, eta), k = _shares(graph.n, settings, budget), settings.n_communities
-    curator = GraphCurator(
+    curator = Curator(
         graph,
         budget,
         what=f"projection for {k} communities of {graph.n} vertices" + (" and a vote" if voting else ""),
@@ -152,8 +152,8 @@ def _shares(n: int, settings: Settings, budget: Budget) -> tuple[Fraction, Fract
     eta = budget.delta if settings.split or projecting == 1 else 0.0
     voting = Fraction(1) if settings.split else voting
     cost = cost_of(budget, eta, pure=eta > 0)
-    edge_count_noise(cost, COUNT_SHARE)
-    neighbour_noise(cost, voting or COUNT_SHARE)
+    EdgeCount.noise_of(cost, COUNT_SHARE)
+    NeighbourSums.noise_of(cost, voting or COUNT_SHARE)
     for degree in [1.0, max(1.0, n - 1.0)] if settings.degree is None else [settings.degree]:
         noise_plan(_program(n, settings, degree), part_of(cost, projecting, eta))
     return projecting, voting, eta

@@ -84,7 +84,8 @@ class PrivateBlockModel(BasePrivateEstimator):
     run in ten near the threshold never finds the communities. Degrees are drawn towards their mean by how much of their
     variance chance explains; part of what unequal sizes of communities make of them is taken for unequal vertices, so
     pass `degree` where it is known. `status_` says nothing where there was no vote: exact draws of small graphs have
-    none.
+    none. "sdp" draws n(n - 1)/2 noisy numbers, which takes 6 s at 1,000 vertices and a minute and a half at 4,000, more
+    than the projection.
 
     Examples
     --------

@@ -14,14 +14,14 @@ from pgmpy_dp.communities.correlation_path import central_path, least_accuracy
 from pgmpy_dp.communities.correlation_projection import project_correlation
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.operators.graph import PrivateGraph
-from pgmpy_dp.communities.operators.graph_curator import GraphCurator
 from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.learning import convex_program
 from pgmpy_dp.learning.devices import chosen_device, require_torch
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.outside_functions import outside_function
-from pgmpy_dp.private.curator.solutions import Solver, noise_plan, part_of
+from pgmpy_dp.private.operators.solutions import Solution, Solver, noise_plan, part_of
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["projected", "projection", "release", "released_matrix", "solvers"]
@@ -91,14 +91,14 @@ def by_path(target: SparseMinusConstant, accuracy: float) -> dict[str, np.ndarra
 
 
 def projected(
-    curator: GraphCurator,
+    curator: Curator,
     program: BlockProjection,
     share: Fraction | int,
     eta: float = 0.0,
     device: str | None = None,
 ) -> np.ndarray:
     """The noisy projection, shape (n, n), symmetric; its diagonal is 1/n, or what was released of it."""
-    (entries,) = curator.solution(program, solvers(program, device), share, eta)
+    (entries,) = curator.ask(Solution(program, solvers(program, device)), share, eta)
     return _matrix(program.public(), entries, noise_plan(program, part_of(curator.cost, share, eta)).exponent)
 
 

@@ -19,10 +19,10 @@ from pgmpy_dp.communities.communities_base import (
 )
 from pgmpy_dp.communities.community_labels import centred_answers, marks_of, power_communities, spectral_labels
 from pgmpy_dp.communities.operators.graph import PrivateGraph
-from pgmpy_dp.communities.operators.graph_curator import GraphCurator, edge_count_noise, neighbour_noise, response_rate
+from pgmpy_dp.communities.operators.graph_operators import EdgeAnswers, EdgeCount, NeighbourSums
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
@@ -67,9 +67,9 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     -----
     Privacy
         *Guarantee.* epsilon-DP: 1/4 for the vote
-        (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.neighbour_sums`), 1/50 for the number of
+        (:class:`~pgmpy_dp.communities.operators.graph_operators.NeighbourSums`), 1/50 for the number of
         edges where it decides whether there is one, and the rest for the answers
-        (:meth:`~pgmpy_dp.communities.operators.graph_curator.GraphCurator.randomised_response`). With a rho budget
+        (:class:`~pgmpy_dp.communities.operators.graph_operators.EdgeAnswers`). With a rho budget
         answers for the share s are ``sqrt(2 s rho)``-DP, hence s rho-zCDP, and the others have Gaussian noise.
 
         *Source.* Warner 1965; for graphs: Karwa, Slavković and Krivitsky 2014; vote: Chen et al. 2023, Algorithm 5.13.
@@ -96,7 +96,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
             f"{MAX_DENSE_VERTICES}: use noisy power iteration"
         )
     cost, k, n = _checked_cost(budget), settings.n_communities, graph.n
-    curator = GraphCurator(
+    curator = Curator(
         graph,
         budget,
         what=f"answers of all pairs of {n} vertices" + (" and a vote" if settings.vote else ""),
@@ -111,8 +111,8 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
             degree = noisy_degree(curator, counting) if settings.degree is None else settings.degree
             voting = degree >= _BORNE * _deviation(n, cost, 1 - counting - VOTE_SHARE)
         share = 1 - counting - (VOTE_SHARE if voting else 0)
-        answers = curator.randomised_response(share)
-    rate = response_rate(cost, share)
+        answers = curator.ask(EdgeAnswers(), share)
+    rate = EdgeAnswers.rate(cost, share)
     # Answers B give `M = (B - p)/(1 - 2p) - w w'/(sum of w)`, unbiased for the adjacency matrix less that of a graph of
     # degrees w without communities. Where no degree is given, w are the row sums of the answers, drawn towards their
     # mean as far as chance explains that they differ (`expected_degrees`). Labels are those of M's leading
@@ -133,11 +133,11 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
 
     if not voting:
         return unvoted()
-    told = neighbour_noise(cost, VOTE_SHARE).variance * (1.0 - 2.0 * rate) ** 2
+    told = NeighbourSums.noise_of(cost, VOTE_SHARE).variance * (1.0 - 2.0 * rate) ** 2
     asked = (n - 1) * rate * (1.0 - rate) * (1.0 if k == 2 else 1.0 / k)
     with curator.keeping(unvoted):
         votes = vote(curator, labels, k, degrees, VOTE_SHARE)
-    agreed = agreement(votes, marks, neighbour_noise(cost, VOTE_SHARE).variance)
+    agreed = agreement(votes, marks, NeighbourSums.noise_of(cost, VOTE_SHARE).variance)
     return release((told * sums + asked * votes) / (told + asked), True, agreement=agreed)
 
 
@@ -174,14 +174,14 @@ def answer_deviation(n: int, settings: Settings, budget: Budget) -> float:
 
 
 def _deviation(n: int, cost: PureDP | ZCDP, share: Fraction) -> float:
-    rate = response_rate(cost, share)
+    rate = EdgeAnswers.rate(cost, share)
     return math.inf if rate == 0.5 else math.sqrt(n * rate * (1.0 - rate)) / (1.0 - 2.0 * rate)
 
 
 def _checked_cost(budget: Budget) -> PureDP | ZCDP:
     """What is spent, from public numbers; ValueError where the vote or the number of edges would say nothing."""
     cost = cost_of(budget, pure=budget.epsilon is not None)
-    neighbour_noise(cost, VOTE_SHARE)
-    edge_count_noise(cost, COUNT_SHARE)
-    response_rate(cost, 1)
+    NeighbourSums.noise_of(cost, VOTE_SHARE)
+    EdgeCount.noise_of(cost, COUNT_SHARE)
+    EdgeAnswers.rate(cost, 1)
     return cost

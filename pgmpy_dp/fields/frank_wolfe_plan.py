@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pgmpy_dp.fields.frank_wolfe_path import STEPS
-from pgmpy_dp.fields.operators.field_curator import LARGEST_REACH, selection_weight, vertex_scale
+from pgmpy_dp.fields.operators.field_gradients import LARGEST_REACH, selection_weight, vertex_scale
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import edge_positions

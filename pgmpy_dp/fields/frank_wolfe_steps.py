@@ -13,12 +13,13 @@ import numpy as np
 
 from pgmpy_dp.fields.frank_wolfe_path import denominator, step_units, weights_of
 from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, completed, frank_wolfe_plan
-from pgmpy_dp.fields.operators.field_curator import RESIDUAL_UNIT, FieldCurator
+from pgmpy_dp.fields.operators.field_gradients import RESIDUAL_UNIT, RegressionPath
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.learning.public_graph import encoded_graph, released_edges
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.record_count import RecordCount
@@ -112,7 +113,7 @@ def run(
     settings = completed(settings)
     made = frank_wolfe_plan(table.schema, table.adjacency, table.n_records, settings, budget)
     names = table.schema.variables
-    curator = FieldCurator(
+    curator = TableCurator(
         table,
         budget,
         what=f"Frank-Wolfe steps of {made.layout.n_regressions} logistic regressions",
@@ -140,13 +141,13 @@ def run(
 
 
 def descend(
-    curator: FieldCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None
+    curator: TableCurator, plan: FrankWolfePlan, progress: Callable[[], None] | None = None
 ) -> Generator[Descent, None, None]:
     """The descent itself, for the whole cost of a curator that has answered nothing yet: of a table, or of a part.
 
     Parameters
     ----------
-    curator : FieldCurator
+    curator : TableCurator
         Its schema, adjacency and cost are those of the plan.
     progress : callable, optional
     """
@@ -158,7 +159,7 @@ def descend(
     vertices = np.zeros((n_iter - 1, plan.layout.n_regressions), dtype=np.int64)
     columns, q = plan.layout.columns, plan.layout.n_columns
     every = np.arange(len(columns))
-    path = curator.regression_path(plan.layout, denominator(plan.step, n_iter) - 1)
+    path = RegressionPath(curator, plan.layout, denominator(plan.step, n_iter) - 1)
     rows, moves = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
     for t in range(1, n_iter):
         yield Descent(vertices[: t - 1], plan.scale(n_iter))

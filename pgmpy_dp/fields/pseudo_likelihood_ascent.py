@@ -15,12 +15,13 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.operators.field_curator import FieldCurator, FieldDesign, ResidualGrid, gradient_multiplier
+from pgmpy_dp.fields.operators.field_gradients import FieldDesign, PseudoLikelihood, ResidualGrid, gradient_multiplier
 from pgmpy_dp.learning.ascent import PARAMETER_UNIT, parameter_integers, released_parameters
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import edge_positions, encoded_graph
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.record_count import RecordCount
@@ -124,7 +125,7 @@ def run(
     budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     settings = settings.filled(n_steps=settings.n_iter or 60, **_DEFAULTS)
     plan = _plan(table, settings, budget)
-    curator = FieldCurator(
+    curator = TableCurator(
         table,
         budget,
         what=f"{settings.n_steps} gradient steps for {plan.design.n_parameters} parameters of a field",
@@ -179,7 +180,7 @@ def log_potentials(design: FieldDesign, theta: np.ndarray) -> list[np.ndarray]:
 
 
 def _ascend(
-    curator: FieldCurator, settings: Settings, plan: _Plan, progress: Callable[[], None] | None
+    curator: TableCurator, settings: Settings, plan: _Plan, progress: Callable[[], None] | None
 ) -> Generator[_Found, None, None]:
     """What was found before the first and after each step. Between two noisy sums everything is post-processing."""
     n = curator.facts.n_records if plan.count_part is None else curator.ask(RecordCount(), plan.count_part)
@@ -188,7 +189,7 @@ def _ascend(
     theta = np.zeros(design.n_parameters)
     yield _Found(design, theta, (0,))
     for part, (n_steps, multiplier) in enumerate(zip(plan.steps, plan.multipliers, strict=True)):
-        field = curator.pseudo_likelihood(design.scopes, settings.clip_norm * design.reference_norm)
+        field = PseudoLikelihood(curator, design.scopes, settings.clip_norm * design.reference_norm)
         average, averaged = np.zeros_like(theta), (n_steps + 1) // 2
         for step in range(n_steps):
             noisy = field.gradient(theta, plan.parts[part])

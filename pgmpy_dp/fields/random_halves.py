@@ -13,11 +13,12 @@ import numpy as np
 from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, completed, frank_wolfe_plan
 from pgmpy_dp.fields.frank_wolfe_steps import Descent, descend
 from pgmpy_dp.fields.noisy_parities import Found, ParityPlan, ask_parities, plan_parities
-from pgmpy_dp.fields.operators.field_curator import RESIDUAL_UNIT, FieldCurator
+from pgmpy_dp.fields.operators.field_gradients import RESIDUAL_UNIT
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.learning.public_graph import encoded_graph
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
@@ -82,7 +83,7 @@ def run(
     """
     budget = require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
     descent_plan, parity_plan = _plans(table, settings, budget)
-    curator = FieldCurator(
+    curator = TableCurator(
         table,
         budget,
         what=f"Frank-Wolfe steps and parities of up to {parity_plan.order} variables, on disjoint halves",
@@ -123,7 +124,7 @@ def run(
 
 
 def _steps(
-    curator: FieldCurator, descent: FrankWolfePlan, parity: ParityPlan, progress: Callable[[], None] | None
+    curator: TableCurator, descent: FrankWolfePlan, parity: ParityPlan, progress: Callable[[], None] | None
 ) -> Generator[tuple[Descent, tuple[np.ndarray, ...], Found | None], None, None]:
     """What was found before the first and after each step of the regressions, at the end with the parities."""
     with curator.split(2) as (first, second):

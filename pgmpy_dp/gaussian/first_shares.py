@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.vector_curator import clipped_sum_noise, magnitudes_noise, unit_count_noise
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.vector_operators import ClippedSum, Magnitudes, UnitCount
 
 __all__ = ["CENTER_SHARE", "SCALE_SHARE", "FirstShares"]
 
@@ -39,8 +39,8 @@ class FirstShares:
     def require_noise(self, d: int, adjacency: Adjacency, cost: PureDP | ZCDP) -> None:
         """ValueError where a scale of noise for d columns cannot be drawn: before the charge."""
         if self.mean:
-            clipped_sum_noise(d, adjacency, cost, self.mean)
+            ClippedSum.noise_of(d, adjacency, cost, self.mean)
         if self.count:
-            unit_count_noise(cost, self.count)
+            UnitCount.noise_of(cost, self.count)
         if self.scale:
-            magnitudes_noise(d, adjacency, cost, self.scale)
+            Magnitudes.noise_of(d, adjacency, cost, self.scale)

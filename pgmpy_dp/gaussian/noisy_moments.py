@@ -16,19 +16,22 @@ from pgmpy_dp.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShare
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.vector_curator import (
-    GRID,
-    MAGNITUDES,
-    Box,
-    MatrixNoise,
-    VectorCurator,
-    checked_box,
-    checked_point,
-    moments_noise,
-)
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from pgmpy_dp.private.operators.vector_operators import (
+    GRID,
+    MAGNITUDES,
+    Box,
+    ClippedSum,
+    Magnitudes,
+    MatrixNoise,
+    SecondMoments,
+    UnitCount,
+    checked_box,
+    checked_point,
+)
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
 
@@ -115,7 +118,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     -----
     Privacy
         *Guarantee.* The budget's, by up to five requests to a
-        :class:`~pgmpy_dp.private.curator.vector_curator.VectorCurator`: a clipped sum (1/5 of epsilon or rho; in bounds
+        :class:`~pgmpy_dp.private.curator.curator_base.Curator`: a clipped sum (1/5 of epsilon or rho; in bounds
         two of 1/20), the number (`_count_share`), numbers of records by size for the scales of columns in bounds
         (1/10), the second moments (the rest, and for the one-sided Wishart and the analytic Gaussian the budget's
         delta) around a centre and in units that are computed from the others. A record, or a person with any number of
@@ -154,14 +157,16 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
         n_means=1 + rescaled,
     )
     rest = 1 - first.total
-    noise = moments_noise(settings.mechanism, d, data.adjacency, budget, rest, single_records=data.unit is None)
+    noise = SecondMoments.noise_of(
+        settings.mechanism, d, data.adjacency, budget, rest, single_records=data.unit is None
+    )
     if settings.mechanism == "auto" and not first.mean and not first.scale:
         noise = _whole(noise, data, budget, rest)
     # Scales that cannot be drawn are refused here, before the charge.
     cost = PureDP(noise.cost.epsilon) if isinstance(noise.cost, ApproxDP) else noise.cost
     first.require_noise(d, data.adjacency, cost)
     eta = budget.delta if isinstance(noise.cost, ApproxDP) else 0.0
-    curator = VectorCurator(
+    curator = Curator(
         data,
         budget,
         what=f"second moments of {d} columns",
@@ -182,20 +187,20 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     with curator.keeping():
         if first.mean:
             start = _start(settings.center_start, d) if box is None else _middle(public)
-            extra.append(curator.clipped_sum(start, public["center_radius"], first.mean, box))
+            extra.append(curator.ask(ClippedSum(start, public["center_radius"], box), first.mean))
         if first.count:
-            extra.append(np.array([curator.unit_count(first.count)]))
+            extra.append(np.array([curator.ask(UnitCount(), first.count)]))
         if box is not None and rescaled:
             start = _location(public, extra, d)
             reach = Box(box.lower, box.upper, tuple(_reach(public, start).tolist()))
-            extra.append(curator.magnitudes(start, reach, first.scale))
+            extra.append(curator.ask(Magnitudes(start, reach), first.scale))
             box = Box(box.lower, box.upper, tuple(_scales(public, extra, d).tolist()))
             if first.mean:
-                extra.append(curator.clipped_sum(start, public["row_norm"], first.mean, box))
+                extra.append(curator.ask(ClippedSum(start, public["row_norm"], box), first.mean))
         elif box is not None:
             box = Box(box.lower, box.upper, tuple(_scales(public, extra, d).tolist()))
         location = _location(public, extra, d)
-        curator.second_moments(location, public["row_norm"], noise.mechanism, rest, eta, box)
+        curator.ask(SecondMoments(location, public["row_norm"], noise.mechanism, box), rest, eta)
     *others, diagonal, off_diagonal = curator.arrays
     matrix = {"diagonal": diagonal, "off_diagonal": off_diagonal}
     return curator.release("covariance", public, matrix | _named(public, others))
@@ -209,7 +214,9 @@ def _whole(noise: MatrixNoise, data: PrivateVectors, budget: Budget, rest: Fract
     if not budget.delta or data.ledger.budget != budget or data.ledger.entries:
         return noise
     with suppress(ValueError):  # for deltas below the grid's
-        whole = moments_noise("analytic-goe", noise.n_columns, data.adjacency, budget, rest, single_records=True)
+        whole = SecondMoments.noise_of(
+            "analytic-goe", noise.n_columns, data.adjacency, budget, rest, single_records=True
+        )
         return min(noise, whole, key=lambda plan: plan.frobenius)
     return noise
 

@@ -17,12 +17,12 @@ from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.outside_functions import outside_function
-from pgmpy_dp.private.curator.solutions import Solver, matrix_plan
-from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.operators.solutions import Solution, Solver, matrix_plan
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
@@ -81,7 +81,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     -----
     Privacy
         *Guarantee.* The budget's, by one request for a solution
-        (:meth:`~pgmpy_dp.private.curator.solutions.SolutionCurator.solution`) of a
+        (:class:`~pgmpy_dp.private.operators.solutions.Solution`) of a
         :class:`~pgmpy_dp.gaussian.operators.precision.PrecisionProgram`. Pure: K-norm noise in Frobenius norm, made in
         floating point and rounded, as ``Release.floating_point`` says. Otherwise GOE, which is exact.
 
@@ -107,7 +107,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     if settings.mechanism == "auto":
         names = ["frobenius"] * (budget.rho is None) + ["goe"] * bool(budget.rho or budget.delta)
     plan = min((matrix_plan(program, name, budget) for name in names), key=lambda plan: plan.noise.frobenius)
-    curator = VectorCurator(
+    curator = Curator(
         data,
         budget,
         what=f"inverse covariance of {d} columns",
@@ -115,7 +115,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
         pure=not isinstance(plan.noise.cost, ZCDP),
         random_state=settings.random_state,
     )
-    curator.solution(program, lasso_solvers(program), noise=plan.noise.mechanism)
+    curator.ask(Solution(program, lasso_solvers(program), plan.noise.mechanism), 1)
     return curator.release(
         "precision",
         {

@@ -22,16 +22,19 @@ from pgmpy_dp.gaussian.noisy_moments import sided, typical_sizes
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.vector_curator import (
-    GRID,
-    Box,
-    VectorCurator,
-    checked_point,
-    pair_signs_noise,
-)
+from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.operators.vector_operators import (
+    GRID,
+    Box,
+    ClippedSum,
+    Magnitudes,
+    PairSigns,
+    StrongestPairs,
+    UnitCount,
+    checked_point,
+)
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
@@ -61,7 +64,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     Notes
     -----
     Privacy
-        *Guarantee.* The budget's, by requests to a :class:`~pgmpy_dp.private.curator.vector_curator.VectorCurator`: the
+        *Guarantee.* The budget's, by requests to a :class:`~pgmpy_dp.private.curator.curator_base.Curator`: the
         number (1/50) where it is private, a clipped sum (1/20) for a private centre, numbers by size (1/10) with
         bounds, and of what is left for each round a choice of one partner for each column, and the sums of the pairs.
 
@@ -98,10 +101,10 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     each = (1 - first.total) / _ROUNDS
     choice = each * Fraction(_SELECTION_SHARE)
     # Scales that cannot be drawn are refused here, before the charge.
-    pair_signs_noise(d, data.adjacency, cost, each - choice)
-    pair_signs_noise(d, data.adjacency, cost, choice)
+    PairSigns.noise_of(d, data.adjacency, cost, each - choice)
+    PairSigns.noise_of(d, data.adjacency, cost, choice)
     first.require_noise(d, data.adjacency, cost)
-    curator = VectorCurator(
+    curator = Curator(
         data,
         budget,
         what=f"correlations of chosen pairs of {d} columns",
@@ -118,12 +121,12 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     scales: list[float] = []
     with curator.keeping():
         if first.count:
-            kept["count"] = np.array([curator.unit_count(first.count)])
+            kept["count"] = np.array([curator.ask(UnitCount(), first.count)])
         if box is not None and first.mean:
-            kept["sum"] = curator.clipped_sum(_middle(public), math.sqrt(d), first.mean, box)
+            kept["sum"] = curator.ask(ClippedSum(_middle(public), math.sqrt(d), box), first.mean)
         location = _location(public, kept)
         if box is not None:
-            kept["magnitudes"] = curator.magnitudes(location, _reach(public, location), first.scale)
+            kept["magnitudes"] = curator.ask(Magnitudes(location, _reach(public, location)), first.scale)
         allowed = ~np.eye(d, dtype=bool)
         for _ in range(_ROUNDS):
             if not allowed.any():
@@ -132,12 +135,12 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
             model = pair_model(noisy.correlation, noisy.sd, noisy.measured)
             expected = np.rint(noisy.n_records * np.arcsin(np.clip(model.correlation, -1.0, 1.0)) * (2.0 / np.pi))
             np.fill_diagonal(expected, 0.0)
-            partner = curator.strongest_pairs(location, expected.astype(np.int64), allowed, choice)
+            partner = curator.ask(StrongestPairs(location, expected.astype(np.int64), allowed), choice)
             pairs = sorted({(min(i, j), max(i, j)) for i, j in enumerate(partner.tolist()) if j >= 0})
             number = 1 + len(scales)
             kept[f"pairs {number}"] = np.array(pairs)
-            kept[f"signs {number}"] = curator.pair_signs(location, pairs, each - choice)
-            scales.append(pair_signs_noise(len(pairs), data.adjacency, cost, each - choice).scale)
+            kept[f"signs {number}"] = curator.ask(PairSigns(location, pairs), each - choice)
+            scales.append(PairSigns.noise_of(len(pairs), data.adjacency, cost, each - choice).scale)
             public |= {"scales_of_sums": list(scales)}
             i, j = kept[f"pairs {number}"].T
             allowed[i, j] = allowed[j, i] = False

@@ -21,8 +21,8 @@ from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of
 from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.vector_curator import MECHANISMS, checked_norm, checked_point
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.operators.vector_operators import MECHANISMS, checked_norm, checked_point
 from pgmpy_dp.private.reading.frames import read_numbers
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label

@@ -8,22 +8,23 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.solutions import (
+from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.data.data_base import PrivateData
+from pgmpy_dp.private.operators.solutions import (
     CheckedProgram,
     Program,
-    SolutionCurator,
+    Solution,
     Solver,
     StableProgram,
     noise_plan,
 )
-from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Release
 
 __all__ = ["release", "released_solution"]
 
 
 def release(
-    program: Program[Any],
+    program: Program,
     records: PrivateData,
     budget: Budget,
     *,
@@ -43,7 +44,7 @@ def release(
     budget : Budget
         What this release spends: rho, or epsilon with a delta. Charged before the records are looked at.
     solvers : sequence of (str, mapping), optional
-        Of a checked program, see :meth:`~pgmpy_dp.private.curator.solutions.SolutionCurator.solution`.
+        Of a checked program, see :class:`~pgmpy_dp.private.operators.solutions.Solution`.
     columns : iterable, optional
         Names for the ledger's entry.
     random_state : int, optional
@@ -64,7 +65,7 @@ def release(
     Notes
     -----
     Privacy: the budget's, by one request for a solution
-    (:meth:`~pgmpy_dp.private.curator.solutions.SolutionCurator.solution`): for ``program.adjacency``, if the program's
+    (:class:`~pgmpy_dp.private.operators.solutions.Solution`): for ``program.adjacency``, if the program's
     attributes are true.
     """
     if not isinstance(program, CheckedProgram | StableProgram):
@@ -76,11 +77,11 @@ def release(
             f"the program's sensitivity is for adjacency={str(program.adjacency)!r}, and the records have "
             f"{str(records.adjacency)!r}; pass others, or derive it for theirs"
         )
-    program.check(records)
+    program.check(records.facts())
     plan = noise_plan(program, budget)
     if not solvers and not isinstance(program, StableProgram):
         raise ValueError(f"solvers={solvers!r} for a {type(program).__name__}, which has none of its own; name some")
-    curator = SolutionCurator(
+    curator = Curator(
         records,
         budget,
         what=f"the optimum of a convex program ({program.name}, {plan.size} numbers)",
@@ -90,7 +91,7 @@ def release(
         pure=budget.rho is None,
         random_state=random_state,
     )
-    curator.solution(program, solvers, eta=budget.delta, vouched_for=True)
+    curator.ask(Solution(program, solvers, vouched_for=True), 1, budget.delta)
     return curator.release(
         program.name,
         {

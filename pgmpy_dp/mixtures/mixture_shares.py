@@ -8,11 +8,11 @@ from fractions import Fraction
 
 from pgmpy_dp.checks import checked_integer, checked_number, require_choice
 from pgmpy_dp.learning.options import Settings
-from pgmpy_dp.mixtures.operators.cluster_curator import (
+from pgmpy_dp.mixtures.operators.cluster_operators import (
     MAX_BLOCKS,
     MOMENT_KINDS,
+    MeanLogScale,
     cluster_noise,
-    log_scale_noise,
     moment_noise,
     stable_histogram,
 )
@@ -141,7 +141,7 @@ def shares_of(
     if settings.scale is None:
         octave, log_scale, eta = _OCTAVE, _LOG_SCALE, eta / 2
         stable_histogram(1, cost, octave, eta)
-        log_scale_noise(cost, log_scale)
+        MeanLogScale.noise_of(cost, log_scale)
     left = 1 - count - octave - log_scale
     moments = left * _MOMENTS[settings.covariance_type]
     left -= moments

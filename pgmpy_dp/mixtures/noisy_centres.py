@@ -36,17 +36,23 @@ from pgmpy_dp.mixtures.mixture_shares import (
     most_components,
     shares_of,
 )
-from pgmpy_dp.mixtures.operators.cluster_curator import (
+from pgmpy_dp.mixtures.operators.cluster_operators import (
+    BlockCells,
     BlockClusters,
-    ClusterCurator,
+    BlockScales,
+    ClusterMoments,
+    ClusterSums,
+    MeanLogScale,
     cluster_noise,
     moment_unit,
     power_of_two,
     require_clusters,
 )
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.operators.vector_operators import UnitCount
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
@@ -111,7 +117,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     Notes
     -----
     Privacy
-        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.mixtures.operators.cluster_curator.ClusterCurator`): the
+        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.mixtures.operators.cluster_operators.ClusterSums`): the
         rho that converts to epsilon and nine tenths of delta, and the last tenth in reserve for thresholds, whatever
         the outcome. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not accounted
         as such; that costs 7 % more noise at (1, 1e-6).
@@ -135,7 +141,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     require_clusters(data)
     d, most = len(data.columns), most_components(settings)
     shares = shares_of(settings, data.adjacency, data.n_records, budget, d)
-    curator = ClusterCurator(
+    curator = Curator(
         data,
         budget,
         what=f"centres of {'up to ' * (settings.n_components == AUTO)}{most} components in {d} columns",
@@ -144,7 +150,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
         random_state=settings.random_state,
     )
     with curator.keeping():
-        n_records = data.n_records if data.n_records is not None else curator.unit_count(shares.count)
+        n_records = data.n_records if data.n_records is not None else curator.ask(UnitCount(), shares.count)
         blocks = _blocks(settings, shares, n_records, d)
         found = _search(curator, d, settings, shares, blocks)
         stable = found.stable
@@ -215,7 +221,7 @@ class _Found:
         return cls(outcome, stable, stable.cells[:0], np.zeros(0, dtype=np.int64))
 
 
-def _search(curator: ClusterCurator, d: int, settings: Settings, shares: Shares, blocks: BlockClusters) -> _Found:
+def _search(curator: Curator, d: int, settings: Settings, shares: Shares, blocks: BlockClusters) -> _Found:
     """Blocks agree on rough centres in d columns, which noisy steps on all records make good."""
     k, auto = most_components(settings), settings.n_components == AUTO
     scale = settings.scale if settings.scale is not None else _agreed_scale(curator, blocks, shares)
@@ -223,7 +229,7 @@ def _search(curator: ClusterCurator, d: int, settings: Settings, shares: Shares,
         return _Found.nothing(Outcome.NO_SCALE, _Stable.nothing(d, settings.separation))
     separation = settings.separation or _ASSUMED_SEPARATION * scale
     width = _width(separation, d)
-    cells, votes = curator.stable_cells(blocks, width, shares.cells, shares.eta)
+    cells, votes = curator.ask(BlockCells.turned(blocks, width, d, curator.generator()), shares.cells, shares.eta)
     heaviest = np.argsort(-votes, kind="stable")[: _KEPT * k]
     cells, votes = cells[heaviest], curator.picked(votes, heaviest)
     stable = _Stable(cells, votes, scale, separation, unit=power_of_two(min(scale, separation)) / 2.0**12)
@@ -251,7 +257,7 @@ def _search(curator: ClusterCurator, d: int, settings: Settings, shares: Shares,
 
 
 def _grouped(
-    curator: ClusterCurator,
+    curator: Curator,
     settings: Settings,
     shares: Shares,
     stable: _Stable,
@@ -283,7 +289,7 @@ def _grouped(
 
 
 def _moments(
-    curator: ClusterCurator, settings: Settings, shares: Shares, found: _Found
+    curator: Curator, settings: Settings, shares: Shares, found: _Found
 ) -> tuple[float | None, list[np.ndarray]]:
     """Second moments about centres that were found, and the radius to which records were shortened for them."""
     scale, unit = found.stable.scale, found.stable.unit
@@ -295,7 +301,7 @@ def _moments(
     radius = scale * far * (1.0 if settings.scale is not None else _WIDER)
     # About the centres that the release says.
     centres = unit * _coarsened(found.means, unit)
-    return radius, curator.cluster_moments(centres, radius, kind, shares.moments)
+    return radius, curator.ask(ClusterMoments(centres, radius, kind), shares.moments)
 
 
 def _blocks(settings: Settings, shares: Shares, n_records: int, n_columns: int) -> BlockClusters:
@@ -308,12 +314,13 @@ def _blocks(settings: Settings, shares: Shares, n_records: int, n_columns: int) 
     return BlockClusters(most_components(settings), n_blocks, most, scale=scale, device=device)
 
 
-def _agreed_scale(curator: ClusterCurator, blocks: BlockClusters, shares: Shares) -> float | None:
+def _agreed_scale(curator: Curator, blocks: BlockClusters, shares: Shares) -> float | None:
     """The scale that most blocks agree on, or None where no octave is stable."""
-    octaves, votes = curator.stable_scales(blocks, shares.octave, shares.eta)
+    offset = float(curator.generator().random())
+    octaves, votes = curator.ask(BlockScales(blocks, offset), shares.octave, shares.eta)
     if not len(octaves):
         return None
-    return 2.0 ** curator.mean_log_scale(blocks, float(octaves[np.argmax(votes)]), shares.log_scale)
+    return 2.0 ** curator.ask(MeanLogScale(blocks, float(octaves[np.argmax(votes)])), shares.log_scale)
 
 
 def _width(separation: float, d: int) -> float:
@@ -322,13 +329,13 @@ def _width(separation: float, d: int) -> float:
 
 
 def _step(
-    curator: ClusterCurator, centres: np.ndarray, radius: float, shares: Shares, error: float = math.inf
+    curator: Curator, centres: np.ndarray, radius: float, shares: Shares, error: float = math.inf
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Each centre moved to the noisy mean of the records nearest to it, how many these are, and who stands out.
 
     That is who has more records than noise, and a mean whose noise is shorter than `error`.
     """
-    counts, sums = curator.cluster_sums(centres, radius, shares.step)
+    counts, sums = curator.ask(ClusterSums(centres, radius), shares.step)
     noise, length = cluster_noise(curator.adjacency, curator.cost, shares.step, 1 << _GRID_BITS)
     shortest = length.scale * radius / 2.0**_GRID_BITS * math.sqrt(centres.shape[1])
     visible = counts > max(_VISIBLE * noise.scale, shortest / error)

@@ -13,6 +13,7 @@ import pandas as pd
 from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork, JunctionTree
 
+from pgmpy_dp.checks import checked_number
 from pgmpy_dp.inference.exact_or_loopy import Inference, inference_from_dict, inference_to_dict
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -203,14 +204,20 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         self.check_model()
         return to_pgmpy_junction_tree(self.to_log_linear(), self.states)
 
-    def to_bayesian_network(self, structure: nx.DiGraph | Iterable | None = None) -> DiscreteBayesianNetwork:
+    def to_bayesian_network(
+        self, structure: nx.DiGraph | Iterable | str | None = None, *, n_records: float | None = None
+    ) -> DiscreteBayesianNetwork:
         """A Bayesian network with CPDs, for what pgmpy does with those alone.
 
         Parameters
         ----------
-        structure : directed graph, or iterable of edges (parent, child), optional
-            The network's own: then each variable's CPD is what this model says of it given its parents. By default the
-            network has the distribution of this model.
+        structure : directed graph, iterable of edges (parent, child), or "hill-climb", optional
+            The network's own: then each variable's CPD is what this model says of it given its parents. "hill-climb"
+            finds one by pgmpy's `HillClimbSearch` among the edges of this model, each variable with up to 4 parents, by
+            the BIC of this model's tables. By default the network has the distribution of this model.
+        n_records : float, optional
+            For "hill-climb": of how many records the tables are as sure, such as an estimator's ``n_records_``. By
+            default the draws of `posterior` say it, which count the privacy noise too.
 
         Returns
         -------
@@ -226,8 +233,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         TypeError
             For a structure that is neither.
         ValueError
-            If the factors do not make a model of the graph, see ``check_model``, and for a structure with directed
-            cycles or with variables that are not in the model.
+            If the factors do not make a model of the graph, see ``check_model``; for a structure with directed cycles
+            or with variables that are not in the model; and where nothing says how many records there were.
         InferenceUnavailable
             Under loopy inference, but for a structure with each variable and its parents in one factor.
         InferenceTooLarge
@@ -245,8 +252,25 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         [[0.86, 0.33], [0.14, 0.67]]
         """
         self.check_model()
+        if isinstance(structure, str):
+            structure = self._hill_climbed(structure, n_records)
+        elif n_records is not None:
+            raise ValueError(f'n_records={n_records!r} is for structure="hill-climb" alone; leave it out')
         directed = None if structure is None else self._as_structure(structure)
         return to_pgmpy_bayesian_network(self.to_log_linear(), self.states, directed)
+
+    def _hill_climbed(self, structure: str, n_records: float | None) -> nx.DiGraph:
+        if structure != "hill-climb":
+            raise ValueError(f'structure={structure!r} is unknown; pass "hill-climb", or a directed graph')
+        from pgmpy_dp.models.orientation import effective_records, hill_climbed
+
+        if n_records is not None:
+            n_records = checked_number("n_records", n_records, positive=True)
+        elif self.posterior is None:
+            raise ValueError("n_records=None, and the model has no posterior; pass the estimator's n_records_")
+        else:
+            n_records = effective_records(self.posterior, self.edges)
+        return hill_climbed(self.to_log_linear(), self.edges, n_records)
 
     def _as_structure(self, structure: Any) -> nx.DiGraph:
         """A directed graph over this model's variables, in their order."""

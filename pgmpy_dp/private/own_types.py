@@ -12,9 +12,16 @@ OPERATORS = (
     "pgmpy_dp.private.operators.record_matches",
     "pgmpy_dp.private.operators.tables",
     "pgmpy_dp.private.operators.worst_fit",
+    "pgmpy_dp.private.operators.column_operators",
+    "pgmpy_dp.private.operators.solutions",
+    "pgmpy_dp.private.operators.vector_operators",
+    "pgmpy_dp.communities.operators.graph_operators",
     "pgmpy_dp.fields.operators.feature_matrices",
     "pgmpy_dp.fields.operators.interactions",
     "pgmpy_dp.fields.operators.parities",
+    "pgmpy_dp.fields.operators.vote_operators",
+    "pgmpy_dp.mixtures.operators.cluster_operators",
+    "pgmpy_dp.sequences.operators.sequence_operators",
 )
 """Of what may be asked. What is not here is asked of nobody, whoever has imported it."""
 
@@ -31,19 +38,11 @@ _OTHERS = (
     "pgmpy_dp.private.data.table",
     "pgmpy_dp.private.data.vectors",
     "pgmpy_dp.communities.operators.block_projection",
-    "pgmpy_dp.mixtures.operators.cluster_curator",
-    "pgmpy_dp.private.curator.column_curator",
     "pgmpy_dp.private.curator.curator_base",
-    "pgmpy_dp.fields.operators.field_curator",
     "pgmpy_dp.private.curator.gradient_curator",
-    "pgmpy_dp.communities.operators.graph_curator",
     "pgmpy_dp.gaussian.operators.precision",
     "pgmpy_dp.private.curator.schedule",
-    "pgmpy_dp.sequences.operators.sequence_curator",
-    "pgmpy_dp.private.curator.solutions",
     "pgmpy_dp.private.curator.table_curator",
-    "pgmpy_dp.private.curator.vector_curator",
-    "pgmpy_dp.fields.operators.voting_curator",
 )
 
 

@@ -12,6 +12,7 @@ from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -19,13 +20,7 @@ from pgmpy_dp.private.named_values import distinct_names
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.sequences.chain_model import map_chain, noisy_chain_tables
 from pgmpy_dp.sequences.chain_order import OrderTest, order_test
-from pgmpy_dp.sequences.operators.sequence_curator import (
-    LARGEST_TABLE,
-    SequenceCurator,
-    departure_noise,
-    ngram_table_noise,
-    user_additions,
-)
+from pgmpy_dp.sequences.operators.sequence_operators import LARGEST_TABLE, NgramTables, OrderDeparture, user_additions
 
 __all__ = ["ORDERS", "checked_order", "run"]
 
@@ -65,7 +60,7 @@ def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
     Release
         ``kind="chain"``; ``values`` are the initial table, shape (K,), and the transitions (from, to), shape (K, K); of
         second order then the triples, shape (K, K, K). With "auto" after the transitions come the three numbers of
-        :meth:`~pgmpy_dp.sequences.operators.sequence_curator.SequenceCurator.order_departure`, and the triples, or the
+        :class:`~pgmpy_dp.sequences.operators.sequence_operators.OrderDeparture`, and the triples, or the
         transitions once more. ``public["units"]`` has what one user adds to each at most: dividing by it gives tables
         in users; ``public["lengths"]`` what each is: 1, 2 or 3 for a table, 0 for the three numbers. ``public["test"]``
         has what "auto" found, an :class:`~pgmpy_dp.sequences.chain_order.OrderTest`; empty where it did not ask.
@@ -76,11 +71,11 @@ def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
         *Unit.* A user: all rows with one value of the column ``data.unit``.
 
         *Guarantee.* The budget goes to one request for all tables,
-        :meth:`~pgmpy_dp.sequences.operators.sequence_curator.SequenceCurator.ngram_tables`, which has their
+        :class:`~pgmpy_dp.sequences.operators.sequence_operators.NgramTables`, which has their
         sensitivities. With M_c the most that a user adds to table c and shares s_c of sum 1: Laplace noise of scale
         ``(1 or 2) M_c/(s_c epsilon)``, epsilon-DP, or Gaussian noise of scale ``M_c sqrt((1 or 2)/(2 s_c rho))``,
         rho-zCDP. With "auto" to three requests one after the other, each with its share, of which the second is
-        :meth:`~pgmpy_dp.sequences.operators.sequence_curator.SequenceCurator.order_departure`. What is asked last is
+        :class:`~pgmpy_dp.sequences.operators.sequence_operators.OrderDeparture`. What is asked last is
         decided by noisy answers alone.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020; the shares: Bernstein et al.
@@ -116,7 +111,7 @@ def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
         return _noises(settings, data.adjacency, cost, tests)
 
     cost = least_noise(noises, sizes, budget, noise_for_ledger(settings.noise, budget, data))
-    curator = SequenceCurator(
+    curator = Curator(
         data,
         Budget(epsilon=cost.epsilon) if isinstance(cost, PureDP) else budget,
         what="initial and transition tables",
@@ -126,16 +121,15 @@ def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
     asked = settings.public(budget, "segment_length", "max_segments", "initial_share", "noise", "chain_order")
     if tests:
         first = sum(settings.weights)
-        tables = curator.ngram_tables(first, settings.weights)
+        tables = curator.ask(NgramTables(settings.weights), first)
         found = _tested(curator, tables, 1.0 - first - _TEST)
         units, lengths = [*units, *[_SHARE] * (2 if found else 1)], [*lengths, *[0] * bool(found)]
         lengths.append(found.order + 1 if found else 2)
         test = found.to_dict() if found else {}
-        curator.ngram_tables(curator.left, lengths=lengths[-1:])
+        curator.ask(NgramTables(lengths=lengths[-1:]), curator.left)
     else:
-        curator.ngram_tables(
-            1, settings.weights, settings.segment_length, settings.max_segments, lengths=settings.lengths
-        )
+        how = settings.weights, settings.segment_length, settings.max_segments, settings.lengths
+        curator.ask(NgramTables(*how), 1)
     facts = {"units": units, "lengths": lengths, "test": test, "settings": asked}
     names = distinct_names(_NAMES[length] for length in lengths)
     return curator.release("chain", facts, curator.called(*names))
@@ -155,26 +149,26 @@ def _completed(settings: Settings) -> Settings:
 def _noises(settings: Settings, adjacency: Adjacency, cost: PureDP | ZCDP, tests: bool) -> list[Noise]:
     """Of everything that is asked at most, from public numbers."""
     first = sum(settings.weights) if tests else 1
-    tables = ngram_table_noise(settings.units, adjacency, cost, first, settings.weights)
+    tables = NgramTables.noise_of(settings.units, adjacency, cost, first, settings.weights)
     if not tests:
-        return tables
-    rest = ngram_table_noise([_SHARE], adjacency, cost, 1.0 - first - _TEST)
-    return [*tables, *departure_noise(adjacency, cost, _TEST), *rest]
+        return [*tables]
+    rest = NgramTables.noise_of([_SHARE], adjacency, cost, 1.0 - first - _TEST)
+    return [*tables, OrderDeparture.noise_of(adjacency, cost, _TEST), *rest]
 
 
-def _tested(curator: SequenceCurator, tables: Sequence[np.ndarray], rest: float) -> OrderTest | None:
+def _tested(curator: Curator, tables: Sequence[np.ndarray], rest: float) -> OrderTest | None:
     """Ask how far triples are from a first-order chain; None where no distance could make triples worth their noise."""
     of_tables = [noise for noise in curator.answers[-1].noise if noise is not None]
     kind = "laplace" if of_tables[0].distribution == "discrete_laplace" else "gaussian"
     fit = map_chain(*noisy_chain_tables(tables[0], tables[1], kind, [n.scale for n in of_tables], (_SHARE, _SHARE)))
     n_pairs = max(float(tables[1].sum()) / _SHARE, 1.0)
     pairs = n_pairs * softmax(fit.transition.model.theta).reshape(tables[1].shape)
-    (of_rest,) = ngram_table_noise([_SHARE], curator.adjacency, curator.cost, rest)
+    (of_rest,) = NgramTables.noise_of([_SHARE], curator.adjacency, curator.cost, rest)
     transition = np.exp(fit.chain.log_transition)
     known = transition, pairs, of_tables[1].variance / _SHARE**2, of_rest.variance / _SHARE**2
     most = order_test(*known, n_pairs, n_pairs, 1.0, 0.0)  # all triples elsewhere, and no chance
     if most.gain <= most.cost:
         return None
-    distance, total, effective = (curator.order_departure(transition, _TEST) / _SHARE).tolist()
-    (of_distance,) = departure_noise(curator.adjacency, curator.cost, _TEST)
+    distance, total, effective = (curator.ask(OrderDeparture(transition), _TEST) / _SHARE).tolist()
+    of_distance = OrderDeparture.noise_of(curator.adjacency, curator.cost, _TEST)
     return order_test(*known, distance, total, effective, of_distance.variance / _SHARE**2)

@@ -13,12 +13,17 @@ import numpy as np
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
-from pgmpy_dp.private.curator.column_curator import ColumnCurator, category_histogram, category_labels, number_noise
-from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.named_values import distinct_names, scope_name
+from pgmpy_dp.private.operators.column_operators import (
+    NumberTables,
+    StableCategories,
+    category_histogram,
+    category_labels,
+)
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import MISSING, Number, Schema, encode_label, match_key
 from pgmpy_dp.tables.quantile_cuts import (
@@ -170,8 +175,8 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
     Notes
     -----
     Privacy
-        *Sensitivity.* Of categories :meth:`~pgmpy_dp.private.curator.column_curator.ColumnCurator.stable_categories`,
-        of numbers :meth:`~pgmpy_dp.private.curator.column_curator.ColumnCurator.number_tables`. Divisions of later
+        *Sensitivity.* Of categories :class:`~pgmpy_dp.private.operators.column_operators.StableCategories`,
+        of numbers :class:`~pgmpy_dp.private.operators.column_operators.NumberTables`. Divisions of later
         rounds are functions of what earlier ones released.
 
         *Guarantee.* The budget. With categories: the rho that converts to (epsilon, .9 delta), and an eta of .1 delta
@@ -186,7 +191,7 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
     """
     require_data_and_budget(data, PrivateColumns, budget)
     plan = _Shares(settings, budget, data.adjacency, data.n_records is None)
-    curator = ColumnCurator(
+    curator = Curator(
         data,
         budget,
         what=" and ".join(
@@ -241,7 +246,7 @@ class _Shares:
             cost_of(budget, self.reserve)
             if n_marks
             else least_noise(
-                lambda cost: number_noise(n_tables - with_count, with_count, adjacency, cost, Fraction(1)),
+                lambda cost: NumberTables.noise_of(n_tables - with_count, with_count, adjacency, cost, Fraction(1)),
                 [1] * n_tables,
                 budget,
             )
@@ -255,17 +260,14 @@ class _Shares:
             self.histogram = category_histogram(n_marks, adjacency, self.cost, self.categories, self.reserve)
         self.sd = 0.0
         if n_tables:
-            noise = number_noise(n_tables - with_count, with_count, adjacency, self.cost, self.rounds[0])
+            noise = NumberTables.noise_of(n_tables - with_count, with_count, adjacency, self.cost, self.rounds[0])
             self.sd = math.sqrt(noise[-1].variance)
 
 
-def _categories(
-    curator: ColumnCurator, settings: DiscoverSettings, plan: _Shares
-) -> dict[Hashable, tuple[list, np.ndarray]]:
+def _categories(curator: Curator, settings: DiscoverSettings, plan: _Shares) -> dict[Hashable, tuple[list, np.ndarray]]:
     """Labels and noisy counts of each column, in the order of the marks; no more than are allowed."""
-    rows, counts = curator.stable_categories(
-        settings.categories, plan.categories, Fraction(plan.reserve), settings.max_length
-    )
+    asked = StableCategories(settings.categories, settings.max_length)
+    rows, counts = curator.ask(asked, plan.categories, Fraction(plan.reserve))
     labels = category_labels(rows)
     found = {}
     for number, name in enumerate(settings.categories):
@@ -277,7 +279,7 @@ def _categories(
 
 
 def _cuts(
-    curator: ColumnCurator, settings: DiscoverSettings, plan: _Shares
+    curator: Curator, settings: DiscoverSettings, plan: _Shares
 ) -> tuple[list[np.ndarray], dict[Hashable, Number], dict[Hashable, np.ndarray]]:
     """The number of records, if it is asked; each column divided; and about how many records each cell has."""
     counted: list[np.ndarray] = []
@@ -293,7 +295,8 @@ def _cuts(
                 heavy = max(estimates[name].sum() / (2 * bins), 2.0 * plan.sd)
                 firsts[name] = split_firsts(firsts[name], estimates[name], heavy)
             divided[name] = divided_at(settings.numbers[name], firsts[name])
-        answers = curator.number_tables([(name, divided[name]) for name in names], share, plan.with_count and not k)
+        asked = NumberTables([(name, divided[name]) for name in names], plan.with_count and not k)
+        answers = curator.ask(asked, share)
         counted += answers[: len(answers) - len(names)]
         for name, counts in zip(names, answers[len(answers) - len(names) :], strict=True):
             rounds[name].append((firsts[name], counts[: len(firsts[name]) - 1]))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.estimators import PrivateGaussianMixture
-from pgmpy_dp.mixtures.operators.cluster_curator import MOMENT_KINDS
+from pgmpy_dp.mixtures.operators.cluster_operators import MOMENT_KINDS
 from pgmpy_dp.private.budget import Budget
 from tests.auditing.replay_cases import ReplayCase
 

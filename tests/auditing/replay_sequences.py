@@ -12,8 +12,9 @@ import pandas as pd
 
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.sequences import PrivateSequences
-from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
+from pgmpy_dp.sequences.operators.sequence_operators import OrderDeparture
 from tests.auditing.replay_cases import ReplayCase
 
 __all__ = [
@@ -128,9 +129,9 @@ def ask_departure(data: pd.DataFrame, budget: Budget = RHO, adjacency: str = "ad
     """The curator asked for itself, with public probabilities."""
     n_users = N_USERS if adjacency == "replace_one" else None
     users = PrivateSequences(data, STATES, adjacency=adjacency, ledger=budget, n_users=n_users)
-    curator = SequenceCurator(users, budget, what="a test", columns=["page"])
-    curator.order_departure(_DIAGONAL, 0.5)
-    curator.order_departure(np.full((3, 3), 1 / 3), 0.25, 3)
+    curator = Curator(users, budget, what="a test", columns=["page"])
+    curator.ask(OrderDeparture(_DIAGONAL), 0.5)
+    curator.ask(OrderDeparture(np.full((3, 3), 1 / 3), 3), 0.25)
     return curator.release("test", {})
 
 

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.estimators import EdgeVoting, StableStructure
-from pgmpy_dp.fields.operators.field_curator import FieldCurator
+from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes
 from pgmpy_dp.fields.votes.block_graphs import block_arguments, plan_blocks
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_tables import table_pairs
@@ -89,10 +90,10 @@ def _both(data: pd.DataFrame, *, adjacency: str) -> Any:
     table = PrivateTable(data, VOTERS, adjacency=adjacency, ledger=APPROXIMATE, n_records=n_records)
     asked = block_arguments(plan_blocks(table.schema, vote_settings(1.5, 0.1, "chow-liu"))) | {"n_blocks": 2}
     eta = Fraction(APPROXIMATE.delta) / 2
-    curator = FieldCurator(table, APPROXIMATE, what="votes", columns=list(VOTERS), reserve=float(eta))
-    curator.agreed_graph(**asked, share=Fraction(1, 4), eta=eta / 2)
-    curator.edge_votes(**asked, share=Fraction(1, 4))
-    curator.agreed_graph(**asked, share=Fraction(1, 2), eta=eta / 2)
+    curator = TableCurator(table, APPROXIMATE, what="votes", columns=list(VOTERS), reserve=float(eta))
+    curator.ask(AgreedGraph(**asked), Fraction(1, 4), eta / 2)
+    curator.ask(EdgeVotes(**asked), Fraction(1, 4))
+    curator.ask(AgreedGraph(**asked), Fraction(1, 2), eta / 2)
     return curator.release("votes", {})
 
 

@@ -132,7 +132,7 @@ class TestFloatingPoint:
         drawing = {p.name for p in folder.rglob("*.py") if "standard_normal" in p.read_text()}
         assert drawing == {"matrix.py"}
         generators = {p.name for p in folder.rglob("*.py") if "default_rng()" in p.read_text()}
-        assert generators == {"curator_base.py"}  # a curator's, for its plan
+        assert generators == {"observer.py"}  # a curator's, for its plan
 
 
 class TestRunning:

@@ -19,7 +19,8 @@ from pgmpy_dp.auditing.replay import INVENTED, ReplayReport, invented, movement,
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import curator_base
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax
+from pgmpy_dp.private.curator.mechanism import NoisyMax
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import pair_scores
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -31,6 +32,7 @@ from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.tables.networks import adaptive_search
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_tables import STATES, table_cases, table_pairs
+from tests.private.mechanisms import with_noise
 
 FIRST, ODD = next(pair for k, pair in enumerate(table_pairs(np.random.default_rng(0), "add_remove")) if k == 1)
 GRAPH = nx.path_graph(list(STATES))
@@ -140,10 +142,10 @@ class TestMutantsOfTheBoundary:
     def test_an_operator_that_says_something_of_the_data(self, monkeypatch):
         true = Tables._exact
 
-        def telling(self, data, facts, mechanism):
+        def telling(self, data, facts, mechanism, coins):
             if len(data._codes) % 2:
                 warnings.warn("odd", stacklevel=1)
-            return true(self, data, facts, mechanism)
+            return true(self, data, facts, mechanism, coins)
 
         monkeypatch.setattr(Tables, "_exact", telling)
         assert "warned differs" in found(fit_parameters)
@@ -153,7 +155,8 @@ class TestMutantsOfTheBoundary:
             table = PrivateTable(frame, STATES, ledger=Budget(rho=1.0))
             curator = TableCurator(table, Budget(rho=1.0), what="", columns=[])
             exact = table_operator.contingency_tables(curator._data, [("a",)])
-            curator._answer("secret", {}, 1, lambda c, s: AdditiveNoise.of(exact, c, s))
+            with curator._turn():
+                curator._answer_now("secret", {}, Fraction(1), lambda c, s: with_noise(exact, c, s))
 
         assert "secret: no formula of its scale" in found(fit)
 
@@ -271,7 +274,7 @@ def test_parts_by_position_are_found(monkeypatch):
             for part in parts:
                 part.ask(Tables([("a", "b")]), 1)
 
-    monkeypatch.setattr(curator_base.Curator, "_random_parts", by_position)
+    monkeypatch.setattr(Coins, "parts", by_position)
     rows = pd.DataFrame({"a": ["no", "yes"] * 10, "b": [0, 1] * 10, "c": [True] * 20})
     assert "tables: exact statistics moved by" in found(fit, rows, rows[1:])
 
@@ -280,12 +283,15 @@ def test_rules_of_movement():
     def statistic(values, l1=1.0, l2=1.0, linf=1.0):
         return Sensitive(np.array(values), Adjacency.ADD_REMOVE, l1, l2, linf)
 
-    laplace = [AdditiveNoise.of([statistic(v)], PureDP(1.0), Fraction(1)) for v in ([3, 4], [3, 5], [4, 5], [1])]
+    laplace = [with_noise([statistic(v)], PureDP(1.0), Fraction(1)) for v in ([3, 4], [3, 5], [4, 5], [1])]
     assert [movement(laplace[0], other) for other in laplace] == [0.0, 1.0, 2.0, math.inf]
-    gauss = [AdditiveNoise.of([statistic(v)], ZCDP(1.0), Fraction(1)) for v in ([3, 4], [4, 5])]
+    gauss = [with_noise([statistic(v)], ZCDP(1.0), Fraction(1)) for v in ([3, 4], [4, 5])]
     assert movement(*gauss) == pytest.approx(math.sqrt(2))
     # All scores up by 2 is more than a bound of 1 allows, one up by 1 and one down by 1 is not.
-    scores = [NoisyMax.of(statistic(v), ZCDP(1.0), Fraction(1)) for v in ([5, 5], [7, 7], [6, 4], [6, 6])]
+    scores = [
+        NoisyMax.planned(statistic(v).linf, ZCDP(1.0), Fraction(1)).over(statistic(v))
+        for v in ([5, 5], [7, 7], [6, 4], [6, 6])
+    ]
     assert [movement(scores[0], other) for other in scores[1:]] == [2.0, 1.0, 1.0]
 
 

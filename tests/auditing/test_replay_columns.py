@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,11 +14,12 @@ from pgmpy_dp.auditing.movements import invented_marks, marks_moved
 from pgmpy_dp.auditing.replay import INVENTED, invented, replay
 from pgmpy_dp.learning.few_records import FewRecordsWarning
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import column_curator, curator_base
-from pgmpy_dp.private.curator.column_curator import StableMarks, category_histogram
+from pgmpy_dp.private.curator import curator_base
 from pgmpy_dp.private.data import columns as data_columns
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram
+from pgmpy_dp.private.operators import column_operators
+from pgmpy_dp.private.operators.column_operators import StableMarks, category_histogram
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.tables import category_search as plan
 from pgmpy_dp.tables.discovery import discover
@@ -75,20 +77,22 @@ def test_ten_thousand_different_cells():
 
 class TestMutantsOfTheBoundary:
     def test_half_of_the_noise(self, monkeypatch):
-        true = column_curator.stability_histogram
-        monkeypatch.setattr(column_curator, "stability_histogram", lambda k, rho, *a: true(k, 4 * rho, *a))
+        true = column_operators.stability_histogram
+        monkeypatch.setattr(column_operators, "stability_histogram", lambda k, rho, *a: true(k, 4 * rho, *a))
         assert "stable_categories: noise of scale" in problems()
 
     def test_noise_of_a_record_more_where_one_is_replaced(self, monkeypatch):
-        true = column_curator.stability_histogram
-        monkeypatch.setattr(column_curator, "stability_histogram", lambda k, rho, eta, changes: true(k, rho, eta, 1))
+        true = column_operators.stability_histogram
+        monkeypatch.setattr(column_operators, "stability_histogram", lambda k, rho, eta, changes: true(k, rho, eta, 1))
         fit = lambda frame: discover(frame, CATEGORIES, BUDGET, adjacency="replace_one", n_records=41).release_  # noqa: E731
         assert "stable_categories: noise of scale" in problems(fit, pairs("replace_one")[:1])
 
     def test_a_threshold_that_is_too_low(self, monkeypatch):
-        true = column_curator.stability_histogram
+        true = column_operators.stability_histogram
         monkeypatch.setattr(
-            column_curator, "stability_histogram", lambda *a: StabilityHistogram(true(*a).scale, true(*a).threshold - 1)
+            column_operators,
+            "stability_histogram",
+            lambda *a: StabilityHistogram(true(*a).scale, true(*a).threshold - 1),
         )
         assert "stable_categories: noise of scale" in problems()
 
@@ -100,18 +104,18 @@ class TestMutantsOfTheBoundary:
         assert "stable_categories: noise of scale" in problems()
 
     def test_a_cell_that_marks_twice(self, monkeypatch):
-        true = column_curator.column_marks
+        true = column_operators.column_marks
 
         def twice(data, names, length):
             marks, counts = true(data, names, length)
             return [*marks, *((place, ("text", f"{key} again")) for place, key in marks)], np.tile(counts, 2)
 
-        monkeypatch.setattr(column_curator, "column_marks", twice)
+        monkeypatch.setattr(column_operators, "column_marks", twice)
         assert "stable_categories: exact statistics moved by inf" in problems()
 
     def test_marks_that_other_records_decide(self, monkeypatch):
         """The case of the first spelling that is seen is the column's."""
-        true = column_curator.column_marks
+        true = column_operators.column_marks
 
         def first(data, names, length):
             marks, counts = true(data, names, length)
@@ -122,12 +126,12 @@ class TestMutantsOfTheBoundary:
         frame = pd.DataFrame({"job": ["nurse"] * 9, "town": ["Ulm"] * 9})
         one = pd.concat([pd.DataFrame({"job": ["BAKER"], "town": ["Ulm"]}), frame], ignore_index=True)
         assert not problems(data=[(frame, one)])
-        monkeypatch.setattr(column_curator, "column_marks", first)
+        monkeypatch.setattr(column_operators, "column_marks", first)
         assert "stable_categories: exact statistics moved by inf" in problems(data=[(frame, one)])
 
     def test_a_table_that_counts_a_record_twice(self, monkeypatch):
-        true = column_curator.number_counts
-        monkeypatch.setattr(column_curator, "number_counts", lambda *a: 2 * true(*a))
+        true = column_operators.number_counts
+        monkeypatch.setattr(column_operators, "number_counts", lambda *a: 2 * true(*a))
         case = next(case for case in column_cases() if case.name.startswith("discover, numbers, add_remove"))
         assert "number_tables: exact statistics moved by" in problems(case.fit)
 
@@ -154,13 +158,13 @@ class TestMutantsOfTheBoundary:
 
 class TestMutantsOfPlans:
     def test_one_that_counts_the_records(self, monkeypatch):
-        true = column_curator.ColumnCurator.stable_categories
+        def counting(curator, operator, *rest, true=curator_base.Curator.ask):
+            if isinstance(operator, column_operators.StableCategories):
+                n = sum(curator._data._counted[0].values())
+                operator = replace(operator, max_length=operator.max_length + n % 2)
+            return true(curator, operator, *rest)
 
-        def counting(curator, names, share, eta, max_length):
-            n = sum(curator._data._counted[0].values())
-            return true(curator, names, share, eta, max_length + n % 2)
-
-        monkeypatch.setattr(column_curator.ColumnCurator, "stable_categories", counting)
+        monkeypatch.setattr(curator_base.Curator, "ask", counting)
         assert "stable_categories: its arguments differ" in problems()
 
     def test_one_that_lists_what_it_sees(self, monkeypatch):

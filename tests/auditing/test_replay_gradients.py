@@ -10,11 +10,12 @@ import pytest
 
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.fields import frank_wolfe_steps
-from pgmpy_dp.fields.operators import field_curator, regressions
+from pgmpy_dp.fields.operators import field_gradients, regressions
 from pgmpy_dp.fields.operators import pseudo_likelihood as sums
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator import mechanism
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.noise import subsampling
 from pgmpy_dp.private.operators import record_count as counted
@@ -93,7 +94,7 @@ class TestMutantsOfTheBoundary:
         def by_place(self, codes):
             return np.arange(0, len(codes), 2)
 
-        monkeypatch.setattr(curators.GradientCurator, "_coins", by_place)
+        monkeypatch.setattr(curators.GradientCurator, "_taking_part", by_place)
         many = pd.DataFrame({"a": ["x", "z"] * 9, "b": [0, 1] * 9, "c": [False, True] * 9}, dtype=object)
         front = pd.concat([many[:1], many], ignore_index=True)
         assert "exact statistics moved by" in "; ".join(
@@ -101,19 +102,19 @@ class TestMutantsOfTheBoundary:
         )
 
     def test_a_sample_of_another_rate(self, monkeypatch):
-        true = curators.GradientCurator._sample
+        true = Coins.sample
 
         def telling(self, units, count, rate):
             return true(self, units, count, rate if count % 2 else subsampling.rounded_rate(0.9))
 
-        monkeypatch.setattr(curators.GradientCurator, "_sample", telling)
+        monkeypatch.setattr(Coins, "sample", telling)
         assert "another rate" in found("sgd")
 
     @pytest.mark.parametrize("budget", [PURE, LARGE])
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     def test_half_of_what_selections_weigh(self, budget, adjacency, monkeypatch):
         true = regressions.selection_weight
-        monkeypatch.setattr(field_curator, "selection_weight", lambda *a: max(1, true(*a) // 2))
+        monkeypatch.setattr(field_gradients, "selection_weight", lambda *a: max(1, true(*a) // 2))
         assert "vertices: noise of scale" in found("walk, ising", budget, adjacency)
 
     def test_selections_whose_noise_covers_one_direction_alone(self, monkeypatch):
@@ -147,13 +148,13 @@ class TestMutantsOfTheBoundary:
         assert "gradient: exact statistics moved by" in found("ascent, clipped")
 
     def test_a_halved_sensitivity_of_the_pseudo_likelihood(self, monkeypatch):
-        true = field_curator.gradient_sum
+        true = field_gradients.gradient_sum
 
         def halved(*a):
             exact = true(*a)
             return Sensitive(exact.value, exact.adjacency, exact.l1 / 2, exact.l2 / 2, exact.linf / 2)
 
-        monkeypatch.setattr(field_curator, "gradient_sum", halved)
+        monkeypatch.setattr(field_gradients, "gradient_sum", halved)
         problems = found("ascent, clipped")
         assert "gradient: exact statistics moved by" in problems and "gradient: noise of scale" in problems
 
@@ -181,12 +182,12 @@ class TestMutantsOfPlans:
         assert "step: its arguments differ" in found("sgd")
 
     def test_a_slope_of_the_data(self, monkeypatch):
-        true = field_curator.RegressionPath.vertices
+        true = field_gradients.RegressionPath.vertices
 
         def peeking(self, rows, moves, slope, share):
             return true(self, rows, moves, slope * (1 + len(self._curator._data._codes) % 2), share)
 
-        monkeypatch.setattr(field_curator.RegressionPath, "vertices", peeking)
+        monkeypatch.setattr(field_gradients.RegressionPath, "vertices", peeking)
         assert "vertices: its arguments differ" in found("walk, ising")
 
     def test_a_number_of_steps_of_the_data(self):

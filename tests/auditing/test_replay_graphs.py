@@ -23,18 +23,22 @@ from pgmpy_dp.communities import (
 )
 from pgmpy_dp.communities.correlation_projection import project_correlation
 from pgmpy_dp.communities.operators import graph as data
-from pgmpy_dp.communities.operators import graph_curator
+from pgmpy_dp.communities.operators import graph_operators
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
-from pgmpy_dp.communities.operators.graph_curator import (
+from pgmpy_dp.communities.operators.graph_operators import (
     CommunityChoice,
-    GraphCurator,
+    EdgeAnswers,
+    EdgeCount,
     RandomisedResponse,
     community_law,
 )
 from pgmpy_dp.estimators import PrivateBlockModel
-from pgmpy_dp.private.curator import solutions
+from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
+from pgmpy_dp.private.operators import solutions
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_graphs import awkward_graphs, graph_cases, graph_pairs, other_edge
 
@@ -99,25 +103,30 @@ class TestMutantsOfTheBoundary:
     @pytest.mark.parametrize("method", ["noisy-power", "sdp-exact"])
     @pytest.mark.parametrize("name", ["edge_count", "neighbour_sums"])
     def test_a_halved_sensitivity(self, name, method, monkeypatch):
-        true = getattr(data, name)
+        """Where it is proved, and where noise is planned: of one of the two nothing would be released."""
+        planned = AdditiveNoise.planned.__func__
 
-        def halved(*arguments):
-            exact = true(*arguments)
-            return replace(exact, l1=exact.l1 / 2, l2=exact.l2 / 2)
+        def halved(true):
+            return lambda *a: replace(true(*a), l1=true(*a).l1 / 2, l2=true(*a).l2 / 2)
 
-        monkeypatch.setattr(graph_curator, name, halved)
+        def for_half(cls, norms, *arguments):
+            return planned(cls, [(l1 / 2, l2 / 2) for l1, l2 in norms], *arguments)
+
+        for each in ("edge_count", "neighbour_sums"):
+            monkeypatch.setattr(graph_operators, each, halved(getattr(data, each)))
+        monkeypatch.setattr(AdditiveNoise, "planned", classmethod(for_half))
         problems = found(fit(method))
         assert f"{name}: exact statistics moved by 2 " in problems and f"{name}: noise of scale" in problems
 
     @pytest.mark.parametrize("name", ["edge_count", "neighbour_sums"])
     def test_a_statistic_times_three(self, name, monkeypatch):
         true = getattr(data, name)
-        monkeypatch.setattr(graph_curator, name, lambda *a: replace(true(*a), value=3 * true(*a).value))
+        monkeypatch.setattr(graph_operators, name, lambda *a: replace(true(*a), value=3 * true(*a).value))
         assert f"{name}: exact statistics moved by 3 " in found(fit("noisy-power"))
 
     def test_marks_that_are_not_checked(self, monkeypatch):
         """Every vertex in two communities at once: an edge counts four times."""
-        monkeypatch.setattr(graph_curator, "checked_marks", lambda marks, n: marks)
+        monkeypatch.setattr(graph_operators, "checked_marks", lambda marks, n: marks)
         monkeypatch.setattr(data, "checked_marks", lambda marks, n: marks)
         monkeypatch.setattr(communities_base, "marks_of", lambda labels, k: np.ones((len(labels), 2), dtype=np.int32))
         monkeypatch.setattr(noisy_power, "combined", lambda marks, sums, labels, k: sums[-1])
@@ -127,33 +136,29 @@ class TestMutantsOfTheBoundary:
         ("method", "name"), [("randomized-response", "flip_rate"), ("exponential", "exponential_below")]
     )
     def test_coins_and_weights_for_twice_the_epsilon(self, method, name, monkeypatch):
-        true = getattr(graph_curator, name)
-        monkeypatch.setattr(graph_curator, name, lambda epsilon: true(2 * epsilon))
+        true = getattr(graph_operators, name)
+        monkeypatch.setattr(graph_operators, name, lambda epsilon: true(2 * epsilon))
         assert "noise of scale" in found(fit(method), pairs()[:1])
 
-    @pytest.mark.parametrize(
-        ("method", "kind"), [("randomized-response", RandomisedResponse), ("exponential", CommunityChoice)]
-    )
+    @pytest.mark.parametrize("method", ["randomized-response", "exponential"])
     @pytest.mark.parametrize("mutant", ["three times", "of paths"])
-    def test_answers_about_more_than_an_edge(self, method, kind, mutant, monkeypatch):
-        true = kind.__init__
+    def test_answers_about_more_than_an_edge(self, method, mutant, monkeypatch):
+        true = graph_operators.adjacency_matrix
 
-        def wrong(self, matrix, law):
+        def wrong(graph):
+            matrix = true(graph)
             paths = sp.csr_array(((matrix @ matrix).toarray() > 0) & ~np.eye(matrix.shape[0], dtype=bool))
-            true(self, 3 * matrix if mutant == "three times" else paths.astype(np.int32), law)
+            return 3 * matrix if mutant == "three times" else paths.astype(np.int32)
 
-        monkeypatch.setattr(kind, "__init__", wrong)
+        monkeypatch.setattr(graph_operators, "adjacency_matrix", wrong)
         problems = found(fit(method), pairs()[:6], answers=invented("zeros"))
         assert "exact statistics moved by" in problems
 
     def test_weights_that_know_the_edges(self, monkeypatch):
-        def choice(curator, degree, share):
-            law = community_law(curator.n, curator._data._matrix.nnz, curator.cost, share)
-            return curator._answer(
-                "community_choice", {}, share, lambda *_: CommunityChoice(curator._data._matrix, law)
-            )
+        def over(mechanism, matrix):
+            return CommunityChoice(matrix, community_law(matrix.shape[0], matrix.nnz, PureDP(1.0), 1))
 
-        monkeypatch.setattr(GraphCurator, "community_choice", choice)
+        monkeypatch.setattr(CommunityChoice, "over", over)
         assert "community_choice: exact statistics moved by inf" in found(fit("exponential", degree=2.0))
 
     def test_a_halved_sensitivity_of_the_projection(self, monkeypatch):
@@ -175,26 +180,26 @@ class TestMutantsOfTheBoundary:
         """One edge more sends all that follow it to the other half."""
         learner = fit("sdp-exact", degree=6.0)
         assert not found(learner)
-        monkeypatch.setattr(GraphCurator, "_random_parts", lambda self, units, count, n: np.arange(count) % n)
+        monkeypatch.setattr(Coins, "parts", lambda self, units, count, n: np.arange(count) % n)
         assert "neighbour_sums: exact statistics moved by" in found(learner)
 
     def test_halves_that_share_edges(self, monkeypatch):
         """Each half whole, each at all of the cost: the parent has lost only what one of them used."""
         learner = fit("sdp-exact", degree=6.0)
-        monkeypatch.setattr(GraphCurator, "_child", lambda self, part, true=GraphCurator._child: true(self, self._data))
+        monkeypatch.setattr(Curator, "_child", lambda self, part, true=Curator._child: true(self, self._data))
         assert "neighbour_sums: exact statistics of two parts of the data moved" in found(learner)
 
 
 class TestMutantsOfPlans:
     def test_a_degree_without_noise(self, monkeypatch):
         monkeypatch.setattr(
-            noisy_power, "noisy_degree", lambda curator, share: curator._data._matrix.nnz / curator.n + 1.0
+            noisy_power, "noisy_degree", lambda curator, share: curator._data._matrix.nnz / curator.facts.n + 1.0
         )
         assert "result differs" in found(fit("noisy-power"))
 
     def test_as_many_rounds_as_there_are_edges(self, monkeypatch):
         true = noisy_power._plan
-        monkeypatch.setattr(GraphCurator, "generator", lambda self: np.random.default_rng(self._data._matrix.nnz))
+        monkeypatch.setattr(Curator, "generator", lambda self: np.random.default_rng(self._data._matrix.nnz))
         assert true is noisy_power._plan and "arguments differ" in found(fit("noisy-power"))
 
     @pytest.mark.parametrize("method", BUDGETS)
@@ -221,12 +226,13 @@ class TestMutantsOfPlans:
             return true(answers, rate, degree)
 
         SEEN.clear()
-        truth = GraphCurator.randomised_response
-        monkeypatch.setattr(
-            GraphCurator,
-            "randomised_response",
-            lambda self, share: SEEN.append(self._data._matrix) or truth(self, share),
-        )
+        truth = EdgeAnswers._exact
+
+        def kept(self, data, *rest):
+            SEEN.append(data._matrix)
+            return truth(self, data, *rest)
+
+        monkeypatch.setattr(EdgeAnswers, "_exact", kept)
         monkeypatch.setattr(randomised_response, "centred_answers", warns)
         assert "warned differs" in found(fit("randomized-response"), pairs()[:1])
 
@@ -320,18 +326,18 @@ class TestCertificates:
 
         def asks(target, **options):
             asked.append(1)
-            return CURATORS[-1].edge_count(Fraction(1, 100))
+            return CURATORS[-1].ask(EdgeCount(), Fraction(1, 100))
 
-        truth = GraphCurator.__init__
+        truth = Curator.__init__
         monkeypatch.setattr(
-            GraphCurator, "__init__", lambda self, *a, **facts: CURATORS.append(self) or truth(self, *a, **facts)
+            Curator, "__init__", lambda self, *a, **facts: CURATORS.append(self) or truth(self, *a, **facts)
         )
         monkeypatch.setattr(projection_solvers, "project_correlation", asks)
         report = replay(fit("sdp", degree=4.0), *pairs()[4])
         assert asked and report.holds and set(report.movement) == {"solution", "neighbour_sums"}
 
 
-CURATORS: list[GraphCurator] = []
+CURATORS: list[Curator] = []
 
 
 def test_rules_of_movement():

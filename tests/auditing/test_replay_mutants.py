@@ -26,17 +26,17 @@ import pytest
 import pgmpy_dp
 from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.communities.operators import graph_curator
-from pgmpy_dp.fields.operators import feature_matrices, field_curator
-from pgmpy_dp.fields.operators import voting_curator as votes
+from pgmpy_dp.communities.operators import graph_operators
+from pgmpy_dp.fields.operators import feature_matrices, field_gradients
+from pgmpy_dp.fields.operators import vote_operators as votes
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
-from pgmpy_dp.mixtures.operators import cluster_curator
-from pgmpy_dp.private.curator import column_curator, vector_curator
+from pgmpy_dp.mixtures.operators import cluster_operators
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import distance_test, matrix
+from pgmpy_dp.private.operators import column_operators, vector_operators
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing import test_replay_clusters
 from tests.auditing.replay_cases import ReplayCase
@@ -182,7 +182,7 @@ def by(factor: float) -> Callable:
 
 
 def thrice_the_edges(true: Callable) -> Callable:
-    return lambda self, matrix, law: true(self, 3 * matrix, law)
+    return lambda graph: 3 * true(graph)
 
 
 @contextmanager
@@ -205,37 +205,39 @@ def thrice_each(true: Callable) -> Callable:
 
 # Operators whose noise is not scaled by the sensitivities of a `Sensitive`, or whose statistic is none.
 OTHERWISE = {
-    ("vertices", halved): instead(field_curator, selection_weight=lambda true: lambda *a: max(1, true(*a) // 2)),
+    ("vertices", halved): instead(field_gradients, selection_weight=lambda true: lambda *a: max(1, true(*a) // 2)),
     ("agreed_graph", halved): instead(votes, distance_test=lambda true: lambda e, eta: true(2 * e, eta)),
     ("agreed_graph", tripled): instead(distance_test, mode_and_distance=thrice_as_far),
-    ("randomised_response", halved): instead(graph_curator, flip_rate=by(2)),
-    ("randomised_response", tripled): instead(graph_curator.RandomisedResponse, __init__=thrice_the_edges),
-    ("community_choice", halved): instead(graph_curator, exponential_below=by(2)),
-    ("community_choice", tripled): instead(graph_curator.CommunityChoice, __init__=thrice_the_edges),
+    ("randomised_response", halved): instead(graph_operators, flip_rate=by(2)),
+    ("randomised_response", tripled): instead(graph_operators, adjacency_matrix=thrice_the_edges),
+    ("community_choice", halved): instead(graph_operators, exponential_below=by(2)),
+    ("community_choice", tripled): instead(graph_operators, adjacency_matrix=thrice_the_edges),
     ("second_moments", halved): half_a_trace,
     ("solution", halved): instead(PrecisionProgram, sensitivity=lambda true: property(lambda p: true.fget(p) / 2)),
-    ("stable_cells", halved): instead(cluster_curator, stability_histogram=twice_the_rho),
+    ("stable_cells", halved): instead(cluster_operators, stability_histogram=twice_the_rho),
     ("stable_cells", tripled): instead(
-        cluster_curator, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])
+        cluster_operators, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])
     ),
     ("cluster_sums", halved): instead(
-        cluster_curator, _step_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
+        cluster_operators, _step_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
     ),
-    ("cluster_sums", tripled): instead(cluster_curator, clipped_cluster_sums=thrice_each),
+    ("cluster_sums", tripled): instead(cluster_operators, clipped_cluster_sums=thrice_each),
     ("cluster_moments", halved): instead(
-        cluster_curator, _moment_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
+        cluster_operators, _moment_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
     ),
-    ("cluster_moments", tripled): instead(cluster_curator, clipped_cluster_moments=thrice_each),
+    ("cluster_moments", tripled): instead(cluster_operators, clipped_cluster_moments=thrice_each),
 }
 OTHERWISE |= {
     ("strongest_pairs", halved): instead(
-        vector_curator, changed_records=lambda true: lambda adjacency: true(adjacency) / 2
+        vector_operators, changed_records=lambda true: lambda adjacency: true(adjacency) / 2
     ),
-    ("strongest_pairs", tripled): instead(vector_curator, sign_products=lambda true: lambda *a: 3 * true(*a)),
+    ("strongest_pairs", tripled): instead(vector_operators, sign_products=lambda true: lambda *a: 3 * true(*a)),
 }
 OTHERWISE |= {
-    ("stable_categories", halved): instead(column_curator, stability_histogram=twice_the_rho),
-    ("stable_categories", tripled): instead(column_curator, column_marks=lambda t: lambda *a: (t(*a)[0], 3 * t(*a)[1])),
+    ("stable_categories", halved): instead(column_operators, stability_histogram=twice_the_rho),
+    ("stable_categories", tripled): instead(
+        column_operators, column_marks=lambda t: lambda *a: (t(*a)[0], 3 * t(*a)[1])
+    ),
 }
 OTHERWISE |= {
     (operator, halved): instead(feature_matrices, changed_records=lambda true: lambda adjacency: true(adjacency) / 2)
@@ -259,8 +261,8 @@ def test_an_operator_that_is_broken(operator, change):
 def test_an_operator_that_plans_its_noise_for_twice_the_share(operator):
     kind = every_operator()[operator]
 
-    def planned(self, facts, cost, share, true=kind.mechanism):
-        return true(self, facts, cost, 2 * share)
+    def planned(self, facts, cost, share, eta, true=kind.mechanism):
+        return true(self, facts, cost, 2 * share, eta)
 
     with mock.patch.object(kind, "mechanism", planned):
         for case in asking(operator):
@@ -294,7 +296,7 @@ def charged_a_quarter(self, cost, true=Ledger.charge, **entry):
 
 def planned_for_twice(self, operator, share, eta, true=Curator._planned):
     request, facts, _, checked, eta = true(self, operator, share, eta)
-    return request, facts, request.mechanism(facts, self.cost, 2 * checked), checked, eta
+    return request, facts, request.mechanism(facts, self.cost, 2 * checked, eta), checked, eta
 
 
 NO_WHOLE_SHARE = "NaiveMLE, add_remove, 0.1-zCDP"

@@ -29,14 +29,15 @@ from pgmpy import config
 
 from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing import replay
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.vector_operators import ClippedSum, UnitCount
 from pgmpy_dp.private.reading import arrow_cells, producers
-from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
+from pgmpy_dp.sequences.operators.sequence_operators import NgramTables
 from tests.auditing.replay_gradients import gradient_cases
 from tests.auditing.replay_tables import table_cases
 from tests.private.odd_cells import CASES, READERS, Case, data_of, datasets
@@ -65,17 +66,17 @@ def tables(data: Any, schema: Any, n_records: int | None = None) -> Any:
 def users(data: Any) -> Any:
     """Users are told apart by the odd cells."""
     sequences = PrivateSequences(data, {"y": ["u", "v"]}, unit="x0", order="t", ledger=BUDGET)
-    curator = SequenceCurator(sequences, BUDGET, **ASKED)
-    curator.ngram_tables(1)
+    curator = Curator(sequences, BUDGET, **ASKED)
+    curator.ask(NgramTables(), 1)
     return curator.release("test", {})
 
 
 def numbers(data: Any) -> Any:
     """Cells that are no numbers are none; the others count, and are added up."""
     vectors = PrivateVectors(data, ["x0"], ledger=BUDGET)
-    curator = VectorCurator(vectors, BUDGET, **ASKED)
-    curator.unit_count(Fraction(1, 2))
-    curator.clipped_sum([0.0], 30.0, Fraction(1, 2))
+    curator = Curator(vectors, BUDGET, **ASKED)
+    curator.ask(UnitCount(), Fraction(1, 2))
+    curator.ask(ClippedSum([0.0], 30.0), Fraction(1, 2))
     return curator.release("test", {})
 
 
@@ -237,9 +238,9 @@ def test_texts_of_several_visits_in_every_reader(odd, tmp_path):
 
     def sequences(data: Any, separator: str | None = " ") -> Any:
         private = PrivateSequences(data, {"page": ["a", "b"]}, unit="user", sequence="page", ledger=BUDGET)
-        curator = SequenceCurator(private, BUDGET, **ASKED)
-        curator.ngram_tables(Fraction(1, 2))
-        curator.ngram_tables(Fraction(1, 2), None, 2, 1)
+        curator = Curator(private, BUDGET, **ASKED)
+        curator.ask(NgramTables(), Fraction(1, 2))
+        curator.ask(NgramTables(None, 2, 1), Fraction(1, 2))
         return curator.release("test", {})
 
     first, second = VISITS, [*VISITS[:2], odd, *VISITS[2:]]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pgmpy_dp.auditing.replay import invented, replay
 from pgmpy_dp.private.curator import gradient_curator as curators
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data import chain_gradients, contributions, sequences
 from pgmpy_dp.private.sensitive import Sensitive
-from pgmpy_dp.sequences import chain_counts
-from pgmpy_dp.sequences.operators import sequence_curator as tables
+from pgmpy_dp.sequences.operators import sequence_operators as tables
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_sequences import DELTA, RHO, departure_cases, sequence_cases, sequence_pairs
 from tests.auditing.replay_sequences import fit_sequences as fit
@@ -127,13 +128,11 @@ class TestMutants:
         assert "moved by" in found("sgd", DELTA, frame([]), frame([LONG]))
 
     def test_a_plan_that_peeks(self, monkeypatch):
-        true = chain_counts.SequenceCurator.ngram_tables
-
-        def peeking(self, share, weights=None, *rest, **lengths):
+        def peeking(self, operator, share, true=Curator.ask):
             length = 3 if len(sequences.sequence_owners(self._data)) % 2 else 2
-            return true(self, share, weights, length, None)
+            return true(self, replace(operator, segment_length=length), share)
 
-        monkeypatch.setattr(chain_counts.SequenceCurator, "ngram_tables", peeking)
+        monkeypatch.setattr(Curator, "ask", peeking)
         assert "ngram_tables: its arguments differ" in found()
 
     def test_a_plan_that_peeks_after_its_last_request(self, monkeypatch):

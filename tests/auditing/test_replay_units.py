@@ -13,10 +13,12 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.fields.operators import field_curator, interactions, parities, voting_curator
-from pgmpy_dp.fields.operators.field_curator import FieldCurator
+from pgmpy_dp.fields.operators import field_gradients, interactions, parities, vote_operators
+from pgmpy_dp.fields.operators.field_gradients import RegressionPath
+from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes
 from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.private.curator import curator_base, gradient_curator, schedule
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import gradients as data_gradients
 from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.data import units
@@ -61,11 +63,11 @@ def test_a_person_that_counts_by_shares_moves_one_vote(kind):
     def fit(frame):
         with as_persons("shares"):
             table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(epsilon=1.0, delta=0.1))
-        curator = FieldCurator(table, Budget(epsilon=1.0, delta=0.1), what="votes", reserve=0.05)
+        curator = TableCurator(table, Budget(epsilon=1.0, delta=0.1), what="votes", reserve=0.05)
         asked = (has_weight, {}, 4, 1)
         if kind == "agreed_graph":
-            return curator.agreed_graph(*asked, Fraction(1, 2), 0.05, vouched_for=True)[1].tolist()
-        return curator.edge_votes(*asked, Fraction(1, 2), vouched_for=True).tolist()
+            return curator.ask(AgreedGraph(*asked, vouched_for=True), Fraction(1, 2), 0.05)[1].tolist()
+        return curator.ask(EdgeVotes(*asked, vouched_for=True), Fraction(1, 2)).tolist()
 
     reports = [replay(fit, rows.iloc[:k], rows.iloc[:last]) for k, last in [(0, 1), (1, 2), (2, 3), (6, 9)]]
     assert all(report.holds for report in reports), reports
@@ -160,21 +162,21 @@ class TestMutants:
     @pytest.mark.parametrize("mutant", [False, True])
     def test_votes_of_blocks_of_records(self, mutant, monkeypatch):
         """All records of a person have to be in one block."""
-        true = voting_curator.table_units
+        true = vote_operators.table_units
 
         def apart(table):
             codes = table._codes
             return lambda: codes, len(codes), true(table)[2] * 0 + np.arange(len(codes))
 
         if mutant:
-            monkeypatch.setattr(voting_curator, "table_units", apart)
+            monkeypatch.setattr(vote_operators, "table_units", apart)
         person = pd.DataFrame({"a": [0, 0, 1], "b": [0, 1, 1], PERSON: ["x"] * 3}, dtype=object)
 
         def fit(frame):
             with as_persons(3):
                 table = PrivateTable(frame, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1.0))
-            curator = FieldCurator(table, Budget(rho=1.0), what="votes")
-            return curator.edge_votes(has_records, {}, 64, 1, 1, vouched_for=True).sum() * 0
+            curator = TableCurator(table, Budget(rho=1.0), what="votes")
+            return curator.ask(EdgeVotes(has_records, {}, 64, 1, vouched_for=True), 1).sum() * 0
 
         problems = "; ".join(replay(fit, person.iloc[:0], person).problems)
         assert ("moved by" in problems) == mutant
@@ -213,7 +215,7 @@ class TestMutants:
             codes, weights = true(table, grid)
             return codes, None if weights is None else np.full_like(weights, grid)
 
-        for module in (parities, interactions, field_curator, data_gradients):
+        for module in (parities, interactions, field_gradients, data_gradients):
             monkeypatch.setattr(module, "shared_codes", whole)
         assert "moved by" in found(f"persons, shares: {name}")
 
@@ -232,7 +234,7 @@ class TestMutants:
         def fit(frame):
             with as_persons("shares"):
                 table = PrivateTable(frame, {"a": ["no", "yes"]}, ledger=Budget(rho=1.0))
-            with FieldCurator(table, Budget(rho=1.0), what="parts").split(2) as parts:
+            with TableCurator(table, Budget(rho=1.0), what="parts").split(2) as parts:
                 return [part.ask(Tables([("a",)]), 1)[0].tolist() for part in parts]
 
         assert "moved by" in "; ".join(replay(fit, rows.iloc[:0], rows).problems)
@@ -269,11 +271,11 @@ def test_noise_beyond_what_whole_parts_take_is_the_formula_s(budget):
 
     def fit(data):
         table = PrivateTable(data, {"a": [0, 1], "b": [0, 1]}, ledger=budget, unit="who", rows_per_unit="shares")
-        curator = FieldCurator(table, budget, what="scores")
+        curator = TableCurator(table, budget, what="scores")
         layout = regression_layout("ising", [2, 2])
         zero = np.zeros(layout.n_regressions, dtype=int)
         rows = np.array([columns[columns >= 0][0] for columns in layout.columns])
-        curator.regression_path(layout, 1).vertices(rows, zero, 1.0, Fraction(1, 4))
+        RegressionPath(curator, layout, 1).vertices(rows, zero, 1.0, Fraction(1, 4))
         curator.ask(WorstFit([("a",), ("a", "b")], np.zeros(6)), Fraction(1, 4))
 
     data = pd.DataFrame({"a": [0, 1, 1], "b": [1, 1, 0], "who": [0, 0, 1]})

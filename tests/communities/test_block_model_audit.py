@@ -15,8 +15,8 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
 from pgmpy_dp.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
-from pgmpy_dp.communities.operators import graph_curator
-from pgmpy_dp.communities.operators.graph_curator import response_rate
+from pgmpy_dp.communities.operators import graph_operators
+from pgmpy_dp.communities.operators.graph_operators import EdgeAnswers
 from pgmpy_dp.estimators import PrivateBlockModel
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive
@@ -80,8 +80,10 @@ class TestNoisyPower:
 
     def test_forgotten_rounds_are_caught(self, kind, monkeypatch):
         budget, claim = CLAIMS[kind]
-        true = graph_curator.ManySums.of
-        monkeypatch.setattr(graph_curator.ManySums, "of", lambda exact, cost, share: true(exact, cost, T * share))
+        true = graph_operators.ManySums.planned
+        monkeypatch.setattr(
+            graph_operators.ManySums, "planned", lambda norms, cost, share: true(norms, cost, T * share)
+        )
         assert audit_power(monkeypatch, kind, budget, 8000) > claim
 
     def test_a_third_of_the_noise_is_caught(self, kind, monkeypatch):
@@ -121,8 +123,8 @@ class TestWholeReleases:
         assert (0.1 if vote else 0.5) <= bound <= 1.5
 
     def test_answers_that_spend_twice_are_caught(self, monkeypatch):
-        true = graph_curator.flip_rate
-        monkeypatch.setattr(graph_curator, "flip_rate", lambda epsilon: true(2 * epsilon))
+        true = graph_operators.flip_rate
+        monkeypatch.setattr(graph_operators, "flip_rate", lambda epsilon: true(2 * epsilon))
         settings = block_model(degree=1.0, vote=False)
         assert whole(randomised_response.run, settings, Budget(epsilon=1.5), 500) > 1.5
 
@@ -145,10 +147,10 @@ class TestShares:
 
     def test_answers_and_vote(self):
         for epsilon in (0.1, 1.0, 4.0):
-            rate = response_rate(PureDP(epsilon), Fraction(3, 4))
+            rate = EdgeAnswers.rate(PureDP(epsilon), Fraction(3, 4))
             told = math.log((1 - rate) / rate)
             assert 0.74 * epsilon < told <= 0.75 * epsilon * (1 + 1e-12)
-        rate = response_rate(ZCDP(0.5), Fraction(3, 4))
+        rate = EdgeAnswers.rate(ZCDP(0.5), Fraction(3, 4))
         assert 0.37 < math.log((1 - rate) / rate) ** 2 / 2 <= 0.375
 
     @pytest.mark.parametrize("degree", [None, 3.0])

@@ -14,9 +14,9 @@ from scipy.stats import binom
 
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.communities.community_labels import marks_of
-from pgmpy_dp.communities.operators import choice, graph_curator, sign_sampling
+from pgmpy_dp.communities.operators import choice, graph_operators, sign_sampling
 from pgmpy_dp.communities.operators.graph import adjacency_matrix, edge_count, neighbour_sums
-from pgmpy_dp.communities.operators.graph_curator import RandomisedResponse, community_law
+from pgmpy_dp.communities.operators.graph_operators import RandomisedResponse, community_law
 from pgmpy_dp.communities.operators.sign_sampling import SignLaw, sample_signs
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
@@ -96,7 +96,7 @@ class TestFlips:
         assert np.abs(np.corrcoef(flips.T) - np.eye(len(PAIRS))).max() < 5 / math.sqrt(4000)
 
     def test_answers_are_symmetric_whatever_the_blocks(self, monkeypatch):
-        monkeypatch.setattr(graph_curator, "_BATCH", 7)
+        monkeypatch.setattr(graph_operators, "_BATCH", 7)
         answers = RandomisedResponse(matrix([(0, 3)]), 2.0**-16).draw(np.random.default_rng(0))
         assert (answers == answers.T).all() and np.argwhere(np.triu(answers)).tolist() == [[0, 3]]
 

@@ -18,13 +18,13 @@ from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.projection_solvers import projection, release, released_matrix, solvers
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import solutions
 from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.guarantee import ApproxDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.fine_grid import on_grid
 from pgmpy_dp.private.noise.samplers import discrete_gaussian
+from pgmpy_dp.private.operators import solutions
 from pgmpy_dp.private.sensitive import Noise
 from tests.private import audit
 
@@ -267,7 +267,7 @@ def test_an_uncertified_solution_is_replaced_in_silence(monkeypatch, recwarn, ca
     assert not recwarn.list and not caplog.records
     assert "path" not in str(found.public) and set(found.public) == {
         *program.public(),
-        *("grid_exponent", "sensitivity", "distance", "budget", "paid"),
+        *("grid_exponent", "sensitivity", "distance", "budget", "paid", "nodes"),
     }
 
 

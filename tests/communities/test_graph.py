@@ -18,7 +18,7 @@ from pgmpy.base import DAG, UndirectedGraph
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
 from pgmpy_dp.communities.operators.graph import adjacency_matrix
-from pgmpy_dp.communities.operators.graph_curator import GraphCurator
+from pgmpy_dp.private.curator.curator_base import Curator
 
 TRIANGLE = [(0, 1), (1, 2), (0, 2)]
 ODD = nx.MultiGraph([(0, 1), (1, 0), (0, 1), (1, 2), (2, 0), (3, 3)])
@@ -175,8 +175,8 @@ class TestSubject:
 class TestHalves:
     def halves(self, subject, **options):
         budget = Budget(epsilon=1.0)
-        with GraphCurator(subject, budget, what="halves", columns=(), **options).split(2) as parts:
-            assert [part.n for part in parts] == [subject.n] * 2
+        with Curator(subject, budget, what="halves", columns=(), **options).split(2) as parts:
+            assert [part.facts.n for part in parts] == [subject.n] * 2
             return [adjacency_matrix(part._data) for part in parts]
 
     def test_they_are_disjoint_and_together_the_graph(self):

@@ -171,7 +171,8 @@ def test_on_a_given_structure_the_cpds_are_the_models_conditionals():
         ([("a", "b"), ("b", "a")], ValueError, "directed cycles"),
         ([("a", "x")], ValueError, r"variables \['x'\]"),
         (nx.Graph(["ab"]), TypeError, "directed graph"),
-        ("ab", TypeError, r"list of pairs \(parent, child\)"),
+        ("ab", ValueError, "structure='ab' is unknown; pass \"hill-climb\""),
+        ([1, 2], TypeError, r"list of pairs \(parent, child\)"),
         (7, TypeError, "int; pass"),
     ]:
         with pytest.raises(error, match=message):

@@ -18,7 +18,7 @@ from scipy.stats import laplace
 
 from pgmpy_dp.fields import frank_wolfe_plan
 from pgmpy_dp.fields.frank_wolfe_steps import run
-from pgmpy_dp.fields.operators import field_curator
+from pgmpy_dp.fields.operators import field_gradients
 from pgmpy_dp.fields.operators.regressions import RESIDUAL_UNIT, GradientSums, residual_table
 from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.private.adjacency import Adjacency
@@ -95,7 +95,7 @@ def attack(adjacency: str, budget: Budget, releases: int, steps: int) -> float:
 
 def divide_the_noise(monkeypatch, divisor: float) -> None:
     true = mechanism.selection_scale
-    for place in (mechanism, field_curator):
+    for place in (mechanism, field_gradients):
         monkeypatch.setattr(place, "selection_scale", lambda *a: true(*a) / divisor)
 
 

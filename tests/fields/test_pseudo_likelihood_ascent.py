@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.operators import field_curator as learner
+from pgmpy_dp.fields.operators import field_gradients as learner
 from pgmpy_dp.fields.operators import pseudo_likelihood as sums
 from pgmpy_dp.fields.operators.pseudo_likelihood import ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.fields.pseudo_likelihood_ascent import log_potentials, parameters, run

@@ -20,12 +20,12 @@ from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.outside_functions import named_function
-from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution, matrix_plan
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
 from pgmpy_dp.private.noise.matrix import MECHANISMS
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.operators.solutions import UncertifiedSolution, certified_solution, matrix_plan
 from pgmpy_dp.private.sensitive import Release
 from tests.private import audit
 from tests.settings import settings

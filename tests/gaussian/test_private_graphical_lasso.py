@@ -19,10 +19,9 @@ from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.gaussian import noisy_moments, precision_fits, private_graphical_lasso
 from pgmpy_dp.gaussian.graphical_models import lasso_penalty
 from pgmpy_dp.private.curator import curator_base as curator
-from pgmpy_dp.private.curator import solutions
-from pgmpy_dp.private.curator import vector_curator as vectors_curator
 from pgmpy_dp.private.data import moments, vectors
 from pgmpy_dp.private.noise import matrix
+from pgmpy_dp.private.operators import solutions, vector_operators
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.estimators.test_nothing_leaks import reachable
 
@@ -486,10 +485,10 @@ def raises(*_args, **_kwargs):
 BEFORE = {
     "the settings": (PrivateGraphicalLasso, "_check"),
     "the vectors": (vectors, "_read"),
-    "the plan": (noisy_moments, "moments_noise"),
+    "the plan": (vector_operators, "plan_matrix_noise"),
 }
 AFTER = {
-    "the sums": (vectors_curator, "second_moments"),
+    "the sums": (vector_operators, "second_moments"),
     "the noise": (matrix, "integer_wishart"),
     "the release": (curator, "Release"),
 }

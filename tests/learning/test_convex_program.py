@@ -17,10 +17,10 @@ from pgmpy_dp.communities.operators.stability import (
 )
 from pgmpy_dp.learning.convex_program import release, released_solution
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.solutions import StableProgram, UncertifiedSolution, certified_solution, noise_plan
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
+from pgmpy_dp.private.operators.solutions import StableProgram, UncertifiedSolution, certified_solution, noise_plan
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 

@@ -189,7 +189,7 @@ def test_what_is_refused_before_the_charge(tmp_path, command, message):
         ("query model.npz --variables speaks --evidence n=many", "n=2:3"),
         ("query model.npz --variables speaks --evidence height=9", "with a name among"),
         ("query model.npz --variables speaks --counts", "no intervals"),
-        ("report model.npz --out {0}/r.html", "only info, query and sample take one"),
+        ("report model.npz --out {0}/r.html", "only info, query, sample and evidence take one"),
     ],
 )
 def test_what_a_model_refuses(tmp_path, command, message):

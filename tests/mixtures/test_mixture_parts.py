@@ -13,11 +13,15 @@ import pytest
 from scipy.stats import norm
 
 from pgmpy_dp import Budget, PrivateVectors
-from pgmpy_dp.mixtures.operators import cluster_curator
-from pgmpy_dp.mixtures.operators.cluster_curator import (
+from pgmpy_dp.mixtures.operators import cluster_operators
+from pgmpy_dp.mixtures.operators.cluster_operators import (
     MOMENT_KINDS,
+    BlockCells,
     BlockClusters,
-    ClusterCurator,
+    BlockScales,
+    ClusterMoments,
+    ClusterSums,
+    MeanLogScale,
     cluster_noise,
     moment_noise,
     stable_histogram,
@@ -25,6 +29,7 @@ from pgmpy_dp.mixtures.operators.cluster_curator import (
 from pgmpy_dp.mixtures.operators.vector_sums import clipped_cluster_moments, clipped_cluster_sums, vector_blocks
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -36,6 +41,7 @@ from pgmpy_dp.private.noise.histogram import (
     stability_histogram,
     tail_quantile,
 )
+from pgmpy_dp.private.operators.vector_operators import UnitCount
 from tests.private import audit
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
@@ -48,17 +54,21 @@ def vectors(rows, adjacency="add_remove", n_records=None) -> PrivateVectors:
     return PrivateVectors(np.asarray(rows, dtype=float), adjacency=adjacency, ledger=BUDGET, n_records=n_records)
 
 
-def asked(rows, adjacency="add_remove", budget=BUDGET, **opened) -> ClusterCurator:
+def cells(blocks, width, n_columns=2) -> BlockCells:
+    return BlockCells.turned(blocks, width, n_columns, np.random.default_rng(0))
+
+
+def asked(rows, adjacency="add_remove", budget=BUDGET, **opened) -> Curator:
     rows = np.asarray(rows, dtype=float)
     n_records = len(rows) if adjacency == "replace_one" else None
     data = PrivateVectors(rows, adjacency=adjacency, ledger=budget, n_records=n_records)
     opened = {"what": "clusters", "columns": data.columns, "reserve": 0.1 * budget.delta, **opened}
-    return ClusterCurator(data, budget, **opened)
+    return Curator(data, budget, **opened)
 
 
 def step_square(adjacency) -> tuple[Fraction, Fraction]:
     """w, and the squared distance of neighbours that a step's noise is for."""
-    (unit, _), square = cluster_curator._step_units(Adjacency(adjacency), 1)
+    (unit, _), square = cluster_operators._step_units(Adjacency(adjacency), 1)
     return 1 / unit, square
 
 
@@ -262,7 +272,7 @@ class TestSums:
         assert sums.tolist() == sum(s for _, s in alone).tolist()
 
     def test_numbers_of_records(self):
-        noisy = asked(np.ones((7, 2)), budget=Budget(epsilon=1e4, delta=1e-6)).unit_count(1)
+        noisy = asked(np.ones((7, 2)), budget=Budget(epsilon=1e4, delta=1e-6)).ask(UnitCount(), 1)
         assert noisy == 7  # noise of .01
 
 
@@ -329,7 +339,7 @@ class TestMoments:
             ((np.zeros((2, 100)), 0.0, "diag", 0.5), "radius=0.0"),
         ):
             with pytest.raises(ValueError, match=message):
-                curator.cluster_moments(*arguments)
+                curator.ask(ClusterMoments(*arguments[:-1]), arguments[-1])
         assert curator.left == 1
 
 
@@ -375,14 +385,14 @@ class TestBlocks:
 
         frame = pd.DataFrame({"who": ["a", "b"], "x": [1.0, 2.0]})
         data = PrivateVectors(frame, ledger=BUDGET, unit="who")
-        curator = ClusterCurator(data, BUDGET, what="clusters", columns=["x"], reserve=1e-7)
+        curator = Curator(data, BUDGET, what="clusters", columns=["x"], reserve=1e-7)
         blocks = BlockClusters(1, 4, 2)
         requests = [
-            lambda: curator.stable_cells(blocks, 1.0, 1, 1e-8),
-            lambda: curator.stable_scales(blocks, 1, 1e-8),
-            lambda: curator.mean_log_scale(blocks, 0.0, 1),
-            lambda: curator.cluster_sums([[0.0]], 1.0, 1),
-            lambda: curator.cluster_moments([[0.0]], 1.0, "diag", 1),
+            lambda: curator.ask(cells(blocks, 1.0), 1, 1e-8),
+            lambda: curator.ask(BlockScales(blocks, 0.0), 1, 1e-8),
+            lambda: curator.ask(MeanLogScale(blocks, 0.0), 1),
+            lambda: curator.ask(ClusterSums([[0.0]], 1.0), 1),
+            lambda: curator.ask(ClusterMoments([[0.0]], 1.0, "diag"), 1),
         ]
         for request in requests:
             with pytest.raises(ValueError, match="protect whole units"):
@@ -419,15 +429,15 @@ class TestRefusals:
         curator, blocks = asked(np.ones((9, 2))), BlockClusters(1, 4, 2)
         by_function = BlockClusters(1, 4, 2, f"{__name__}.corners", {"shape": (1, 2), "kind": "float64"})
         requests = [
-            (lambda: curator.stable_cells(blocks, 0.0, 0.5, 1e-8), "width=0.0"),
-            (lambda: curator.stable_cells(blocks, 1e300, 0.5, 1e-8), "width=1e"),
-            (lambda: curator.stable_cells(blocks, 1.0, 0.5, 0.0), "eta=0.0"),
-            (lambda: curator.stable_cells(blocks, 1.0, 0.5, 1e-6), "was asked of a reserve"),
-            (lambda: curator.stable_cells(blocks, 1.0, 0, 1e-8), "share=0 is not positive"),
-            (lambda: curator.stable_scales(by_function, 0.5, 1e-8), "scales by k-means"),
-            (lambda: curator.mean_log_scale(blocks, math.nan, 0.5), "middle=nan"),
-            (lambda: curator.cluster_sums([[0.0, 0.0]], math.inf, 0.5), "radius=inf"),
-            (lambda: curator.cluster_sums([[0.0, 0.0]], 1.0, 1e-30), "bury"),
+            (lambda: curator.ask(cells(blocks, 0.0), 0.5, 1e-8), "width=0.0"),
+            (lambda: curator.ask(cells(blocks, 1e300), 0.5, 1e-8), "width=1e"),
+            (lambda: curator.ask(cells(blocks, 1.0), 0.5, 0.0), "eta=0.0"),
+            (lambda: curator.ask(cells(blocks, 1.0), 0.5, 1e-6), "was asked of a reserve"),
+            (lambda: curator.ask(cells(blocks, 1.0), 0, 1e-8), "share=0 is not positive"),
+            (lambda: curator.ask(BlockScales(by_function, 0.0), 0.5, 1e-8), "scales by k-means"),
+            (lambda: curator.ask(MeanLogScale(blocks, math.nan), 0.5), "middle=nan"),
+            (lambda: curator.ask(ClusterSums([[0.0, 0.0]], math.inf), 0.5), "radius=inf"),
+            (lambda: curator.ask(ClusterSums([[0.0, 0.0]], 1.0), 1e-30), "bury"),
         ]
         for request, message in requests:
             with pytest.raises(ValueError, match=message):
@@ -437,11 +447,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "request_of",
         [
-            lambda curator, blocks, share: curator.stable_cells(blocks, 1.0, share, 1e-8),
-            lambda curator, blocks, share: curator.stable_scales(blocks, share, 1e-8),
-            lambda curator, blocks, share: curator.mean_log_scale(blocks, 0.0, share),
-            lambda curator, blocks, share: curator.cluster_sums([[0.0, 0.0]], 1.0, share),
-            lambda curator, blocks, share: curator.cluster_moments([[0.0, 0.0]], 1.0, "full", share),
+            lambda curator, blocks, share: curator.ask(cells(blocks, 1.0), share, 1e-8),
+            lambda curator, blocks, share: curator.ask(BlockScales(blocks, 0.0), share, 1e-8),
+            lambda curator, blocks, share: curator.ask(MeanLogScale(blocks, 0.0), share),
+            lambda curator, blocks, share: curator.ask(ClusterSums([[0.0, 0.0]], 1.0), share),
+            lambda curator, blocks, share: curator.ask(ClusterMoments([[0.0, 0.0]], 1.0, "full"), share),
         ],
     )
     def test_shares_are_debited_before_a_record_is_looked_at(self, request_of, monkeypatch):
@@ -450,7 +460,7 @@ class TestRefusals:
 
         curator, blocks = asked(np.ones((9, 2))), BlockClusters(1, 4, 2)
         for name in ("vector_rows", "clipped_cluster_sums", "clipped_cluster_moments"):
-            monkeypatch.setattr(cluster_curator, name, looked)
+            monkeypatch.setattr(cluster_operators, name, looked)
         with pytest.raises(KeyboardInterrupt):
             request_of(curator, blocks, 0.75)
         assert curator.left == 0.25 and not curator.answers
@@ -465,11 +475,11 @@ class TestRefusals:
             warnings.simplefilter("error")
             for radius in (1e-150, 1.0, 1e150):
                 curator = asked(rows)
-                curator.cluster_sums([[0.0, np.inf]], radius, 0.1)
-                curator.cluster_moments([[0.0, np.inf]], radius, "diag", 0.1)
-                curator.stable_cells(BlockClusters(2, 10, 8), radius, 0.1, 1e-8)
-                curator.stable_scales(BlockClusters(2, 10, 8), 0.1, 1e-8)
-                curator.mean_log_scale(BlockClusters(2, 10, 8), 0.0, 0.1)
+                curator.ask(ClusterSums([[0.0, np.inf]], radius), 0.1)
+                curator.ask(ClusterMoments([[0.0, np.inf]], radius, "diag"), 0.1)
+                curator.ask(cells(BlockClusters(2, 10, 8), radius), 0.1, 1e-8)
+                curator.ask(BlockScales(BlockClusters(2, 10, 8), 0.0), 0.1, 1e-8)
+                curator.ask(MeanLogScale(BlockClusters(2, 10, 8), 0.0), 0.1)
         assert capfd.readouterr() == ("", "")
 
     def test_blocks_are_checked_when_they_are_asked_for(self):
@@ -478,9 +488,9 @@ class TestRefusals:
         other = SimpleNamespace(**vars(BlockClusters(2, 10, 8)))
         for blocks, error in ((other, "is a SimpleNamespace"), (changed, "shared")):
             for request in (
-                lambda: curator.stable_cells(blocks, 1.0, 0.1, 1e-8),  # noqa: B023
-                lambda: curator.stable_scales(blocks, 0.1, 1e-8),  # noqa: B023
-                lambda: curator.mean_log_scale(blocks, 0.0, 0.1),  # noqa: B023
+                lambda: curator.ask(cells(blocks, 1.0), 0.1, 1e-8),  # noqa: B023
+                lambda: curator.ask(BlockScales(blocks, 0.0), 0.1, 1e-8),  # noqa: B023
+                lambda: curator.ask(MeanLogScale(blocks, 0.0), 0.1),  # noqa: B023
             ):
                 with pytest.raises(TypeError, match=error):
                     request()
@@ -488,23 +498,23 @@ class TestRefusals:
 
     def test_blocks_are_found_once(self, monkeypatch):
         found = []
-        true = cluster_curator.batched_kmeans
-        monkeypatch.setattr(cluster_curator, "batched_kmeans", lambda *a, **o: found.append(0) or true(*a, **o))
+        true = cluster_operators.batched_kmeans
+        monkeypatch.setattr(cluster_operators, "batched_kmeans", lambda *a, **o: found.append(0) or true(*a, **o))
         curator = asked(np.random.default_rng(0).normal(size=(90, 2)))
         for blocks, number in ((BlockClusters(1, 4, 2), 1), (BlockClusters(1, 4, 2), 1), (BlockClusters(1, 5, 2), 2)):
-            curator.stable_scales(blocks, 0.1, 1e-8)
-            curator.mean_log_scale(blocks, 0.0, 0.1)
+            curator.ask(BlockScales(blocks, 0.0), 0.1, 1e-8)
+            curator.ask(MeanLogScale(blocks, 0.0), 0.1)
             assert len(found) == number
 
     def test_a_pure_curator_has_no_gaussian_noise(self):
         curator = asked(np.ones((9, 2)), pure=True)
         with pytest.raises(ValueError, match="Gaussian noise"):
-            curator.stable_cells(BlockClusters(1, 4, 2), 1.0, 1, 1e-8)
+            curator.ask(cells(BlockClusters(1, 4, 2), 1.0), 1, 1e-8)
         with pytest.raises(ValueError, match="Gaussian noise"):
-            curator.cluster_sums([[0.0, 0.0]], 1.0, 1)
+            curator.ask(ClusterSums([[0.0, 0.0]], 1.0), 1)
         assert curator.left == 1
-        assert curator.mean_log_scale(BlockClusters(1, 4, 2), 0.0, 1) is not None
-        assert cluster_curator.log_scale_noise(PureDP(1.0), 1).scale == 2.0**17
+        assert curator.ask(MeanLogScale(BlockClusters(1, 4, 2), 0.0), 1) is not None
+        assert MeanLogScale.noise_of(PureDP(1.0), 1).scale == 2.0**17
 
     @pytest.mark.parametrize(
         ("shape", "kind", "found"),
@@ -513,7 +523,7 @@ class TestRefusals:
     def test_what_a_block_function_answers_is_checked(self, shape, kind, found):
         curator = asked(np.zeros((50, 2)), budget=Budget(epsilon=100.0, delta=1e-2))
         blocks = BlockClusters(1, 40, 9, f"{__name__}.corners", {"shape": shape, "kind": kind})
-        centres, counts = curator.stable_cells(blocks, 1.0, 1, 1e-3)
+        centres, counts = curator.ask(cells(blocks, 1.0), 1, 1e-3)
         assert len(centres) == found and (not found or abs(counts[0] - 40) < 5)
 
 
@@ -538,7 +548,7 @@ class TestSteps:
             self.count = count
             drawn.clear()
             curator = asked(rows[dataset], adjacency, Budget(rho=claim), reserve=0.0)
-            curator.cluster_sums(np.zeros((1, 1)), 3.0, 1)
+            curator.ask(ClusterSums(np.zeros((1, 1)), 3.0), 1)
             counts, sums = drawn
             return np.column_stack([counts, sums / 2.0**14 / 3.0])
 
@@ -552,7 +562,7 @@ class TestSteps:
     def test_counts_and_sums(self):
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(20_000, 2)) + [2.0, 1.0]
-        counts, sums = asked(rows).cluster_sums(np.array([[0.0, 0.0], [500.0, 0.0]]), 8.0, 1)
+        counts, sums = asked(rows).ask(ClusterSums(np.array([[0.0, 0.0], [500.0, 0.0]]), 8.0), 1)
         assert abs(counts - [20_000, 0]).max() < 300  # noise of 20
         assert np.abs(sums[0] / 20_000 - rows.mean(axis=0)).max() < 0.1
 
@@ -567,7 +577,8 @@ class TestSteps:
 class TestScale:
     def logs(self, points, n_components, size=1000):
         """log2 of the scale of the only block."""
-        return asked(points)._clustered(BlockClusters(n_components, 1, size))[1]
+        curator = asked(points)
+        return cluster_operators._clustered(curator._data, BlockClusters(n_components, 1, size), curator._coins)[1]
 
     def test_estimates_of_blocks_are_unbiased_about(self):
         rng = np.random.default_rng(0)
@@ -586,18 +597,18 @@ class TestScale:
         )
         for value in (-150.0, -1.0, 0.2, 150.0, np.nan):
             curator, blocks = asked(np.zeros((0, 1))), BlockClusters(1, 20, 9)
-            curator._clusters = blocks, np.zeros((20, 1, 1)), np.array([value, *np.zeros(19)])
-            assert abs(curator.mean_log_scale(blocks, 0.0, 1)) <= 0.05
+            curator._data._memory["clusters"] = blocks, np.zeros((20, 1, 1)), np.array([value, *np.zeros(19)])
+            assert abs(curator.ask(MeanLogScale(blocks, 0.0), 1)) <= 0.05
         sums = [int(v[0]) for v in seen]
         assert max(sums) - min(sums) == 2**17
 
     def test_no_agreement_is_none(self):
         curator, blocks = asked(np.zeros((0, 1)), budget=Budget(epsilon=50.0, delta=1e-6)), BlockClusters(1, 100, 9)
         for logs in (np.append(np.arange(30.0), np.full(70, np.nan)), np.full(100, np.nan)):
-            curator._clusters = blocks, np.zeros((100, 1, 1)), logs
-            assert len(curator.stable_scales(blocks, 0.3, 3e-8)[0]) == 0
-        curator._clusters = blocks, np.zeros((100, 1, 1)), np.full(100, 7.25)
-        middles, counts = curator.stable_scales(blocks, 0.3, 3e-8)
+            curator._data._memory["clusters"] = blocks, np.zeros((100, 1, 1)), logs
+            assert len(curator.ask(BlockScales(blocks, 0.0), 0.3, 3e-8)[0]) == 0
+        curator._data._memory["clusters"] = blocks, np.zeros((100, 1, 1)), np.full(100, 7.25)
+        middles, counts = curator.ask(BlockScales(blocks, 0.0), 0.3, 3e-8)
         assert len(middles) == 1 and abs(middles[0] - 7.25) <= 0.5 and abs(counts[0] - 100) < 20
 
 

@@ -15,12 +15,12 @@ import pytest
 from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from tests.private import audit
+from tests.private.mechanisms import with_noise
 from tests.settings import table_settings
 
 STATES = {"a": [0, 1], "b": [0, 1]}
@@ -94,7 +94,7 @@ def audit_noise(adjacency: str, budget: Budget, releases: int, sensitivity_of: s
             Sensitive(np.tile(t.value, (count, 1)), t.adjacency, c.l1, c.l2, c.linf)
             for t, c in zip(truth[dataset], claimed[dataset], strict=True)
         ]
-        made = AdditiveNoise.of(copies, cost_of(budget), Fraction(1))
+        made = with_noise(copies, cost_of(budget), Fraction(1))
         used[:] = made.noise
         return np.concatenate(made.draw(None), axis=1)
 

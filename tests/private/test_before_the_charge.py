@@ -11,14 +11,15 @@ import pytest
 from pgmpy_dp import Budget, PrivateSequences, PrivateTable, PrivateVectors
 from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.learning.private_base import _exercise_blas
-from pgmpy_dp.private.curator.column_curator import ColumnCurator
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.curator.vector_curator import VectorCurator
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.noise.samplers import exercised
+from pgmpy_dp.private.operators.column_operators import NumberTables
 from pgmpy_dp.private.operators.record_count import RecordCount
+from pgmpy_dp.private.operators.vector_operators import UnitCount
 from pgmpy_dp.schema import Number, Schema
-from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
+from pgmpy_dp.sequences.operators.sequence_operators import NgramTables
 
 RHO = Budget(rho=1.0)
 FRAME = pd.DataFrame({"a": ["x", "y"] * 50, "v": [1.0, 2.0] * 50, "user": range(100), "sequence": ["x y"] * 100})
@@ -66,18 +67,18 @@ class TestABusyConnection:
         ),
         "vectors": (
             lambda r: PrivateVectors(r, columns=["v"], ledger=RHO),
-            VectorCurator,
-            lambda c: c.unit_count(1),
+            Curator,
+            lambda c: c.ask(UnitCount(), 1),
         ),
         "columns": (
             lambda r: PrivateColumns(r, Schema({"v": Number(0, 4)}), ledger=RHO),
-            ColumnCurator,
-            lambda c: c.number_tables([("v", Number(0, 4, cuts=[2]))], 1),
+            Curator,
+            lambda c: c.ask(NumberTables([("v", Number(0, 4, cuts=[2]))]), 1),
         ),
         "sequences": (
             lambda r: PrivateSequences(r, {"page": ["x", "y"]}, ledger=RHO),
-            SequenceCurator,
-            lambda c: c.ngram_tables(1),
+            Curator,
+            lambda c: c.ask(NgramTables(), 1),
         ),
     }
 

@@ -10,9 +10,10 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateVectors
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.vector_curator import VectorCurator
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.boxes import MAGNITUDES, Box, magnitude_sensitivity, magnitudes, sign_products
 from pgmpy_dp.private.data.moments import TRACE, centered_sums, second_moments
+from pgmpy_dp.private.operators.vector_operators import Magnitudes, PairSigns, StrongestPairs
 
 BOX = Box((-1.0, -4.0), (3.0, 2.0), (0.5, 2.0))
 CENTER = np.array([0.5, -1.0])
@@ -92,30 +93,33 @@ class TestBadArgumentsComeBeforeTheDebit:
     @pytest.mark.parametrize(
         ("ask", "match"),
         [
-            (lambda c: c.magnitudes(CENTER, Box((0.0, 1.0), (0.0, 2.0), (1.0, 1.0)), 0.1), "side 0 of the box"),
-            (lambda c: c.magnitudes(CENTER, Box((0.0,), (1.0,), (1.0,)), 0.1), "1 entries for 2 columns"),
-            (lambda c: c.magnitudes(CENTER, None, 0.1), "box=None is a NoneType"),
-            (lambda c: c.pair_signs(CENTER, [(1, 0)], 0.1), "must be positions"),
-            (lambda c: c.pair_signs(CENTER, [], 0.1), "must be positions"),
-            (lambda c: c.pair_signs(CENTER, [(0, 1), (0, 1)], 0.1), "must be positions"),
-            (lambda c: c.strongest_pairs(CENTER, np.zeros((2, 2)), np.ones((2, 2), bool), 0.1), "pass integer"),
-            (lambda c: c.strongest_pairs(CENTER, np.full((2, 2), 2**51), np.ones((2, 2), bool), 0.1), "beyond 2"),
-            (lambda c: c.strongest_pairs(CENTER, np.zeros((2, 2), int), np.eye(2, dtype=bool), 0.1), "has no pair"),
-            (lambda c: c.strongest_pairs(CENTER, np.zeros((2, 2), int), np.ones((2, 2), bool), 1e-40), "needs noise"),
+            (lambda c: c.ask(Magnitudes(CENTER, Box((0.0, 1.0), (0.0, 2.0), (1.0, 1.0))), 0.1), "side 0 of the box"),
+            (lambda c: c.ask(Magnitudes(CENTER, Box((0.0,), (1.0,), (1.0,))), 0.1), "1 entries for 2 columns"),
+            (lambda c: c.ask(Magnitudes(CENTER, None), 0.1), "box=None is a NoneType"),
+            (lambda c: c.ask(PairSigns(CENTER, [(1, 0)]), 0.1), "must be positions"),
+            (lambda c: c.ask(PairSigns(CENTER, []), 0.1), "must be positions"),
+            (lambda c: c.ask(PairSigns(CENTER, [(0, 1), (0, 1)]), 0.1), "must be positions"),
+            (lambda c: c.ask(StrongestPairs(CENTER, np.zeros((2, 2)), np.ones((2, 2), bool)), 0.1), "pass integer"),
+            (lambda c: c.ask(StrongestPairs(CENTER, np.full((2, 2), 2**51), np.ones((2, 2), bool)), 0.1), "beyond 2"),
+            (lambda c: c.ask(StrongestPairs(CENTER, np.zeros((2, 2), int), np.eye(2, dtype=bool)), 0.1), "has no pair"),
+            (
+                lambda c: c.ask(StrongestPairs(CENTER, np.zeros((2, 2), int), np.ones((2, 2), bool)), 1e-40),
+                "needs noise",
+            ),
         ],
     )
     def test_nothing_is_spent(self, ask, match):
-        curator = VectorCurator(private(ROWS), Budget(rho=1.0), what="")
+        curator = Curator(private(ROWS), Budget(rho=1.0), what="")
         with pytest.raises((TypeError, ValueError), match=match):
             ask(curator)
         assert curator.left == 1 and not curator.answers
 
     def test_a_column_without_a_candidate_gets_none(self):
         rows = np.random.default_rng(0).normal(size=(2000, 1)) @ np.ones((1, 3))
-        curator = VectorCurator(private(rows), Budget(rho=1.0), what="")
+        curator = Curator(private(rows), Budget(rho=1.0), what="")
         allowed = np.array([[1, 1, 0], [1, 1, 1], [0, 0, 1]], dtype=bool)
-        found = curator.strongest_pairs([0.0] * 3, np.zeros((3, 3), dtype=np.int64), allowed, 0.5)
+        found = curator.ask(StrongestPairs([0.0] * 3, np.zeros((3, 3), dtype=np.int64), allowed), 0.5)
         assert found[0] == 1 and found[1] in (0, 2) and found[2] == -1
         expected = np.zeros((3, 3), dtype=np.int64)
         expected[1, 0] = 2000  # what the model knows is no news
-        assert curator.strongest_pairs([0.0] * 3, expected, np.ones((3, 3), dtype=bool), 0.5)[1] == 2
+        assert curator.ask(StrongestPairs([0.0] * 3, expected, np.ones((3, 3), dtype=bool)), 0.5)[1] == 2

@@ -21,13 +21,7 @@ from scipy.stats import binom
 from pgmpy_dp import Budget, Ledger, Number, Schema
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.column_curator import (
-    ColumnCurator,
-    StableMarks,
-    category_histogram,
-    category_labels,
-    number_noise,
-)
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.columns import (
     PrivateColumns,
     column_marks,
@@ -41,6 +35,13 @@ from pgmpy_dp.private.data.columns import (
 )
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import stability_histogram, tail_quantile
+from pgmpy_dp.private.operators.column_operators import (
+    NumberTables,
+    StableCategories,
+    StableMarks,
+    category_histogram,
+    category_labels,
+)
 from pgmpy_dp.private.reading.owners import identity
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import match_key
@@ -252,18 +253,17 @@ def _hockey_stick(one: dict, other: dict, k: int, epsilon: float) -> float:
 class TestOperators:
     FRAME = pd.DataFrame({"job": ["nurse"] * 500 + ["baker"] * 300 + ["poet"], "age": [30] * 400 + [70] * 401})
 
-    def curator(self, budget=BUDGET, reserve=1e-7, **options) -> ColumnCurator:
+    def curator(self, budget=BUDGET, reserve=1e-7, **options) -> Curator:
         data = PrivateColumns(self.FRAME, Schema({"job": TWO, "age": Number(0, 120)}), ledger=budget, **options)
-        return ColumnCurator(data, budget, what="test", reserve=reserve)
+        return Curator(data, budget, what="test", reserve=reserve)
 
     def test_answers(self):
         """False alarms: below 1e-9, that 300 records do not reach the threshold, or a lone one does."""
         curator = self.curator()
-        rows, _ = curator.stable_categories(["job"], Fraction(1, 2), 1e-7, 20)
+        rows, _ = curator.ask(StableCategories(["job"], 20), Fraction(1, 2), 1e-7)
         assert category_labels(rows) == [(0, "baker"), (0, "nurse")] and rows.shape == (2, 22)
-        n, ages, jobs = curator.number_tables(
-            [("age", Number(0, 120, cuts=[65])), ("job", Number(0, 1, bins=2, missing="drop"))], 0.5, with_count=True
-        )
+        divided = [("age", Number(0, 120, cuts=[65])), ("job", Number(0, 1, bins=2, missing="drop"))]
+        n, ages, jobs = curator.ask(NumberTables(divided, with_count=True), 0.5)
         assert (n.shape, ages.shape, jobs.shape) == ((1,), (3,), (2,))
         assert abs(int(n[0]) - 801) < 150 and abs(int(ages[0]) - 400) < 150
         release = curator.release("test", {})
@@ -273,19 +273,19 @@ class TestOperators:
     @pytest.mark.parametrize(
         ("ask", "told"),
         [
-            (lambda c: c.stable_categories(["town"], 1, 1e-7), "unknown columns"),
-            (lambda c: c.stable_categories("job", 1, 1e-7), "is a str"),
-            (lambda c: c.stable_categories([], 1, 1e-7), "at least one column"),
-            (lambda c: c.stable_categories(["job", "job"], 1, 1e-7), "each once"),
-            (lambda c: c.stable_categories(["job"], 1, 1e-6), "was asked of a reserve"),
-            (lambda c: c.stable_categories(["job"], 1, 0.0), "is not between 0 and 1"),
-            (lambda c: c.stable_categories(["job"], 1e-300, 1e-7), "bury any count"),
-            (lambda c: c.stable_categories(["job"], 1, 1e-7, 0), "max_length"),
-            (lambda c: c.number_tables([("age", Number(0, 1))], 1), "not divided Numbers"),
-            (lambda c: c.number_tables([("age", type("Mine", (Number,), {})(0, 1, bins=2))], 1), "not divided Numbers"),
-            (lambda c: c.number_tables([("town", Number(0, 1, bins=2))], 1), "unknown columns"),
-            (lambda c: c.number_tables([], 1), "asks nothing"),
-            (lambda c: c.number_tables([("age", Number(0, 1, bins=2))], 1e-300), "bury any count"),
+            (lambda c: c.ask(StableCategories(["town"]), 1, 1e-7), "unknown columns"),
+            (lambda c: c.ask(StableCategories("job"), 1, 1e-7), "is a str"),
+            (lambda c: c.ask(StableCategories([]), 1, 1e-7), "at least one column"),
+            (lambda c: c.ask(StableCategories(["job", "job"]), 1, 1e-7), "each once"),
+            (lambda c: c.ask(StableCategories(["job"]), 1, 1e-6), "was asked of a reserve"),
+            (lambda c: c.ask(StableCategories(["job"]), 1, 0.0), "is not between 0 and 1"),
+            (lambda c: c.ask(StableCategories(["job"]), 1e-300, 1e-7), "bury any count"),
+            (lambda c: c.ask(StableCategories(["job"], 0), 1, 1e-7), "max_length"),
+            (lambda c: c.ask(NumberTables([("age", Number(0, 1))]), 1), "not divided Numbers"),
+            (lambda c: c.ask(NumberTables([("age", type("Mine", (Number,), {})(0, 1, bins=2))]), 1), "not divided"),
+            (lambda c: c.ask(NumberTables([("town", Number(0, 1, bins=2))]), 1), "unknown columns"),
+            (lambda c: c.ask(NumberTables([]), 1), "asks nothing"),
+            (lambda c: c.ask(NumberTables([("age", Number(0, 1, bins=2))]), 1e-300), "bury any count"),
         ],
     )
     def test_refusals_cost_nothing(self, ask, told):
@@ -297,26 +297,26 @@ class TestOperators:
     def test_pure_and_public(self):
         pure = self.curator(Budget(epsilon=1.0), 0.0)
         with pytest.raises(ValueError, match="a threshold takes a delta"):
-            pure.stable_categories(["job"], 1, 1e-7)
-        pure.number_tables([("age", Number(0, 120, bins=2))], 1)
+            pure.ask(StableCategories(["job"]), 1, 1e-7)
+        pure.ask(NumberTables([("age", Number(0, 120, bins=2))]), 1)
         public = self.curator(adjacency="replace_one", n_records=801)
         with pytest.raises(ValueError, match="is public"):
-            public.number_tables([], 1, with_count=True)
+            public.ask(NumberTables([], True), 1)
 
     @pytest.mark.parametrize(("adjacency", "moved"), [("add_remove", 1), ("replace_one", 2)])
     def test_noise_of_tables_in_closed_form(self, adjacency, moved):
         parsed = Adjacency.parse(adjacency)
-        assert [n.scale for n in number_noise(2, False, parsed, PureDP(0.5), 1)] == [4.0 * moved] * 2
-        scales = [n.scale for n in number_noise(2, False, parsed, ZCDP(0.01), Fraction(1, 2))]
+        assert [n.scale for n in NumberTables.noise_of(2, False, parsed, PureDP(0.5), 1)] == [4.0 * moved] * 2
+        scales = [n.scale for n in NumberTables.noise_of(2, False, parsed, ZCDP(0.01), Fraction(1, 2))]
         assert scales == pytest.approx([math.sqrt(2 * moved / (2 * 0.005))] * 2)
-        assert len(number_noise(0, True, parsed, ZCDP(0.01), 1)) == 1
+        assert len(NumberTables.noise_of(0, True, parsed, ZCDP(0.01), 1)) == 1
 
     def test_a_ledger_of_users_is_refused(self):
         ledger = Ledger(BUDGET)
         ledger.charge(ZCDP(1e-6), what="visits", columns=(), mechanism="m", adjacency="add_remove", unit="user")
         data = PrivateColumns(self.FRAME, Schema({"job": TWO}), ledger=ledger)
         with pytest.raises(ValueError, match="unit"):
-            ColumnCurator(data, BUDGET, what="test", reserve=1e-7)
+            Curator(data, BUDGET, what="test", reserve=1e-7)
 
     def test_data_show_nothing(self):
         data = columns(self.FRAME)

@@ -22,8 +22,9 @@ from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.curator import curator_base
-from pgmpy_dp.private.curator.curator_base import Observer, Request, cost_of, observed
+from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
+from pgmpy_dp.private.curator.observer import Coins, Observer, Request, observed
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.data.data_base import PrivateData
@@ -37,6 +38,7 @@ from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.own_types import is_own
 from pgmpy_dp.private.reading import producers
 from pgmpy_dp.private.sensitive import Release, Sensitive
+from tests.private.mechanisms import with_noise
 from tests.private.processes import everything, forked
 
 STATES = {"a": [0, 1], "b": [0, 1, 2]}
@@ -341,17 +343,14 @@ class TestShares:
         second[0].join()
         assert log == [("first", 1), ("second", 1)] and curator.left == Fraction(1, 2)
 
-    def test_etas_come_out_of_the_reserve(self):
+    def test_etas_come_out_of_the_reserve(self, monkeypatch):
+        with pytest.raises(ValueError, match="tables, which cannot fail"):
+            opened(Budget(epsilon=1.0, delta=1e-6), reserve=1e-7).ask(Tables([("a",)]), 1, 1e-8)
+        monkeypatch.setattr(Tables, "can_fail", True)
         curator = opened(Budget(epsilon=1.0, delta=1e-6), reserve=1e-7)
 
         def ask(eta):
-            return curator._answer(
-                "tables",
-                {"scopes": (("a",),), "weights": None},
-                Fraction(1, 10),
-                lambda cost, share: AdditiveNoise.of(contingency_tables(curator._data, [("a",)]), cost, share),
-                eta,
-            )
+            return curator.ask(Tables([("a",)]), Fraction(1, 10), eta)
 
         ask(6e-8)
         with pytest.raises(ValueError, match=r"eta=6e-08 was asked of a reserve of 4e-08"):
@@ -359,7 +358,7 @@ class TestShares:
         ask(4e-8)
         assert curator.left == Fraction(4, 5)
         with pytest.raises(ValueError, match=r"larger reserve"):
-            opened(Budget(rho=1.0))._answer("tables", {}, Fraction(1, 2), None, 1e-12)
+            opened(Budget(rho=1.0)).ask(Tables([("a",)]), Fraction(1, 2), 1e-12)
 
 
 class TestAnswers:
@@ -421,7 +420,7 @@ class TestParts:
             records = units()
             raise error(f"of {len(records)} records")
 
-        monkeypatch.setattr(curator_base.Curator, "_random_parts", full)
+        monkeypatch.setattr(Coins, "parts", full)
         curator = opened()
         with pytest.raises(error) as raised, curator.split(2):
             pass
@@ -549,7 +548,7 @@ class TestOneAtATime:
         for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match="could be spent twice"):
                 attempt(curator)
-        mechanism = AdditiveNoise.of(contingency_tables(curator._data, [("a",)]), curator.cost, Fraction(1))
+        mechanism = with_noise(contingency_tables(curator._data, [("a",)]), curator.cost, Fraction(1))
         for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match="exact statistics"):
                 attempt(mechanism)

@@ -9,6 +9,7 @@ import gc
 import os
 import threading
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -17,9 +18,7 @@ import pytest
 from pgmpy_dp import Budget, Ledger, PrivateSequences, PrivateTable
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data.table import contingency_tables
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, ReservedZCDP
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -27,7 +26,7 @@ from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.reading import records as reading_records
 from pgmpy_dp.private.reading.sources import open_source
-from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
+from pgmpy_dp.sequences.operators.sequence_operators import NgramTables
 from tests.private.processes import everything, forked
 
 RHO, DELTA = Budget(rho=1.0), Budget(epsilon=1.0, delta=1e-6)
@@ -47,13 +46,8 @@ def sampled(n_steps=3):
 
 def failing(curator, eta, share=Fraction(1, 10)):
     """A request that debits from the reserve."""
-    return curator._answer(
-        "tables",
-        {"scopes": (("a",),), "weights": None},
-        share,
-        lambda cost, s: AdditiveNoise.of(contingency_tables(curator._data, [("a",)]), cost, s),
-        eta,
-    )
+    with mock.patch.object(Tables, "can_fail", True):
+        return curator.ask(Tables([("a",)]), share, eta)
 
 
 class TestReserves:
@@ -153,7 +147,7 @@ class TestSeveralAtOnce:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("pgmpy_dp.private.curator.curator_base._observer.lent", fail, raising=False)
+            patch.setattr("pgmpy_dp.private.curator.observer._observer.lent", fail, raising=False)
             with pytest.raises(KeyboardInterrupt), curator.split(2):
                 pass
         curator.ask(Tables([("a",)]), 1)
@@ -164,8 +158,8 @@ class TestPersons:
         frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["x y", "y", "x x"]})
         ledger = Ledger(Budget(rho=3.0))
         users = PrivateSequences(frame, {"page": ["x", "y"]}, ledger=ledger)
-        curator = SequenceCurator(users, RHO, what="test", columns=["page"])
-        curator.ngram_tables(1, (0.5, 0.5), None, None)
+        curator = Curator(users, RHO, what="test", columns=["page"])
+        curator.ask(NgramTables((0.5, 0.5)), 1)
         assert curator.unit == curator.release("chain", {}).unit == ledger.entries[0].unit == "user"
         # Costs of a record and of a person are no sum of anything: one ledger has one unit.
         with pytest.raises(ValueError, match="unit"):

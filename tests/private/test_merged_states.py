@@ -21,7 +21,7 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
     PrivateSGD,
 )
-from pgmpy_dp.fields.operators.field_curator import FieldCurator
+from pgmpy_dp.fields.operators.field_gradients import PseudoLikelihood
 from pgmpy_dp.fields.operators.parities import WorstParity
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.learning import fine_grids, merging
@@ -46,7 +46,7 @@ def records(seed=0, n=N):
 
 def curated(data, rho=1e6):
     table = PrivateTable(data, SCHEMA, ledger=Budget(rho=rho))
-    return FieldCurator(table, Budget(rho=rho), what="tables", fine=True)
+    return TableCurator(table, Budget(rho=rho), what="tables", fine=True)
 
 
 PLACES = {"x": [*[0] * 32, *[1] * 32, 2], "z": [0, 0, 0, 1, 1, 1, 1, 2, 2, 2]}
@@ -81,11 +81,11 @@ def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
         table = PrivateTable(
             pd.DataFrame({"a": states[-1:], "b": states[-1:]}), {"a": states, "b": states}, ledger=Budget(rho=1e15)
         )
-        curator = FieldCurator(table, Budget(rho=1e15), what="a field")
+        curator = TableCurator(table, Budget(rho=1e15), what="a field")
         if asked:
-            curator.pseudo_likelihood([(0,)], 1.0).gradient(np.zeros(len(states) - 1), Fraction(1, 4))
+            PseudoLikelihood(curator, [(0,)], 1.0).gradient(np.zeros(len(states) - 1), Fraction(1, 4))
         curator.merge(Schema({"a": range(n_states), "b": range(n_states)}), {"a": places, "b": places})
-        field = curator.pseudo_likelihood([(0,), (1,)], 1.0)
+        field = PseudoLikelihood(curator, [(0,), (1,)], 1.0)
         gradients.append(field.gradient(np.zeros(2 * (n_states - 1)), Fraction(1, 4)))
     assert np.linalg.norm(gradients[0]) > 1e6
     np.testing.assert_allclose(gradients[1], gradients[0], atol=0.05 * np.abs(gradients[0]).max())
@@ -94,7 +94,7 @@ def test_fields_ask_about_merged_records_whatever_was_asked_before(n_states):
 def test_parities_are_of_merged_records_whatever_was_asked_before():
     data = pd.DataFrame({"a": [0] * 50, "b": [0, 1] * 25})
     table = PrivateTable(data, {"a": [0, 1], "b": [0, 1]}, ledger=Budget(rho=1e6))
-    curator = FieldCurator(table, Budget(rho=1e6), what="parities")
+    curator = TableCurator(table, Budget(rho=1e6), what="parities")
     single = [(0,), (1,)]
     before = curator.ask(WorstParity(single, [0, 0], signed=True), Fraction(1, 4))
     curator.merge(Schema({"a": [0, 1], "b": [0, 1]}), {"a": [1, 0]})
@@ -312,7 +312,7 @@ def test_engines_hold_no_fine_table_of_many_numbers():
     schema = Schema({name: Number(0, 127, resolution=1, missing="drop") for name in names})
     found = []
     for data in (frame, duckdb.from_df(frame), pl.from_pandas(frame).lazy()):
-        curator = FieldCurator(PrivateTable(data, schema, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="", fine=True)
+        curator = TableCurator(PrivateTable(data, schema, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="", fine=True)
         curator.merge(
             schema.replaced(dict.fromkeys(names, Number(0, 127, cuts=[64], resolution=1, missing="drop"))),
             dict.fromkeys(names, np.arange(128) // 64),

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, pure_epsilon
+from pgmpy_dp.private.curator.mechanism import pure_epsilon
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from tests.private.distribution import ALARM, accepts, mass
+from tests.private.mechanisms import with_noise
 
 SAMPLERS = {"discrete_laplace": samplers.discrete_laplace, "discrete_gaussian": samplers.discrete_gaussian}
 PATHS = {"exact": lambda: None, "seeded": lambda: np.random.default_rng(20240521)}
@@ -161,7 +162,7 @@ def tables(shapes) -> list[Sensitive]:
 
 @pytest.mark.parametrize(("cost", "scale"), [(PureDP(0.25), 8.0), (ZCDP(0.25), 2.0)])
 def test_releases_add_the_noise_they_state(cost, scale):
-    made = AdditiveNoise.of(tables([(100, 60), (90, 70)]), cost, Fraction(1), [1, 1])
+    made = with_noise(tables([(100, 60), (90, 70)]), cost, Fraction(1), [1, 1])
     values, noise = made.draw(None), made.noise
     assert [n.scale for n in noise] == pytest.approx([scale, scale])
     assert [v.shape for v in values] == [(100, 60), (90, 70)]

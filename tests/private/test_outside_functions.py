@@ -13,12 +13,12 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from pgmpy_dp import Budget, PrivateTable
-from pgmpy_dp.fields.operators.field_curator import FieldCurator
-from pgmpy_dp.fields.operators.voting_curator import agreement_test, edge_vote_noise, vote_sensitivity
+from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes, agreement_test, vote_sensitivity
 from pgmpy_dp.fields.votes.block_graphs import block_graph
 from pgmpy_dp.private.curator import outside_functions
-from pgmpy_dp.private.curator.curator_base import Observer, observed
+from pgmpy_dp.private.curator.observer import Observer, observed
 from pgmpy_dp.private.curator.outside_functions import named_function, outside_function, plain_arguments, run_blocks
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.operators.tables import Tables
@@ -37,12 +37,12 @@ def registry(monkeypatch):
 def opened(budget=None, **facts):
     budget = budget or Budget(epsilon=1.0, delta=1e-2)
     table = PrivateTable(FRAME, STATES, ledger=budget)
-    return FieldCurator(table, budget, **{"what": "", "columns": [], "reserve": 1e-2, "pure": True, **facts})
+    return TableCurator(table, budget, **{"what": "", "columns": [], "reserve": 1e-2, "pure": True, **facts})
 
 
 def ask(curator, function, share=1, **request):
     request = {"n_blocks": 5, "max_edges": 2, "vouched_for": callable(function), **request}
-    return curator.edge_votes(function, {}, share=share, **request)
+    return curator.ask(EdgeVotes(function, {}, **request), share)
 
 
 def two_edges(codes, rng):
@@ -290,11 +290,11 @@ class TestPublicArguments:
         curator = opened()
         request = {"n_blocks": 5, "max_edges": 2, "vouched_for": True}
         with pytest.raises(ValueError, match="eta="):
-            curator.agreed_graph(two_edges, {}, share=0.5, eta=eta, **request)
+            curator.ask(AgreedGraph(two_edges, {}, **request), 0.5, eta)
         assert curator.left == 1
-        curator.agreed_graph(two_edges, {}, share=0.5, eta=0.006, **request)
+        curator.ask(AgreedGraph(two_edges, {}, **request), 0.5, 0.006)
         with pytest.raises(ValueError, match="reserve"):
-            curator.agreed_graph(two_edges, {}, share=0.5, eta=0.006, **request)
+            curator.ask(AgreedGraph(two_edges, {}, **request), 0.5, 0.006)
 
     @pytest.mark.parametrize("most", [np.uint8(128), np.uint8(200), np.int8(100), np.uint16(1 << 15)])
     def test_a_bound_in_few_bits_is_the_same_bound(self, most):
@@ -304,18 +304,18 @@ class TestPublicArguments:
         curator = opened(Budget(rho=1.0), reserve=0.0, pure=False)
         ask(curator, two_edges, max_edges=most)
         (noise,) = curator.answers[0].noise
-        assert noise == edge_vote_noise(3, int(most), ZCDP(1.0), 1)
+        assert noise == EdgeVotes.noise_of(3, int(most), ZCDP(1.0), 1)
 
     def test_noise_is_that_of_the_share(self):
-        assert edge_vote_noise(4, 2, PureDP(1.0), 0.5).scale == 8.0
-        assert edge_vote_noise(4, 5, ZCDP(0.5), 1).scale == pytest.approx(6**0.5)
+        assert EdgeVotes.noise_of(4, 2, PureDP(1.0), 0.5).scale == 8.0
+        assert EdgeVotes.noise_of(4, 5, ZCDP(0.5), 1).scale == pytest.approx(6**0.5)
         assert agreement_test(PureDP(1.0), 0.5, 1e-2) == agreement_test(PureDP(0.5), 1, 1e-2)
         test = agreement_test(ZCDP(0.08), 0.5, 1e-2)
         assert test.scale == pytest.approx(1 / 0.08**0.5) and test.threshold == 17  # floor(4.605/.2828) + 1
 
     def test_one_variable_has_no_pairs(self):
         table = PrivateTable(FRAME, {"a": [0, 1]}, ledger=Budget(rho=1.0))
-        curator = FieldCurator(table, Budget(rho=1.0), what="", columns=[])
+        curator = TableCurator(table, Budget(rho=1.0), what="", columns=[])
         with pytest.raises(ValueError, match="needs at least two"):
             ask(curator, two_edges)
 

@@ -21,17 +21,18 @@ from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.gaussian import output_perturbation
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
-from pgmpy_dp.mixtures.operators.cluster_curator import ClusterCurator
+from pgmpy_dp.mixtures.operators.cluster_operators import ClusterSums
 from pgmpy_dp.mixtures.operators.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.outside_functions import named_function
-from pgmpy_dp.private.curator.solutions import UncertifiedSolution, certified_solution
 from pgmpy_dp.private.data.gradients import ClippingGrid, sampled_gradient_sum
 from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.operators.solutions import UncertifiedSolution, certified_solution
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
 from tests.settings import vote_settings
@@ -305,10 +306,10 @@ class TestPublicNumbers:
                 assert np.abs(counts - fewer).sum() == 1
                 assert np.linalg.norm((sums - smaller).astype(float)) <= 1 << 16
         for d in data:
-            curator = ClusterCurator(d, Budget(rho=1.0), what="sums", columns=d.columns)
+            curator = Curator(d, Budget(rho=1.0), what="sums", columns=d.columns)
             for wrong in (np.zeros((2, 3)), np.zeros((0, 2)), np.zeros(2)):
                 with pytest.raises(ValueError, match="centres have the shape"):
-                    curator.cluster_sums(wrong, 1.0, 1)
+                    curator.ask(ClusterSums(wrong, 1.0), 1)
             assert curator.left == 1
 
     def test_scores_of_a_block(self, monkeypatch):

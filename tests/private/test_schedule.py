@@ -13,22 +13,24 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.operators import field_curator
-from pgmpy_dp.fields.operators.field_curator import FieldCurator
+from pgmpy_dp.fields.operators import field_gradients
+from pgmpy_dp.fields.operators.field_gradients import PseudoLikelihood, RegressionPath
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import gradient_curator as curators
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.gradient_curator import ChainGradientCurator, GradientCurator
 from pgmpy_dp.private.curator.schedule import sampled_schedule
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.tables import Tables
-from pgmpy_dp.sequences.operators.sequence_curator import SequenceCurator
+from pgmpy_dp.sequences.operators.sequence_operators import NgramTables, OrderDeparture
 from tests.private.processes import everything, forked
 
 STATES = {"a": [0, 1], "b": [0, 1]}
@@ -217,7 +219,7 @@ class TestScheduledCurators:
     def test_answers_come_between_those_of_other_curators_of_the_same_data(self):
         data = table(Budget(epsilon=2.0, delta=1e-2))
         steps = opened(Budget(epsilon=1.0, delta=1e-3), data)
-        others = FieldCurator(data, Budget(epsilon=0.5), what="tables", columns=["a"])
+        others = TableCurator(data, Budget(epsilon=0.5), what="tables", columns=["a"])
         steps.step(FLAT)
         others.ask(Tables([("a",)]), Fraction(1, 2))
         steps.step(FLAT)
@@ -253,10 +255,12 @@ class TestPairTables:
     def test_refusals_spend_and_count_nothing(self, arguments, message, monkeypatch):
         frame = pd.DataFrame({"user": [1], "sequence": ["a b b"]})
         data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=RHO)
-        curator = SequenceCurator(data, RHO, what="tables", columns=["page"])
-        monkeypatch.setattr("pgmpy_dp.sequences.operators.sequence_curator.chain_tables", fail)
+        curator = Curator(data, RHO, what="tables", columns=["page"])
+        monkeypatch.setattr("pgmpy_dp.sequences.operators.sequence_operators.chain_tables", fail)
+        arguments = dict(arguments)
+        share = arguments.pop("share", 1)
         with pytest.raises(ValueError, match=message):
-            curator.ngram_tables(**{"share": 1, **arguments})
+            curator.ask(NgramTables(**arguments), share)
         assert curator.left == 1
 
     @pytest.mark.parametrize(
@@ -270,15 +274,17 @@ class TestPairTables:
     )
     def test_refusals_of_the_test_of_order_too(self, arguments, message, monkeypatch):
         data = PrivateSequences(pd.DataFrame({"user": [1], "sequence": ["a b b"]}), {"page": ["a", "b"]}, ledger=RHO)
-        curator = SequenceCurator(data, RHO, what="tables", columns=["page"])
-        monkeypatch.setattr("pgmpy_dp.sequences.operators.sequence_curator.order_departure", fail)
+        curator = Curator(data, RHO, what="tables", columns=["page"])
+        monkeypatch.setattr("pgmpy_dp.sequences.operators.sequence_operators.order_departure", fail)
+        arguments = dict(arguments)
+        share = arguments.pop("share", 1)
         with pytest.raises(ValueError, match=message):
-            curator.order_departure(**{"probabilities": np.eye(2), "share": 1, **arguments})
+            curator.ask(OrderDeparture(**{"probabilities": np.eye(2), **arguments}), share)
         assert curator.left == 1
 
 
-def fields_of(budget=RHO, **arguments) -> FieldCurator:
-    return FieldCurator(table(budget, **arguments), budget, what="a field", columns=["a", "b"])
+def fields_of(budget=RHO, **arguments) -> TableCurator:
+    return TableCurator(table(budget, **arguments), budget, what="a field", columns=["a", "b"])
 
 
 class TestRegressionPath:
@@ -306,13 +312,13 @@ class TestRegressionPath:
     def test_layouts_that_are_none_of_the_table_are_refused(self, changes):
         curator = fields_of()
         with pytest.raises(ValueError, match="layout"):
-            curator.regression_path(self.changed(**changes), 3)
+            RegressionPath(curator, self.changed(**changes), 3)
         assert curator.left == 1
 
     def test_a_regression_of_a_feature_alone_is_not_taken_for_one_of_the_constant(self):
         """It knows more of a record than its label, so it costs what any other one does."""
         alone = self.changed(columns=np.array([[-1, 1], [-1, 2]]))
-        assert field_curator.selection_weight(alone, Adjacency.REPLACE_ONE, ZCDP(1.0)) == 4 + 1
+        assert field_gradients.selection_weight(alone, Adjacency.REPLACE_ONE, ZCDP(1.0)) == 4 + 1
 
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -332,9 +338,9 @@ class TestRegressionPath:
         ],
     )
     def test_other_requests_spend_and_count_nothing(self, changes, message, monkeypatch):
-        monkeypatch.setattr(field_curator, "GradientSums", fail)
+        monkeypatch.setattr(field_gradients, "GradientSums", fail)
         curator = fields_of()
-        path = curator.regression_path(self.LAYOUT, 3)
+        path = RegressionPath(curator, self.LAYOUT, 3)
         asked = {"rows": [2, 2], "moves": [1, -1], "slope": 1.0, "share": Fraction(1, 2), **changes}
         with pytest.raises(ValueError, match=message):
             path.vertices(np.array(asked.pop("rows")), np.array(asked.pop("moves")), **asked)
@@ -342,7 +348,7 @@ class TestRegressionPath:
 
     def test_a_walk_stays_within_its_reach(self):
         curator = fields_of()
-        path = curator.regression_path(self.LAYOUT, 3)
+        path = RegressionPath(curator, self.LAYOUT, 3)
         for _ in range(3):
             path.vertices(np.array([1, 0]), np.array([1, -1]), 1.0, Fraction(1, 8))
         with pytest.raises(ValueError, match="reach"):
@@ -352,7 +358,7 @@ class TestRegressionPath:
     def test_two_threads_do_not_pass_the_reach_together(self, monkeypatch):
         """Beyond it logits are read from the part of the table for another label, and sensitivities are false."""
         curator, refused = fields_of(), []
-        path, scale, asked = curator.regression_path(self.LAYOUT, 3), field_curator.vertex_scale, threading.Event()
+        path, scale, asked = RegressionPath(curator, self.LAYOUT, 3), field_gradients.vertex_scale, threading.Event()
 
         def ask():
             try:
@@ -369,7 +375,7 @@ class TestRegressionPath:
                 second.join(0.2)  # it may finish here only if nothing keeps it out
             return scale(*arguments)
 
-        monkeypatch.setattr(field_curator, "vertex_scale", between_check_and_move)
+        monkeypatch.setattr(field_gradients, "vertex_scale", between_check_and_move)
         ask()
         second.join()
         assert len(refused) == 1 and "reach" in refused[0]
@@ -378,7 +384,7 @@ class TestRegressionPath:
     def test_a_path_that_was_interrupted_while_it_moved_answers_no_more(self, monkeypatch):
         """Some blocks of records have moved then and others not: one record more shifts all later ones by a place."""
         curator = fields_of()
-        path = curator.regression_path(self.LAYOUT, 3)
+        path = RegressionPath(curator, self.LAYOUT, 3)
         request = np.array([1, 0]), np.array([1, -1]), 1.0, Fraction(1, 8)
         path.vertices(*request)
 
@@ -386,19 +392,19 @@ class TestRegressionPath:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(field_curator.GradientSums, "after", interrupt)
+            patch.setattr(field_gradients.GradientSums, "after", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 path.vertices(*request)
         assert curator.left == Fraction(3, 4)
         with pytest.raises(RuntimeError, match="make a new one"):
             path.vertices(*request)
         assert curator.left == Fraction(3, 4)
-        curator.regression_path(self.LAYOUT, 3).vertices(*request)
+        RegressionPath(curator, self.LAYOUT, 3).vertices(*request)
 
     def test_reaches(self):
         for reach in (-1, 2**20 + 1, 1.5):
             with pytest.raises((TypeError, ValueError), match="reach"):
-                fields_of().regression_path(self.LAYOUT, reach)
+                RegressionPath(fields_of(), self.LAYOUT, reach)
 
 
 class TestPseudoLikelihood:
@@ -407,12 +413,12 @@ class TestPseudoLikelihood:
     @pytest.mark.parametrize("scopes", [[(0, 0)], [(1, 0)], [(0,), (0,)], [(0, 2)], [()], [(-1,)], [(0.5,)]])
     def test_scopes_that_are_none_are_refused(self, scopes):
         with pytest.raises((TypeError, ValueError), match="scopes"):
-            fields_of().pseudo_likelihood(scopes, 1.0)
+            PseudoLikelihood(fields_of(), scopes, 1.0)
 
     @pytest.mark.parametrize("norm", [0.0, math.nan, 1e-9, 1e12])
     def test_norms_that_do_not_fit_are_refused(self, norm):
         with pytest.raises(ValueError, match="clip_norm"):
-            fields_of().pseudo_likelihood(self.SCOPES, norm)
+            PseudoLikelihood(fields_of(), self.SCOPES, norm)
 
     @pytest.mark.parametrize(
         ("theta", "share", "message"),
@@ -425,16 +431,16 @@ class TestPseudoLikelihood:
         ],
     )
     def test_other_requests_spend_and_count_nothing(self, theta, share, message, monkeypatch):
-        monkeypatch.setattr(field_curator, "gradient_sum", fail)
+        monkeypatch.setattr(field_gradients, "gradient_sum", fail)
         curator = fields_of()
         with pytest.raises(ValueError, match=message):
-            curator.pseudo_likelihood(self.SCOPES, 1.0).gradient(theta, share)
+            PseudoLikelihood(curator, self.SCOPES, 1.0).gradient(theta, share)
         assert curator.left == 1
 
     def test_there_is_no_pure_guarantee(self):
         curator = fields_of(Budget(epsilon=1.0))
         with pytest.raises(ValueError, match="no pure guarantee"):
-            curator.pseudo_likelihood(self.SCOPES, 1.0).gradient([0.0] * 3, 1)
+            PseudoLikelihood(curator, self.SCOPES, 1.0).gradient([0.0] * 3, 1)
         assert curator.left == 1
 
 

@@ -14,20 +14,21 @@ import pytest
 from pgmpy_dp import Budget, PrivateTable, PrivateVectors
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.gaussian.output_perturbation import lasso_solvers
-from pgmpy_dp.mixtures.operators.cluster_curator import ClusterCurator
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import outside_functions
-from pgmpy_dp.private.curator.solutions import (
+from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
+from pgmpy_dp.private.operators.solutions import (
+    Solution,
     UncertifiedSolution,
     certified_solution,
     matrix_plan,
     noise_plan,
     part_of,
 )
-from pgmpy_dp.private.curator.vector_curator import VectorCurator
-from pgmpy_dp.private.filter import BudgetExceeded
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
+from pgmpy_dp.private.operators.vector_operators import ClippedSum, SecondMoments, UnitCount
 from tests.learning.test_convex_program import ClippedMean
 
 RHO, PURE, BOTH = Budget(rho=0.5), Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-6)
@@ -36,7 +37,11 @@ PROGRAM = PrecisionProgram(2, Adjacency.ADD_REMOVE, 200, row_norm=2.0, penalty=0
 SOLVERS = lasso_solvers(PROGRAM)
 
 
-def opened(budget=RHO, kind=VectorCurator, n_records=200, **options):
+def solved(curator, program, solvers=(), share=1, eta=0, **options):
+    return curator.ask(Solution(program, solvers, **options), share, eta)
+
+
+def opened(budget=RHO, kind=Curator, n_records=200, **options):
     data = PrivateVectors(ROWS, ledger=budget, n_records=n_records)
     return kind(data, budget, what="", columns=(), **options)
 
@@ -44,32 +49,32 @@ def opened(budget=RHO, kind=VectorCurator, n_records=200, **options):
 @pytest.mark.parametrize(
     ("ask", "error", "match"),
     [
-        (lambda c: c.solution(ClippedMean(0.0, [])), TypeError, "vouch for what it says"),
-        (lambda c: c.solution(PROGRAM), ValueError, "need some"),
-        (lambda c: c.solution(ClippedMean(0.0, []), SOLVERS, vouched_for=True), ValueError, "others have theirs"),
-        (lambda c: c.solution(object(), vouched_for=True), TypeError, "pass a StableProgram"),
-        (lambda c: c.solution(PROGRAM, [("elsewhere.solver", {})]), ValueError, "not registered"),
-        (lambda c: c.solution(PROGRAM, [(SOLVERS[0][0], {"S": np.ones(2)})]), TypeError, "a ndarray"),
-        (lambda c: c.solution(PROGRAM, SOLVERS, eta=1e-7), ValueError, "eta=1e-07 is for a curator of epsilon"),
-        (lambda c: c.solution(PROGRAM, SOLVERS, noise="double-wishart"), ValueError, "no proof for a solution"),
-        (lambda c: c.solution(PROGRAM, SOLVERS, noise="frobenius"), ValueError, "is for an epsilon"),
-        (lambda c: c.solution(ClippedMean(0.0, []), noise="goe", vouched_for=True), ValueError, "symmetric matrices"),
-        (lambda c: c.solution(replace(PROGRAM, d=3), SOLVERS), ValueError, "made for d=3"),
+        (lambda c: solved(c, ClippedMean(0.0, [])), TypeError, "vouch for what it says"),
+        (lambda c: solved(c, PROGRAM), ValueError, "need some"),
+        (lambda c: solved(c, ClippedMean(0.0, []), SOLVERS, vouched_for=True), ValueError, "others have theirs"),
+        (lambda c: solved(c, object(), vouched_for=True), TypeError, "pass a StableProgram"),
+        (lambda c: solved(c, PROGRAM, [("elsewhere.solver", {})]), ValueError, "not registered"),
+        (lambda c: solved(c, PROGRAM, [(SOLVERS[0][0], {"S": np.ones(2)})]), TypeError, "a ndarray"),
+        (lambda c: solved(c, PROGRAM, SOLVERS, eta=1e-7), ValueError, "eta=1e-07 is for a curator of epsilon"),
+        (lambda c: solved(c, PROGRAM, SOLVERS, noise="double-wishart"), ValueError, "no proof for a solution"),
+        (lambda c: solved(c, PROGRAM, SOLVERS, noise="frobenius"), ValueError, "is for an epsilon"),
+        (lambda c: solved(c, ClippedMean(0.0, []), noise="goe", vouched_for=True), ValueError, "symmetric matrices"),
+        (lambda c: solved(c, replace(PROGRAM, d=3), SOLVERS), ValueError, "made for d=3"),
         (
-            lambda c: c.solution(replace(PROGRAM, adjacency=Adjacency.REPLACE_ONE), SOLVERS),
+            lambda c: solved(c, replace(PROGRAM, adjacency=Adjacency.REPLACE_ONE), SOLVERS),
             ValueError,
             "is for adjacency='replace_one'",
         ),
-        (lambda c: c.unit_count(1), ValueError, "is public; nothing has to be counted"),
-        (lambda c: c.clipped_sum([0.0], 1.0, 1), ValueError, "start has 1 entries for 2 columns"),
-        (lambda c: c.clipped_sum([0.0, 0.0], np.inf, 1), ValueError, "radius=inf"),
-        (lambda c: c.clipped_sum([0.0, 0.0], 1.0, 0), ValueError, "share=0 "),
-        (lambda c: c.second_moments([0.0, np.nan], 1.0, "goe", 1), ValueError, "center"),
-        (lambda c: c.second_moments([0.0, 0.0], 1.0, "auto", 1), ValueError, "name one"),
-        (lambda c: c.second_moments([0.0, 0.0], 1.0, "goe", 1, 1e-7), ValueError, "alone need an eta"),
-        (lambda c: c.second_moments([0.0, 0.0], 1.0, "one-sided-wishart", 1), ValueError, "alone need an eta"),
-        (lambda c: c.second_moments([0.0, 0.0], 1.0, "laplace", 1), ValueError, "is for an epsilon"),
-        (lambda c: c.second_moments([0.0, 0.0], 1.0, "goe", 2), BudgetExceeded, "refused"),
+        (lambda c: c.ask(UnitCount(), 1), ValueError, "is public; nothing has to be counted"),
+        (lambda c: c.ask(ClippedSum([0.0], 1.0), 1), ValueError, "start has 1 entries for 2 columns"),
+        (lambda c: c.ask(ClippedSum([0.0, 0.0], np.inf), 1), ValueError, "radius=inf"),
+        (lambda c: c.ask(ClippedSum([0.0, 0.0], 1.0), 0), ValueError, "share=0 "),
+        (lambda c: c.ask(SecondMoments([0.0, np.nan], 1.0, "goe"), 1), ValueError, "center"),
+        (lambda c: c.ask(SecondMoments([0.0, 0.0], 1.0, "auto"), 1), ValueError, "name one"),
+        (lambda c: c.ask(SecondMoments([0.0, 0.0], 1.0, "goe"), 1, 1e-7), ValueError, "alone need an eta"),
+        (lambda c: c.ask(SecondMoments([0.0, 0.0], 1.0, "one-sided-wishart"), 1), ValueError, "alone need an eta"),
+        (lambda c: c.ask(SecondMoments([0.0, 0.0], 1.0, "laplace"), 1), ValueError, "is for an epsilon"),
+        (lambda c: c.ask(SecondMoments([0.0, 0.0], 1.0, "goe"), 2), BudgetExceeded, "refused"),
     ],
 )
 def test_nothing_is_counted_or_spent_on_a_refusal(ask, error, match, monkeypatch):
@@ -81,34 +86,34 @@ def test_nothing_is_counted_or_spent_on_a_refusal(ask, error, match, monkeypatch
     assert curator.left == 1 and not curator.answers
 
 
-@pytest.mark.parametrize("kind", [VectorCurator, ClusterCurator])
-def test_data_of_another_kind_are_refused_before_the_charge(kind):
+def test_a_question_about_other_data_is_refused():
     table = PrivateTable(pd.DataFrame({"a": [0, 1]}), {"a": [0, 1]}, ledger=RHO)
-    with pytest.raises(TypeError, match="data is a PrivateTable; pass PrivateVectors"):
-        kind(table, RHO, what="", columns=())
-    assert table.ledger.entries == ()
+    curator = Curator(table, RHO, what="", columns=())
+    with pytest.raises(TypeError, match="ClippedSum is no question about a PrivateTable"):
+        curator.ask(ClippedSum([0.0], 1.0), 1)
+    assert curator.left == 1
 
 
 def test_an_epsilon_without_a_reserve_takes_no_gaussian_noise():
     for curator in (opened(PURE), opened(BOTH, pure=True)):
         with pytest.raises(ValueError, match="no pure guarantee"):
-            curator.solution(PROGRAM, SOLVERS)
+            solved(curator, PROGRAM, SOLVERS)
     with pytest.raises(ValueError, match="of a reserve of 1e-08"):
-        opened(BOTH, pure=True, reserve=1e-8).solution(PROGRAM, SOLVERS, eta=1e-6)
+        solved(opened(BOTH, pure=True, reserve=1e-8), PROGRAM, SOLVERS, eta=1e-6)
 
 
 def test_shares_of_epsilon_and_a_part_of_the_reserve():
     curator = opened(BOTH, pure=True, reserve=1e-6, n_records=200)
     half = Fraction(1, 2)
-    (values,) = curator.solution(PROGRAM, SOLVERS, half, 1e-6)
+    (values,) = solved(curator, PROGRAM, SOLVERS, half, 1e-6)
     assert values.shape == (3,) and curator.left == half
     (noise,) = curator.answers[0].noise
     assert noise == noise_plan(PROGRAM, Budget(epsilon=0.5, delta=1e-6)).noise
-    curator.clipped_sum([0.0, 0.0], 1.0, half)
+    curator.ask(ClippedSum([0.0, 0.0], 1.0), half)
     release = curator.release("test", {})
     assert release.guarantee == ApproxDP(1.0, 1e-6) and curator.left == 0
     with pytest.raises(BudgetExceeded):
-        curator.solution(PROGRAM, SOLVERS, half, 1e-6)
+        solved(curator, PROGRAM, SOLVERS, half, 1e-6)
 
 
 def test_parts_of_costs_are_rounded_down():
@@ -128,7 +133,7 @@ def test_a_program_that_can_fail_has_no_matrix_noise():
         matrix_plan(program, "goe", RHO)
     # A subclass from outside is not of the boundary, whatever it inherits: it could say another sensitivity.
     with pytest.raises(TypeError, match="vouch"):
-        opened().solution(program, SOLVERS)
+        solved(opened(), program, SOLVERS)
 
 
 @pytest.mark.parametrize("distance", [1e-6, 0.01, 0.3])
@@ -172,18 +177,18 @@ class TestMeanwhile:
         monkeypatch.setitem(outside_functions._FUNCTIONS, "test.solver", solver)
         monkeypatch.setattr(outside_functions, "_kept_state", lambda function: "")
         monkeypatch.setattr(
-            "pgmpy_dp.private.curator.solutions.named_function", outside_functions._FUNCTIONS.__getitem__
+            "pgmpy_dp.private.operators.solutions.named_function", outside_functions._FUNCTIONS.__getitem__
         )
         curator = opened(**options)
-        return curator, lambda: curator.solution(PROGRAM, [("test.solver", {}), *SOLVERS])
+        return curator, lambda: solved(curator, PROGRAM, [("test.solver", {}), *SOLVERS])
 
     def test_no_curator_of_the_data_answers_and_none_is_opened(self, monkeypatch):
         seen = []
 
         def solver(moments):
             acts = [
-                lambda: other.clipped_sum([0.0, 0.0], 1.0, 1),
-                lambda: VectorCurator(data, RHO, what="", columns=()),
+                lambda: other.ask(ClippedSum([0.0, 0.0], 1.0), 1),
+                lambda: Curator(data, RHO, what="", columns=()),
             ]
             for act in acts:
                 with pytest.raises(RuntimeError, match="sees these records now") as raised:
@@ -194,7 +199,7 @@ class TestMeanwhile:
         curator, ask = self.attempt(monkeypatch, solver)
         data = curator._data
         data._ledger = PrivateVectors(ROWS, ledger=Budget(rho=5.0)).ledger
-        other = VectorCurator(data, RHO, what="", columns=())
+        other = Curator(data, RHO, what="", columns=())
         assert ask()[0].shape == (3,) and len(seen) == 2
 
     @pytest.mark.parametrize("error", [ValueError, np.linalg.LinAlgError, Warning, StopIteration])
@@ -229,7 +234,7 @@ class Column(ClippedMean):
 
 def test_every_number_has_noise_of_its_own_whatever_the_shape():
     curator = opened(PURE)
-    diagonal, rest = curator.solution(Column(0.0, [], size=3), noise="frobenius", vouched_for=True)
+    diagonal, rest = solved(curator, Column(0.0, [], size=3), noise="frobenius", vouched_for=True)
     assert diagonal.shape == (2,) and rest.shape == (1,)
 
 

@@ -27,13 +27,15 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
     StableStructure,
 )
-from pgmpy_dp.fields.operators.field_curator import FieldCurator
+from pgmpy_dp.fields.operators.field_gradients import PseudoLikelihood, RegressionPath
 from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits
 from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
+from pgmpy_dp.fields.operators.vote_operators import EdgeVotes
 from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.private.budget import UnitBudget
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import units
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.table import contingency_tables, matched_records, shared_codes, table_units
@@ -280,7 +282,7 @@ class TestPromises:
 
     def test_the_ledger_is_charged_for_persons_and_says_so(self):
         private = table(frame(PEOPLE), 2, ledger=Budget(rho=1.0))
-        curator = FieldCurator(private, Budget(rho=0.5), what="tables")
+        curator = TableCurator(private, Budget(rho=0.5), what="tables")
         assert (curator.unit_cost, curator.cost) == (ZCDP(0.5), ZCDP(0.125))
         curator.ask(Tables([("a",)]), 1)
         (entry,) = private.ledger.entries
@@ -306,7 +308,7 @@ class TestPromises:
     def test_parts_are_of_whole_persons(self):
         data = frame({f"p{k}": [(k % 3, "no")] * 3 for k in range(60)})
         private = table(data, 3, ledger=Budget(rho=1.0))
-        with FieldCurator(private, Budget(rho=1.0), what="").split(2) as parts:
+        with TableCurator(private, Budget(rho=1.0), what="").split(2) as parts:
             owners = [table_units(part._data)[2] for part in parts]
             assert [set(np.bincount(owner).tolist()) for owner in owners] == [{3}, {3}]
             assert sum(table_units(part._data)[1] for part in parts) == 60
@@ -322,7 +324,7 @@ class TestPromises:
             n_steps=2,
             batch_rate=0.5,
         )
-        taken = table_units(curator._data)[2][curator._coins(shared_codes(curator._data)[0])]
+        taken = table_units(curator._data)[2][curator._taking_part(shared_codes(curator._data)[0])]
         assert set(np.bincount(taken).tolist()) <= {0, 4} and 20 < len(set(taken.tolist())) < 180
         assert curator.bound == 4 * curator._grid.bound
 
@@ -332,7 +334,7 @@ class TestPromises:
         private = table(data, "shares", {"a": [0, 1]}, ledger=Budget(epsilon=epsilon * 400))
         found = []
         for _ in range(400):
-            curator = FieldCurator(private, Budget(epsilon=epsilon), what="", random_state=len(found))
+            curator = TableCurator(private, Budget(epsilon=epsilon), what="", random_state=len(found))
             found += (curator.ask(Tables([("a",)]), 1)[0] - 100).tolist()
         sd = math.sqrt(2.0) / epsilon
         # Kurtosis 6: the standard error of a variance is sqrt(5/800) of it; five of them. Halves are rounded.
@@ -340,9 +342,9 @@ class TestPromises:
 
     def test_what_can_fail_needs_a_proof_for_units(self):
         private = table(frame(PEOPLE), 2, ledger=Budget(epsilon=1.0, delta=1e-3))
-        curator = FieldCurator(private, Budget(epsilon=1.0, delta=1e-3), what="", reserve=1e-4)
+        curator = TableCurator(private, Budget(epsilon=1.0, delta=1e-3), what="", reserve=1e-4)
         with pytest.raises(ValueError, match="rows_per_unit=1"):
-            curator._answer("stable", {}, 1, lambda cost, share: None, eta=1e-5)
+            curator.ask(Tables([("a",)]), 1, 1e-5)
         assert curator.left == 1
 
     def test_what_is_shown_is_public(self):
@@ -350,7 +352,7 @@ class TestPromises:
             "PrivateTable(2 variables, unit='who', rows_per_unit=2, adjacency='add_remove', n_records=None, "
             "spent 0-DP of 1-DP)"
         )
-        assert "1-DP" in repr(FieldCurator(table(frame(PEOPLE), 2), Budget(epsilon=1.0), what=""))
+        assert "1-DP" in repr(TableCurator(table(frame(PEOPLE), 2), Budget(epsilon=1.0), what=""))
         assert repr(UnitBudget(epsilon=1.0, rows=2)).startswith("UnitBudget")
 
 
@@ -379,16 +381,16 @@ class TestArguments:
         def without(codes, rng):
             return ()
 
-        curator = FieldCurator(table(frame(PEOPLE), "shares"), Budget(epsilon=1.0), what="")
+        curator = TableCurator(table(frame(PEOPLE), "shares"), Budget(epsilon=1.0), what="")
         for arguments, function in (({}, without), ({"weights": 1}, lambda codes, rng, weights: ())):
             with pytest.raises(ValueError, match="rows_per_unit=m"):
-                curator.edge_votes(function, arguments, 2, 1, 1, vouched_for=True)
+                curator.ask(EdgeVotes(function, arguments, 2, 1, vouched_for=True), 1)
         assert curator.left == 1
 
     def test_noise_beyond_the_parts_of_a_record_makes_them_larger(self):
         """Scales of 2**28 and more: no refusal after the ledger was charged."""
         data = frame(PEOPLE)
-        curator = FieldCurator(table(data, "shares", ledger=Budget(epsilon=1.0)), Budget(epsilon=1.0), what="")
+        curator = TableCurator(table(data, "shares", ledger=Budget(epsilon=1.0)), Budget(epsilon=1.0), what="")
         wide, narrow = [contingency_tables(curator._data, [("a",)], curator.facts.parts(2.0**k))[0] for k in (30, 0)]
         assert wide.value.tolist() == [2**18 // 3, 2**18 // 3 + 2**18, 2**18 // 3 + 5 * (2**18 // 5)]
         assert (wide.l1, narrow.l1) == (2**18, 2**20)
@@ -425,7 +427,7 @@ class TestShares:
 
     def curator(self, rho=1e12, adjacency="add_remove", schema=BINARY):
         private = table(self.DATA, "shares", schema, ledger=Budget(rho=rho), adjacency=adjacency, n_records=None)
-        return FieldCurator(private, Budget(rho=rho), what="shares")
+        return TableCurator(private, Budget(rho=rho), what="shares")
 
     def by_person(self, value):
         """The sum over persons of the mean over their rows, with 0 for those outside the schema, of an array a row."""
@@ -467,7 +469,7 @@ class TestShares:
         schema = {"b": ["no", "yes"], "c": list(range(7)), "d": list(range(13)), "e": list(range(23))}
         data = self.DATA.assign(e=0)
         private = table(data, "shares", schema, ledger=Budget(rho=1e12))
-        fields, pairs = FieldCurator(private, Budget(rho=1e12), what="").ask(InteractionSums(), 1)
+        fields, pairs = TableCurator(private, Budget(rho=1e12), what="").ask(InteractionSums(), 1)
         (counts,) = contingency_tables(private, [("b", "c")])
         k = np.array([2, 7])
         shares = counts.value / GRID
@@ -479,7 +481,7 @@ class TestShares:
 
     def test_gradients_of_a_field(self):
         curator = self.curator()
-        field = curator.pseudo_likelihood([(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], 8.0)
+        field = PseudoLikelihood(curator, [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], 8.0)
         theta = np.array([0.2, -0.1, 0.3, 0.4, -0.2, 0.1])
 
         def gradient(code):
@@ -497,7 +499,7 @@ class TestShares:
     def test_regressions(self):
         curator = self.curator(rho=1e14)
         layout = regression_layout("ising", [2, 2, 2])
-        path = curator.regression_path(layout, 10)
+        path = RegressionPath(curator, layout, 10)
         zero = np.zeros(layout.n_regressions, dtype=int)
         rows = np.array([columns[columns >= 0][0] for columns in layout.columns])
         found = path.vertices(rows, zero, 1.0, Fraction(1, 2))
@@ -535,7 +537,7 @@ class TestShares:
             batch_rate=0.5,
         )
         owner = table_units(sampled._data)[2]
-        taken = np.isin(np.arange(len(owner)), sampled._coins(sampled._data._records.codes()))
+        taken = np.isin(np.arange(len(owner)), sampled._taking_part(sampled._data._records.codes()))
         assert all(len(set(taken[owner == k])) <= 1 for k in range(41)) and 5 < len(set(owner[taken])) < 36
 
     def test_parts_are_of_whole_persons_and_keep_their_shares(self):
@@ -555,7 +557,7 @@ class TestShares:
             return (0,) if weights.sum() > 1 else ()
 
         curator = self.curator(rho=1e12)
-        votes = curator.edge_votes(graph, {}, 5, 1, 1, vouched_for=True)
+        votes = curator.ask(EdgeVotes(graph, {}, 5, 1, vouched_for=True), 1)
         assert votes.tolist() == [sum(weights.sum() > 1 for _, weights in seen), 0, 0]
         assert all(len(codes) == len(weights) for codes, weights in seen)
         assert abs(sum(weights.sum() for _, weights in seen) - self.by_person(lambda code: 1.0)) < 0.01
@@ -670,7 +672,7 @@ class TestNumbersThatAreNotDivided:
         if kind == "csv":
             data.to_csv(tmp_path / "ages.csv", index=False)
         records = tmp_path / "ages.csv" if kind == "csv" else _relation(data) if kind == "duckdb" else data
-        curator = FieldCurator(
+        curator = TableCurator(
             table(records, rows, FINE, ledger=Budget(rho=1e7)), Budget(rho=1e7), what="ages", fine=True
         )
         exact = {scope: self.exact(data, rows, scope) for scope in [("x", "z"), ("b", "x")]}
@@ -687,7 +689,7 @@ class TestNumbersThatAreNotDivided:
         assert release.public["unit"] == "who" and release.public["rows_per_unit"] == rows
 
     def test_parts_of_merged_persons_are_of_whole_persons(self):
-        curator = FieldCurator(table(ages(), 2, FINE, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="x", fine=True)
+        curator = TableCurator(table(ages(), 2, FINE, ledger=Budget(rho=1e6)), Budget(rho=1e6), what="x", fine=True)
         curator.merge(MERGED, PLACES)
         with curator.split(3) as parts:
             owners = [table_units(part._data) for part in parts]

@@ -14,7 +14,6 @@ from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.data import sequences
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
@@ -26,8 +25,9 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.sequences import chain_counts
 from pgmpy_dp.sequences.chain_counts import run
-from pgmpy_dp.sequences.operators import sequence_curator as curators
+from pgmpy_dp.sequences.operators import sequence_operators as operators
 from tests.private import audit
+from tests.private.mechanisms import with_noise
 from tests.settings import settings, table_settings
 
 chain_settings = partial(settings, PrivateMarkovChain)
@@ -70,8 +70,8 @@ class TestRelease:
     def test_check_charge_count_noise_in_this_order(self, monkeypatch):
         events = []
         for place, name in (
-            (chain_counts, "ngram_table_noise"),
-            (curators, "chain_tables"),
+            (chain_counts, "least_noise"),
+            (operators, "chain_tables"),
             (samplers, "discrete_laplace"),
         ):
             true = getattr(place, name)
@@ -79,7 +79,7 @@ class TestRelease:
         charge = Ledger.charge
         monkeypatch.setattr(Ledger, "charge", lambda *a, **k: events.append("charge") or charge(*a, **k))
         run(private(), chain_settings(), Budget(epsilon=1.0))
-        assert events == ["ngram_table_noise", "charge", "chain_tables", *["discrete_laplace"] * 2]
+        assert events == ["least_noise", "charge", "chain_tables", *["discrete_laplace"] * 2]
 
     def test_second_order_has_a_table_of_triples(self):
         release = run(private(), chain_settings(chain_order=2), Budget(epsilon=0.5))
@@ -206,7 +206,7 @@ def audit_users(users, adjacency: str, budget: Budget, releases: int, **rule) ->
         copies = [
             Sensitive(np.tile(t.value.ravel(), (count, 1)), t.adjacency, t.l1, t.l2, t.linf) for t in truth[dataset]
         ]
-        made = AdditiveNoise.of(copies, cost_of(budget), Fraction(1), (0.25, 0.75))
+        made = with_noise(copies, cost_of(budget), Fraction(1), (0.25, 0.75))
         used[:] = made.noise
         return np.concatenate(made.draw(None), axis=1)
 

@@ -30,9 +30,9 @@ from pgmpy_dp import (
     discover,
 )
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
-from pgmpy_dp.private.curator.column_curator import ColumnCurator, category_labels
 from pgmpy_dp.private.guarantee import PureDP, ReservedZCDP
 from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.operators.column_operators import NumberTables, category_labels
 from pgmpy_dp.tables.category_search import DiscoverSettings
 from pgmpy_dp.tables.discovery import Discovery
 
@@ -273,7 +273,7 @@ def test_records_of_one_protected_unit_are_not_asked_row_by_row():
 
 
 def test_an_interrupted_discovery_keeps_what_it_paid_for(monkeypatch):
-    monkeypatch.setattr(ColumnCurator, "number_tables", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(NumberTables, "_exact", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
     ledger = Ledger(BUDGET)
     with pytest.raises(KeyboardInterrupt) as caught:
         discover(messy(), VARIABLES, BUDGET, bins=16, ledger=ledger, **READING)

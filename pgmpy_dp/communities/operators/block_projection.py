@@ -37,17 +37,17 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from pgmpy_dp.checks import checked_integer, checked_number
-from pgmpy_dp.communities.operators.graph import PrivateGraph, adjacency_matrix
+from pgmpy_dp.communities.operators.graph import GraphFacts, PrivateGraph, adjacency_matrix
 from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.communities.operators.stability import projection_sensitivity, stable_set_sensitivity
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.solutions import CheckedProgram
 from pgmpy_dp.private.mathematics.certificates import (
     CertifiedPoint,
     certified_pair,
     certified_projection,
     rounding_floor,
 )
+from pgmpy_dp.private.operators.solutions import CheckedProgram
 
 __all__ = ["ANALYSES", "BlockProjection"]
 
@@ -56,7 +56,7 @@ ANALYSES = ("tight", "published")
 
 @dataclass(frozen=True)
 class BlockProjection(CheckedProgram):
-    """The projection as a program for :meth:`pgmpy_dp.private.curator.solutions.SolutionCurator.solution`.
+    """The projection as a program for :class:`~pgmpy_dp.private.operators.solutions.Solution`.
 
     Its records are a :class:`~pgmpy_dp.communities.operators.graph.PrivateGraph`. Its solvers, outside, get the centred
     matrix Y, a :class:`~pgmpy_dp.communities.operators.sparse_minus_constant.SparseMinusConstant`, and hand in ``y``
@@ -179,10 +179,10 @@ class BlockProjection(CheckedProgram):
         names = ("n", "degree", "bias", "n_communities", "theta", "analysis", "tolerance", "reach")
         return {name: getattr(self, name) for name in names}
 
-    def check(self, records: PrivateGraph) -> None:
+    def check(self, facts: GraphFacts) -> None:
         """Raise ValueError for another number of vertices."""
-        if records.n != self.n:
-            raise ValueError(f"the graph has {records.n} vertices, and the program was made for n={self.n}")
+        if facts.n != self.n:
+            raise ValueError(f"the graph has {facts.n} vertices, and the program was made for n={self.n}")
 
     def exact(self, records: PrivateGraph) -> SparseMinusConstant:
         """The centred and scaled matrix Y."""

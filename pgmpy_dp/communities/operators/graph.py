@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from pgmpy_dp.checks import own_copy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.data_base import PrivateData
+from pgmpy_dp.private.data.data_base import Facts, PrivateData
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.reading.frames import read_edge_list, read_keys
@@ -22,9 +23,23 @@ from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
-__all__ = ["PrivateGraph", "adjacency_matrix", "checked_marks", "edge_count", "neighbour_sums"]
+__all__ = ["GraphFacts", "PrivateGraph", "adjacency_matrix", "checked_marks", "edge_count", "neighbour_sums"]
 
 MAX_VERTICES = 2**31 - 1  # so that a vertex, and a degree, is an integer of 32 bits
+
+
+@dataclass(frozen=True, eq=False)
+class GraphFacts(Facts):
+    """What is public about a graph.
+
+    Parameters
+    ----------
+    adjacency : Adjacency
+    n : int
+        Vertices.
+    """
+
+    n: int
 
 
 class PrivateGraph(PrivateData):
@@ -112,6 +127,9 @@ class PrivateGraph(PrivateData):
     def n(self) -> int:
         """Number of vertices."""
         return len(self._nodes)
+
+    def facts(self) -> GraphFacts:
+        return GraphFacts(self._adjacency, self.n)
 
     def _public(self) -> dict[str, Any]:
         named = not isinstance(self.nodes, range)

@@ -35,6 +35,7 @@ from pgmpy_dp.fields.operators.parities import (
 )
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator.mechanism import Mechanism, pure_epsilon
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import weighted_sum
 from pgmpy_dp.private.data.moments import trace_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
@@ -562,11 +563,11 @@ class ParityMatrixSums(Operator[list[np.ndarray]]):
         matrix = _parity_matrix(len(facts.schema), self.features, self.weights, family, bool(self.with_count))
         return ParityMatrixSums(matrix.features, matrix.weights, matrix.family, matrix.with_count)
 
-    def mechanism(self, facts: TableFacts, cost: PureDP, share: Fraction) -> MatrixSums:
+    def mechanism(self, facts: TableFacts, cost: PureDP, share: Fraction, eta: Fraction) -> MatrixSums:
         asked: Any = (self.features, self.weights, self.family, self.with_count)
         return MatrixSums.planned(ParityMatrix(len(facts.schema), *asked), facts.adjacency, cost, share, facts.parts)
 
-    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: MatrixSums) -> Sensitive:
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: MatrixSums, coins: Coins) -> Sensitive:
         return _exact_matrix(data, facts, mechanism)
 
     @staticmethod
@@ -651,11 +652,11 @@ class InteractionMatrixSums(Operator[list[np.ndarray]]):
         pairs = None if self.pairs is None else checked_pairs(self.pairs, len(facts.schema))
         return InteractionMatrixSums(pairs, bool(self.with_count))
 
-    def mechanism(self, facts: TableFacts, cost: PureDP, share: Fraction) -> MatrixSums:
+    def mechanism(self, facts: TableFacts, cost: PureDP, share: Fraction, eta: Fraction) -> MatrixSums:
         matrix = ContrastMatrix(facts.sizes, self.pairs, self.with_count)  # type: ignore[arg-type]
         return MatrixSums.planned(matrix, facts.adjacency, cost, share, facts.parts)
 
-    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: MatrixSums) -> Sensitive:
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: MatrixSums, coins: Coins) -> Sensitive:
         return _exact_matrix(data, facts, mechanism)
 
     @staticmethod

@@ -24,6 +24,7 @@ import numpy as np
 from pgmpy_dp.checks import exact_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import count, weighted_sum
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.data.table_facts import TableFacts
@@ -351,12 +352,14 @@ class InteractionSums(Operator[list[np.ndarray]]):
         pairs = None if self.pairs is None else checked_pairs(self.pairs, len(facts.schema))
         return InteractionSums(pairs, bool(self.with_count))
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> AdditiveNoise:
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
         norms, weights = _planned(facts.sizes, facts.adjacency, self.pairs, self.with_count)
         most = 1 << max(0, min(20, _SHARED_BITS - 2 * InteractionUnits(facts.sizes).largest.bit_length()))
         return AdditiveNoise.planned(norms, cost, share, weights, partial(facts.parts, most=most))
 
-    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise) -> Sequence[Sensitive]:
+    def _exact(
+        self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins
+    ) -> Sequence[Sensitive]:
         codes, parts = shared_codes(data, mechanism.grid)
         units = InteractionUnits(facts.sizes)
         sums = interaction_sums(codes, units, facts.adjacency, self.pairs, parts, mechanism.grid)  # type: ignore[arg-type]

@@ -27,6 +27,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, exact_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, JointNoise, NoisyMax
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import weighted_sum
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.data.table_facts import TableFacts
@@ -412,13 +413,13 @@ class ParitySums(Operator[list[np.ndarray]]):
     def checked(self, facts: TableFacts) -> ParitySums:
         return ParitySums(checked_parities(self.family, facts), bool(self.with_count))
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> JointNoise:
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> JointNoise:
         family, p = self.family, len(facts.schema)
         norms = parity_sensitivity(p, family, facts.adjacency, self.with_count)  # type: ignore[arg-type]
         sizes = [family_size(family, p), 1][: 1 + self.with_count]  # type: ignore[arg-type]
         return JointNoise.planned(norms, sizes, cost, share, facts.parts)
 
-    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: JointNoise) -> Sensitive:
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: JointNoise, coins: Coins) -> Sensitive:
         codes, weights = shared_codes(data, mechanism.grid)
         family: Any = self.family
         return parity_sums_and_count(codes, family, facts.adjacency, self.with_count, weights, mechanism.grid)
@@ -493,10 +494,10 @@ class WorstParity(Operator[int]):
         expected = own_array("expected", self.expected, (family_size(family, len(facts.schema)),))
         return WorstParity(family, expected, bool(self.signed))
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> NoisyMax:
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> NoisyMax:
         return NoisyMax.planned(float(changed_records(facts.adjacency)), cost, share, facts.parts)
 
-    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: NoisyMax) -> Sensitive:
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: NoisyMax, coins: Coins) -> Sensitive:
         asked, family = (self.family, mechanism.grid), self.family
         if data._memory.get("parities", (None,))[0] != asked:
             codes, weights = shared_codes(data, mechanism.grid)

@@ -192,6 +192,6 @@ def block_arguments(learner: BlockLearner) -> dict[str, Any]:
     """What a curator is asked with: the function's name, its public arguments and the largest number of edges."""
     return {
         "function": f"{block_graph.__module__}.{block_graph.__name__}",
-        "arguments": asdict(learner),
+        "arguments_of": asdict(learner),
         "max_edges": learner.max_edges,
     }

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
-from pgmpy_dp.fields.operators.voting_curator import MAX_BLOCKS, VotingCurator, edge_vote_noise
+from pgmpy_dp.fields.operators.vote_operators import MAX_BLOCKS, EdgeVotes
 from pgmpy_dp.fields.votes.block_graphs import block_arguments, blocks_public, plan_blocks
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
@@ -41,7 +42,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     -----
     Privacy
         *Guarantee.* epsilon-DP or rho-zCDP, by one request for noisy counts of the blocks that have each edge
-        (:meth:`~pgmpy_dp.fields.operators.voting_curator.VotingCurator.edge_votes`), which takes all of the budget. For
+        (:class:`~pgmpy_dp.fields.operators.vote_operators.EdgeVotes`), which takes all of the budget. For
         an (epsilon, delta) budget the noise of smaller variance, with the largest rho that dp-accounting converts.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
@@ -64,24 +65,25 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     learner = plan_blocks(table.schema, settings)
     p = len(table.schema)
     cost = least_noise(
-        lambda cost: [edge_vote_noise(p, learner.max_edges, cost, 1)], [learner.n_pairs], budget, settings.noise
+        lambda cost: [EdgeVotes.noise_of(p, learner.max_edges, cost, 1)], [learner.n_pairs], budget, settings.noise
     )
     n_blocks = settings.n_blocks
     if n_blocks is None:
-        n_blocks = _default_blocks(edge_vote_noise(p, learner.max_edges, cost, 1), learner.n_pairs)
+        n_blocks = _default_blocks(EdgeVotes.noise_of(p, learner.max_edges, cost, 1), learner.n_pairs)
     if n_blocks > MAX_BLOCKS:
         raise ValueError(
             f"n_blocks={settings.n_blocks!r} asks for more than {MAX_BLOCKS} blocks; raise the budget, or bound "
             "max_edges"
         )
-    curator = VotingCurator(
+    curator = TableCurator(
         table,
         budget,
         what=f"votes of {n_blocks} blocks on the edges between {p} variables",
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
     )
-    curator.edge_votes(**block_arguments(learner), n_blocks=n_blocks, share=1, n_workers=settings.n_workers)
+    asked = EdgeVotes(**block_arguments(learner), n_blocks=n_blocks, n_workers=settings.n_workers)
+    curator.ask(asked, 1)
     return curator.release(
         "edge_votes",
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from pgmpy_dp.fields.operators.voting_curator import MAX_BLOCKS, VotingCurator, agreement_test
+from pgmpy_dp.fields.operators.vote_operators import MAX_BLOCKS, AgreedGraph, agreement_test
 from pgmpy_dp.fields.votes.block_graphs import (
     block_arguments,
     blocks_public,
@@ -16,6 +16,7 @@ from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
@@ -49,7 +50,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     -----
     Privacy
         *Guarantee.* (epsilon, delta)-DP, by one request for a graph that blocks agree on
-        (:meth:`~pgmpy_dp.fields.operators.voting_curator.VotingCurator.agreed_graph`), which takes all of epsilon, in a
+        (:class:`~pgmpy_dp.fields.operators.vote_operators.AgreedGraph`), which takes all of epsilon, in a
         pure share, and all of delta.
 
         *Blocks without a vote.* Too few records to tell edges from none are a vote for no graph
@@ -87,7 +88,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         n_blocks = math.ceil(min(4.0 * math.log(1.0 / budget.delta) / budget.epsilon, MAX_BLOCKS + 1))
     if n_blocks > MAX_BLOCKS:
         raise ValueError(f"n_blocks={settings.n_blocks!r} asks for more than {MAX_BLOCKS} blocks; raise epsilon")
-    curator = VotingCurator(
+    curator = TableCurator(
         table,
         budget,
         what=f"a stable graph of {len(table.schema)} variables, by the votes of {n_blocks} blocks",
@@ -96,13 +97,8 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         pure=True,
         random_state=settings.random_state,
     )
-    curator.agreed_graph(
-        **block_arguments(learner),
-        n_blocks=n_blocks,
-        share=1,
-        eta=budget.delta,
-        n_workers=settings.n_workers,
-    )
+    asked = AgreedGraph(**block_arguments(learner), n_blocks=n_blocks, n_workers=settings.n_workers)
+    curator.ask(asked, 1, budget.delta)
     return curator.release(
         "stable_structure",
         {

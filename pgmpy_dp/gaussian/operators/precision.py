@@ -12,11 +12,11 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, checked_number
 from pgmpy_dp.gaussian.operators.log_determinant import certified_precision, distance_bound
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.solutions import CheckedProgram
-from pgmpy_dp.private.curator.vector_curator import checked_norm, checked_point
 from pgmpy_dp.private.data.moments import GRID, second_moments, trace_sensitivity
-from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
+from pgmpy_dp.private.operators.solutions import CheckedProgram
+from pgmpy_dp.private.operators.vector_operators import checked_norm, checked_point
 
 __all__ = ["PrecisionProgram"]
 
@@ -91,6 +91,7 @@ class PrecisionProgram(CheckedProgram):
                 f"n_records={self.n_records!r}: noise on the output needs a public number of records, above 0, to "
                 "divide by; pass n_records, or perturb='covariance'"
             )
+        object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))
         for name in ("d", "n_records"):  # numbers of Python's own, which nobody can change later
             object.__setattr__(self, name, checked_integer(name, getattr(self, name), 1))
         norm = checked_norm("row_norm", self.row_norm)
@@ -157,11 +158,11 @@ class PrecisionProgram(CheckedProgram):
         names = ("d", "n_records", "row_norm", "penalty", "max_eigenvalue", "center")
         return {name: getattr(self, name) for name in names}
 
-    def check(self, records: PrivateVectors) -> None:
+    def check(self, facts: VectorFacts) -> None:
         """Raise ValueError for another number of columns or of records."""
-        if len(records.columns) != self.d or records.n_records != self.n_records:
+        if len(facts.columns) != self.d or facts.n_records != self.n_records:
             raise ValueError(
-                f"the data have {len(records.columns)} columns and n_records={records.n_records!r}, and the program "
+                f"the data have {len(facts.columns)} columns and n_records={facts.n_records!r}, and the program "
                 f"was made for d={self.d}, n_records={self.n_records!r}"
             )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
+from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts, vector_rows
 
 __all__ = [
     "LARGEST_DIMENSION",
@@ -23,7 +23,7 @@ _ROWS_AT_ONCE = 1 << 14
 _LARGEST = 2.0**100  # in units: squares of what is clamped to it can be added up
 
 
-def require_single_records(data: PrivateVectors) -> None:
+def require_single_records(data: PrivateVectors | VectorFacts) -> None:
     """ValueError for data whose units have several records: their blocks and sums would change in many places."""
     if data.unit is not None:
         raise ValueError(

@@ -21,21 +21,20 @@ from pgmpy_dp.checks import checked_number, exact_fraction, exact_integer
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, additive_scales
+from pgmpy_dp.private.curator.mechanism import Mechanism
+from pgmpy_dp.private.curator.observer import Coins, Request, observer
 from pgmpy_dp.private.data.data_base import PrivateData, reading, require_data_and_budget
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, part_for_each, share_of_cost
 from pgmpy_dp.private.named_values import Question, distinct_names, told
 from pgmpy_dp.private.noise.samplers import exercised, seeded_generator
-from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.own_types import require_own
-from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
+from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.private.turns import Turns
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
-__all__ = ["Answer", "Cost", "Curator", "Observer", "Request", "checked_eta", "checked_share", "cost_of", "observed"]
-
+__all__ = ["Answer", "Cost", "Curator", "checked_eta", "checked_share", "cost_of"]
 
 Step = TypeVar("Step")
 Answered = TypeVar("Answered")
@@ -79,95 +78,6 @@ class Answer:
     question: Question
     names: tuple[str, ...] = ()
     public: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, repr=False)
-class Request:
-    """An operator's request as an audit sees it: with the exact statistics.
-
-    Attributes
-    ----------
-    curator : Curator
-        Who was asked.
-    operator : str
-    arguments : mapping
-    share : Fraction
-    eta : Fraction
-        What it debits from the reserve.
-    cost : PureDP, ZCDP or ApproxDP
-        The curator's.
-    mechanism : Mechanism
-    rows : int
-        Records that a unit has at most, where the operator's sensitivities are those of one record: the cost is then a
-        unit's, and a record has the part of it that :func:`~pgmpy_dp.private.guarantee.part_for_each` says.
-    """
-
-    curator: Curator
-    operator: str
-    arguments: Mapping[str, Any]
-    share: Fraction
-    eta: Fraction
-    cost: Any
-    mechanism: Any
-    rows: int = 1
-
-
-class Observer:
-    """What an audit puts in the place of randomness, see :mod:`pgmpy_dp.auditing.replay`; this one changes nothing."""
-
-    def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
-        """A curator was opened and its ledger charged."""
-
-    def paid(self, names: Mapping[str, str]) -> Mapping[str, str]:
-        """What names the charge: the ledger's name, and one that is drawn."""
-        return names
-
-    def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
-        """What the operator releases."""
-        return draw()
-
-    def parts(self, units: Callable[[], np.ndarray], n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
-        """The random part of each unit; `units` has one row of integers for each."""
-        return draw()
-
-    def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
-        """What a plan draws its own random numbers from."""
-        return make()
-
-    def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
-        """A seed for the generator of each block of records."""
-        return draw()
-
-    def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
-        """Parts are given what a curator had left."""
-
-    def returned(self, curator: Curator, parts: Sequence[Curator]) -> None:
-        """The curator takes back what the parts left."""
-
-    def sample(self, units: Callable[[], np.ndarray], rate: float, draw: Callable[[], np.ndarray]) -> np.ndarray:
-        """Positions of the records or users that take part in a step; `units` has one row of integers for each."""
-        return draw()
-
-    def keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
-        """A random 64-bit number for each of some parts of users; `units` says what each is."""
-        return draw()
-
-
-_observer = Observer()
-
-
-@contextmanager
-def observed(observer: Observer) -> Iterator[None]:
-    """Let `observer` see what curators of this process are asked meanwhile, and answer in the place of noise.
-
-    For audits alone: what is released then is **not private**. One audit at a time.
-    """
-    global _observer
-    before, _observer = _observer, observer
-    try:
-        yield
-    finally:
-        _observer = before
 
 
 def cost_of(budget: Budget, reserve: float = 0.0, *, pure: bool = False) -> PureDP | ZCDP:
@@ -234,7 +144,9 @@ def checked_eta(eta: Fraction | float) -> Fraction:
     """A part of the reserve as an exact fraction; ValueError if it is not in (0, 1)."""
     exact = exact_fraction(eta, "eta")
     if not 0 < exact < 1:
-        raise ValueError(f"eta={eta!r} is not between 0 and 1; pass the part of the curator's reserve to spend")
+        raise ValueError(
+            f"eta={float(exact)!r} is not between 0 and 1; pass the part of the curator's reserve to spend"
+        )
     return exact
 
 
@@ -265,7 +177,7 @@ def _kept_as_it_is(value: Any) -> Any:
 
 
 class Curator:
-    """Private data with a budget of their own, of which every answer takes a share; abstract.
+    """Private data with a budget of their own, of which every answer takes a share.
 
     Opening one charges the data's ledger with the whole budget, before anything is counted, and nothing is given back.
 
@@ -315,7 +227,7 @@ class Curator:
     opened: they could set what noise is made from.
     """
 
-    kind: type[PrivateData]
+    kind: type[PrivateData] = PrivateData
     """Of the data that it takes."""
 
     _cost: Any  # PureDP or ZCDP; ApproxDP where operators are accounted jointly
@@ -364,8 +276,8 @@ class Curator:
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left, self._reserve = Fraction(1), Fraction(reserve)
         if self._rng is None:  # what is repeatable has no name of its own
-            self._paid = _observer.paid({"ledger": data.ledger.id, "charge": token_hex(16)})
-        _observer.opened(self, budget, facts)
+            self._paid = observer().paid({"ledger": data.ledger.id, "charge": token_hex(16)})
+        observer().opened(self, budget, facts)
 
     @staticmethod
     def _cost_of(budget: Budget, reserve: float, pure: bool) -> Cost:
@@ -376,7 +288,7 @@ class Curator:
         return part_for_each(cost, self._data._rows_of_unit)
 
     def _start(self, data: PrivateData, cost: Cost, rng: np.random.Generator | None) -> None:
-        self._data, self._unit_cost, self._rng = data._like_this(), cost, rng
+        self._data, self._unit_cost, self._rng, self._coins = data._like_this(), cost, rng, Coins(rng)
         self._facts: Any = self._data.facts()
         self._fine: dict[str, Any] | None = None  # what was asked before states merged
         self._cost = self._of_a_record(cost)
@@ -441,10 +353,7 @@ class Curator:
         It is seeded by the operating system, or is that of `random_state`.
         """
         with self._turn():
-            return self._generator()
-
-    def _generator(self) -> np.random.Generator:
-        return _observer.generator(lambda: np.random.default_rng() if self._rng is None else self._rng)
+            return self._coins.generator()
 
     def called(self, *names: str) -> dict[str, np.ndarray]:
         """The same by names that the plan gives; those at the end that there are no arrays for are left out."""
@@ -533,10 +442,11 @@ class Curator:
 
     def _public(self) -> dict[str, Any]:
         """Public facts of the data, and of what was asked."""
-        facts = self._data._public()
+        gathered: dict[str, list] = {}
         for answer in self._all("_answers"):
             for name, said in answer.public.items():
-                facts = {**facts, **self._facts.public, name: [*facts.get(name, []), *map(_plain, said)]}
+                gathered.setdefault(name, []).extend(map(_plain, said))
+        facts = self._data._public() | (self._facts.public | gathered if gathered else {})
         return facts if self._fine is None else {**facts, "fine": self._fine}
 
     def _marks(self) -> dict[str, Any]:
@@ -580,6 +490,7 @@ class Curator:
             a part in the noise or in what is counted.
         """
         request, facts, mechanism, share, eta = self._planned(operator, share, eta)
+        arguments = request.arguments(facts)
         with self._turn():
             if facts is not self._facts:
                 raise RuntimeError(
@@ -587,13 +498,13 @@ class Curator:
                 )
             drawn = self._answer_now(
                 request.name,
-                request.arguments(facts),
+                arguments,
                 share,
-                lambda _cost, _share: mechanism.over(request._exact(self._data, facts, mechanism)),
+                lambda _cost, _share: mechanism.over(request._exact(self._data, facts, mechanism, self._coins)),
                 eta,
                 keep=request.kept,
                 of_units=request.of_units,
-                noted=request.noted(facts),
+                noted=request.noted(facts, arguments),
                 names=request.names,
                 public=request.public(),
             )
@@ -611,37 +522,16 @@ class Curator:
         if not issubclass(kind, Operator):
             raise TypeError(f"operator={operator!r} is a {kind.__name__}; pass an operator, e.g. Tables([('a',)])")
         require_own("operator", operator, "ask one of those that are there")
-        if type(facts) is not kind.asks:
+        if not isinstance(facts, kind.asks):
             raise TypeError(f"{kind.__name__} is no question about a {type(self._data).__name__}")
         request, share, eta = kind.checked(operator, facts), checked_share(share), exact_fraction(eta, "eta")
         if eta and not request.of_units and self._data._rows_of_unit > 1:
             # A group's eta is more than m times a record's.
             raise ValueError(f"{kind.name} can fail, and its proof is for single records; pass rows_per_unit=1")
+        if eta and not request.can_fail:
+            raise ValueError(f"eta={float(eta)!r} for {kind.name}, which cannot fail; leave it out")
         cost = self._unit_cost if request.of_units else self._cost
-        return request, facts, request.mechanism(facts, cost, share), share, eta
-
-    def _answer(
-        self,
-        operator: str,
-        arguments: Mapping[str, Any],
-        share: Fraction | float,
-        mechanism: Callable[[Any, Fraction], Mechanism],
-        eta: Fraction | float = 0,
-        *,
-        of_units: bool = False,
-        **options: Any,
-    ) -> Any:
-        """Debit, count, draw, remember: the one way out. `mechanism` counts; it is called after the debit.
-
-        An operator whose proof is for units, with all their records, says so (`of_units`) and has a unit's cost to
-        spend. `options` are those of :meth:`_answer_now`.
-        """
-        if eta and not of_units and self._data._rows_of_unit > 1:
-            # A group's eta is more than m times a record's.
-            raise ValueError(f"{operator} can fail, and its proof is for single records; pass rows_per_unit=1")
-        share, eta = checked_share(share), exact_fraction(eta, "eta")
-        with self._turn():
-            return self._answer_now(operator, arguments, share, mechanism, eta, of_units=of_units, **options)
+        return request, facts, request.mechanism(facts, cost, share, eta), share, eta
 
     @reading("counted: nothing was released, and the share is spent")
     def _answer_now(
@@ -658,10 +548,12 @@ class Curator:
         names: Callable[[int], Sequence[str]] | None = None,
         public: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The same in this thread's turn, of a share and an eta that are checked.
+        """Debit, count, draw, remember: the one way out. In this thread's turn, of a share and an eta that are checked.
 
-        Steps of many, of which a plan keeps a sum, are not remembered (`keep`): they would take memory without end. So
-        would large arguments, in whose place others are (`noted`).
+        `mechanism` counts; it is called after the debit. An operator whose proof is for units, with all their records,
+        says so (`of_units`) and has a unit's cost to spend. Steps of many, of which a plan keeps a sum, are not
+        remembered (`keep`): they would take memory without end. So would large arguments, in whose place others are
+        (`noted`).
         """
         # Whoever has numpy's errors raised or printed would see there what records overflow.
         with np.errstate(all="ignore"):
@@ -669,7 +561,7 @@ class Curator:
             exact = mechanism(self._unit_cost if of_units else self._cost, share)
             rows = 1 if of_units else self._data._rows_of_unit
             request = Request(self, operator, arguments, share, eta, self._unit_cost, exact, rows)
-            values = _observer.answer(request, lambda: request.mechanism.draw(self._rng))
+            values = observer().answer(request, lambda: request.mechanism.draw(self._rng))
             # The release says what was answered, whatever a plan does.
             several = isinstance(values, list | tuple)
             values = type(values)(map(_fixed, values)) if several else _fixed(values)
@@ -686,32 +578,6 @@ class Curator:
                     Answer(operator, said, share, exact.name, kept, exact.noise, question, called, shown)
                 )
             return values
-
-    def _additive(
-        self,
-        operator: str,
-        arguments: Mapping[str, Any],
-        share: Fraction | float,
-        norms: Sequence[tuple[float, ...]],
-        exact: Callable[..., Iterable[Sensitive]],
-        weights: Sequence[float] | None = None,
-        *,
-        grid: Callable[[float], int] | None = None,
-        of_units: bool = False,
-    ) -> list[np.ndarray]:
-        """Answer with noise on the integers that `exact` counts; refused by their public norms before the debit.
-
-        With `grid`, from the largest scale of the noise to a number g, `exact` is given g and counts in parts of 1/g,
-        with norms of g times the public ones (:class:`AdditiveNoise`).
-        """
-        cost, share = self._unit_cost if of_units else self._cost, checked_share(share)
-        noise = additive_scales([(l1, l2) for l1, l2, *_ in norms], cost, share, weights)
-        parts = 1 if grid is None else grid(max(one.scale for one in noise))
-
-        def mechanism(cost: PureDP | ZCDP, s: Fraction) -> AdditiveNoise:
-            return AdditiveNoise.of(exact() if grid is None else exact(parts), cost, s, weights, parts)
-
-        return self._answer(operator, arguments, share, mechanism, of_units=of_units)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -755,28 +621,6 @@ class Curator:
             )
         self._left -= share
         self._reserve -= eta
-
-    def _random_parts(self, units: Callable[[], np.ndarray], count: int, n_parts: int) -> np.ndarray:
-        """The part of each of `count` units, by a uniform draw of its own."""
-        return _observer.parts(units, n_parts, lambda: uniform_parts(count, n_parts, rng=self._rng))
-
-    def _block_seeds(self, n_blocks: int) -> list[int]:
-        """A seed for each block's generator. With a random_state they leave the draws of noise as they are."""
-
-        def draw() -> list[int]:
-            if self._rng is None:
-                return [int.from_bytes(os.urandom(16), "little") for _ in range(n_blocks)]
-            return self._rng.spawn(1)[0].integers(0, 2**63, n_blocks).tolist()
-
-        return _observer.block_seeds(n_blocks, draw)
-
-    def _sample(self, units: Callable[[], np.ndarray], count: int, rate: float) -> np.ndarray:
-        """Positions of those of `count` records or users that take part, each by a coin of its own."""
-        return _observer.sample(units, rate, lambda: poisson_sample(count, rate, rng=self._rng))
-
-    def _random_keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
-        """A random 64-bit number for each of some parts of users."""
-        return _observer.keys(units, draw)
 
     def merge(self, schema: Any, places: Mapping[Hashable, Sequence[int]]) -> None:
         """Count a table in fewer states from now on; nothing is asked of the records.
@@ -875,7 +719,7 @@ class Curator:
     @reading("read: nothing was released")
     def _children(self, n_parts: int, read: Callable[[], Units]) -> list[Self]:
         units, count, made = read()
-        part = self._random_parts(units, count, n_parts)
+        part = self._coins.parts(units, count, n_parts)
         return [self._child(made(part == k)) for k in range(n_parts)]
 
     @contextmanager
@@ -887,7 +731,7 @@ class Curator:
                 for part in parts:
                     part._left, part._reserve = self._left, self._reserve
                 self._parts = lent
-            _observer.lent(self, parts)
+            observer().lent(self, parts)
             yield
         finally:
             if self._parts is lent:  # else the block around this one has ended before it, and closed everything
@@ -913,7 +757,7 @@ class Curator:
                 # No call, hence no signal's handler, comes between these: all of it is as it was, or as it is to be.
                 self._answers, self._picked, self._vouched, self._answered = answers, picked, vouched, answered
                 self._left, self._reserve, self._parts = left, reserve, []
-                _observer.returned(self, parts)
+                observer().returned(self, parts)
 
     def _all(self, name: str) -> list[Any]:
         """A list of this one's, with those of the parts whose blocks last: what they answered is this one's."""

@@ -115,12 +115,12 @@ class GradientCurator(SampledCurator):
 
     def _exact_sum(self, parameters: np.ndarray, parts: int) -> Sensitive:
         rows = self._data._rows_of_unit
-        return sampled_gradient_sum(self._data, self._scopes, parameters, self._grid, self._coins, rows, parts)
+        return sampled_gradient_sum(self._data, self._scopes, parameters, self._grid, self._taking_part, rows, parts)
 
-    def _coins(self, codes: np.ndarray) -> np.ndarray:
+    def _taking_part(self, codes: np.ndarray) -> np.ndarray:
         """Positions of the records of the units that take part."""
         units, count, owner = table_units(self._data)
-        sample = self._sample(units, count, self._schedule.rate)
+        sample = self._coins.sample(units, count, self._schedule.rate)
         return sample if isinstance(owner, slice) else np.flatnonzero(np.isin(owner, sample))
 
     def _public(self) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class ChainGradientCurator(SampledCurator):
         return user_count(self._data)
 
     def _exact_sum(self, parameters: np.ndarray, parts: int) -> Sensitive:
-        return sampled_user_gradient_sum(self._users, parameters, self._grid, self._coins)
+        return sampled_user_gradient_sum(self._users, parameters, self._grid, self._taking_part)
 
-    def _coins(self, users: UserShares) -> np.ndarray:
-        return self._sample(users.rows, len(users), self._schedule.rate)
+    def _taking_part(self, users: UserShares) -> np.ndarray:
+        return self._coins.sample(users.rows, len(users), self._schedule.rate)

@@ -18,7 +18,8 @@ import numpy as np
 
 from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise import additive, distance_test, histogram, matrix, samplers
+from pgmpy_dp.private.noise import additive, distance_test, matrix, samplers
+from pgmpy_dp.private.noise.histogram import StabilityHistogram, released_cells
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -151,20 +152,6 @@ class AdditiveNoise(Mechanism):
             raise RuntimeError("an exact statistic moves further than its noise was planned for; nothing is released")
         return replace(self, exact=found)
 
-    @classmethod
-    def of(
-        cls,
-        exact: Iterable[Sensitive],
-        cost: PureDP | ZCDP,
-        share: Fraction,
-        weights: Sequence[float] | None = None,
-        grid: int = 1,
-    ) -> AdditiveNoise:
-        """The mechanism that releases these statistics together for a share of a cost."""
-        exact = tuple(exact)
-        norms = [(item.l1 / grid, item.l2 / grid) for item in exact]
-        return cls(exact, tuple(additive_scales(norms, cost, share, weights)), grid)
-
     @property
     def name(self) -> str:  # type: ignore[override]
         """The distribution of the noise."""
@@ -261,7 +248,7 @@ class NoisyMax(Mechanism):
 
     Notes
     -----
-    Privacy: :mod:`pgmpy_dp.private.noise.selection` has the proof. With the scale of `of`, `draw` costs the share.
+    Privacy: :mod:`pgmpy_dp.private.noise.selection` has the proof. With the scale of `planned`, `draw` costs the share.
     """
 
     exact: Sensitive
@@ -287,11 +274,6 @@ class NoisyMax(Mechanism):
         if exact.linf > self.linf:
             raise RuntimeError("an exact score moves further than its noise was planned for; nothing is released")
         return replace(self, exact=exact)
-
-    @classmethod
-    def of(cls, scores: Sensitive, cost: PureDP | ZCDP, share: Fraction) -> NoisyMax:
-        """The mechanism that selects for a share of a cost."""
-        return cls(scores, selection_scale(scores.linf, cost, share), cost)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -330,12 +312,9 @@ class StableMode(Mechanism):
 
     name = "distance_test"
 
-    @classmethod
-    def of(
-        cls, votes: Sequence[tuple[int, ...] | None], test: distance_test.DistanceTest, members: np.ndarray
-    ) -> StableMode:
-        """The mechanism that releases the mode of some votes."""
-        return cls(*distance_test.mode_and_distance(votes), test, members)
+    def over(self, exact: Sequence[tuple[int, ...] | None]) -> StableMode:
+        """The same with the mode of exact votes."""
+        return StableMode(*distance_test.mode_and_distance(exact), self.test, self.members)
 
     @property
     def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
@@ -358,11 +337,11 @@ class SeveralNoisyMax(Mechanism):
     selection costs ``(2 D_r unit/s)**2 / 8`` of rho with Gumbel noise, ``2 D_r unit/s`` of epsilon with exponential
     noise (:mod:`pgmpy_dp.private.noise.selection`); given the scores the noises are independent, so costs add up.
     Whoever makes one has proved ``sum D_r**2 <= weight`` (rho) or ``sum D_r <= weight`` (epsilon) between any
-    neighbours. With the scale of `of`, which is that of one selection of sensitivity `unit` for the share over the
+    neighbours. With the scale of `planned`, which is that of one selection of sensitivity `unit` for the share over the
     weight, `draw` costs the share.
     """
 
-    rows: tuple[np.ndarray, ...]
+    exact: tuple[np.ndarray, ...]
     unit: float
     weight: int
     scale: float
@@ -370,11 +349,9 @@ class SeveralNoisyMax(Mechanism):
     noise: tuple[Noise, ...] = ()
 
     @classmethod
-    def of(
-        cls, rows: Iterable[np.ndarray], unit: float, weight: int, cost: PureDP | ZCDP, share: Fraction
-    ) -> SeveralNoisyMax:
-        """The mechanism that makes all selections for a share of a cost."""
-        return cls(tuple(rows), unit, weight, selection_scale(unit, cost, share / weight), cost)
+    def planned(cls, unit: float, weight: int, cost: PureDP | ZCDP, share: Fraction) -> SeveralNoisyMax:
+        """The noise of all selections for a share of a cost; no scores are there yet."""
+        return cls((), unit, weight, selection_scale(unit, cost, share / weight), cost)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -383,7 +360,7 @@ class SeveralNoisyMax(Mechanism):
 
     def draw(self, rng: np.random.Generator | None) -> np.ndarray:
         """A position in each row."""
-        return noisy_argmax(self.rows, self.scale, self.cost, rng)
+        return noisy_argmax(self.exact, self.scale, self.cost, rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -409,9 +386,18 @@ class StableCells(Mechanism):
     cells: np.ndarray
     counts: np.ndarray
     n_marks: int
-    histogram: histogram.StabilityHistogram
+    histogram: StabilityHistogram
 
     name = "stability_histogram"
+
+    @classmethod
+    def planned(cls, n_marks: int, histogram: StabilityHistogram) -> StableCells:
+        """For so many marks; no cells are there yet."""
+        return cls(np.zeros((0, 1), dtype=np.int64), np.zeros(0, dtype=np.int64), n_marks, histogram)
+
+    def over(self, exact: tuple[np.ndarray, np.ndarray]) -> StableCells:
+        """The same with exact cells and counts."""
+        return replace(self, cells=exact[0], counts=exact[1])
 
     @property
     def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
@@ -420,7 +406,7 @@ class StableCells(Mechanism):
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """The cells that reach the threshold, in the order of their numbers, and their noisy counts."""
-        return list(histogram.released_cells(self.cells, self.counts, self.histogram, rng))
+        return list(released_cells(self.cells, self.counts, self.histogram, rng))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -456,12 +442,10 @@ class WeightedNoise(Mechanism):
         return tuple(Noise("discrete_gaussian", additive.gaussian_scales([1.0], part)[0]) for part in parts)
 
     @classmethod
-    def of(
-        cls, exact: Iterable[np.ndarray], units: Iterable[Fraction], square: Fraction, cost: ZCDP, share: Fraction
-    ) -> WeightedNoise:
-        """The mechanism that releases the arrays together for a share of rho."""
+    def planned(cls, units: Iterable[Fraction], square: Fraction, cost: ZCDP, share: Fraction) -> WeightedNoise:
+        """The noise of arrays in these units, together for a share of rho; no arrays are there yet."""
         units = tuple(units)
-        return cls(tuple(exact), units, square, cls.noise_for(units, square, cost, share))
+        return cls((), units, square, cls.noise_for(units, square, cost, share))
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """Noisy arrays."""

@@ -25,13 +25,14 @@ import struct
 import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
+from pgmpy_dp.private.data.data_base import Facts, PrivateData, checked_public_count
 from pgmpy_dp.private.data.units import drawn_rows, fresh_key
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
@@ -41,11 +42,27 @@ from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label
 
 __all__ = [
-    *("PrivateColumns", "column_marks", "in_their_order", "mark_key", "mark_label", "mark_row"),
+    *("ColumnFacts", "PrivateColumns", "column_marks", "in_their_order", "mark_key", "mark_label", "mark_row"),
     *("cell_counts", "drawn_counts", "number_counts", "record_count"),
 ]
 
 _KINDS = ("missing", "number", "text")
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnFacts(Facts):
+    """What is public about columns of cells.
+
+    Parameters
+    ----------
+    adjacency : Adjacency
+    schema : Schema
+    n_records : int, optional
+        The number of records, or of units, where it is public.
+    """
+
+    schema: Schema
+    n_records: int | None = None
 
 
 class PrivateColumns(PrivateData):
@@ -124,6 +141,9 @@ class PrivateColumns(PrivateData):
     @property
     def _names(self) -> tuple[Hashable, ...]:
         return self._schema.variables
+
+    def facts(self) -> ColumnFacts:
+        return ColumnFacts(self._adjacency, self._schema, self._n_records)
 
     def _public(self) -> dict[str, Any]:
         facts: dict[str, Any] = {"n_records": self._n_records}

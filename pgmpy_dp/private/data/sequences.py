@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from pgmpy_dp.private.data.contributions import (
     count_table,
     share_table,
 )
-from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
+from pgmpy_dp.private.data.data_base import Facts, PrivateData, checked_public_count
 from pgmpy_dp.private.data.table_distances import WHOLE, surplus
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.discovered import require_same_promise
@@ -41,11 +42,35 @@ __all__ = [
     "read_sequences",
     "segment_identities",
     "sequence_owners",
+    "SequenceFacts",
     "user_additions",
 ]
 
 _OUTSIDE = -1
 _MISSING = match_key(None)
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceFacts(Facts):
+    """What is public about users' sequences.
+
+    Parameters
+    ----------
+    adjacency : Adjacency
+    schema : Schema
+        One variable, the states.
+    n_users : int, optional
+        The number of users, where it is public.
+    """
+
+    schema: Schema
+    n_users: int | None = None
+
+    @property
+    def n_states(self) -> int:
+        """How many states there are."""
+        (count,) = self.schema.cardinalities.values()
+        return count
 
 
 class PrivateSequences(PrivateData):
@@ -130,6 +155,9 @@ class PrivateSequences(PrivateData):
         source.positions(self._visits.columns)  # all are there
         warn_of_guessed_types(source, unit)
         self._read = _sequences(source, self._visits)
+
+    def facts(self) -> SequenceFacts:
+        return SequenceFacts(self._adjacency, self._schema, self._n_users)
 
     @property
     def schema(self) -> Schema:

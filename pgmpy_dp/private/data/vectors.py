@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
+from pgmpy_dp.private.data.data_base import Facts, PrivateData, checked_public_count
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.reading.arrow_cells import Column, number_columns
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
@@ -17,10 +18,29 @@ from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.sources import open_numbers
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["PrivateVectors", "row_batches", "unit_rows", "vector_rows"]
+__all__ = ["PrivateVectors", "VectorFacts", "row_batches", "unit_rows", "vector_rows"]
 
 MOST_KEPT = 1 << 27
 """Numbers of files that are kept; of more, files are read again in every pass. Those of all other data are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class VectorFacts(Facts):
+    """What is public about records of numbers.
+
+    Parameters
+    ----------
+    adjacency : Adjacency
+    columns : tuple of hashable
+    n_records : int, optional
+        The number of records (of units, where there are any), where it is public.
+    unit : hashable, optional
+        The column whose values are protected as a whole.
+    """
+
+    columns: tuple[Hashable, ...]
+    n_records: int | None = None
+    unit: Hashable = None
 
 
 class PrivateVectors(PrivateData):
@@ -107,6 +127,9 @@ class PrivateVectors(PrivateData):
     @property
     def _names(self) -> tuple[Hashable, ...]:
         return self._columns
+
+    def facts(self) -> VectorFacts:
+        return VectorFacts(self._adjacency, self._columns, self._n_records, self._unit)
 
     def _public(self) -> dict[str, Any]:
         columns = [encode_label(name) for name in self._columns]

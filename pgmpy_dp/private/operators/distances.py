@@ -11,6 +11,7 @@ import numpy as np
 
 from pgmpy_dp.checks import own_copy
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.table_distances import checked_means, distance_sensitivity, mean_distances, whole_parts
 from pgmpy_dp.private.data.table_facts import TableFacts
@@ -81,11 +82,11 @@ class Distances(Operator[np.ndarray]):
             scopes, np.concatenate([whole_parts(table) for table in given]), checked_means(self.weights, len(scopes))
         )
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> AdditiveNoise:
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
         n_means = len(self.scopes if self.weights is None else self.weights)
         return AdditiveNoise.planned([distance_sensitivity(n_means)], cost, share, parts=facts.parts)
 
-    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise) -> list[Sensitive]:
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         sizes = np.array([*map(math.prod, map(facts.shape, self.scopes))])
         tables = joined_tables(data, self.scopes, sizes, mechanism.grid)
         return [mean_distances(tables, sizes, self.probabilities, self.weights)]  # type: ignore[arg-type]

@@ -11,12 +11,13 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from pgmpy_dp.checks import exact_fraction, own_copy
+from pgmpy_dp.checks import exact_fraction, own_copy, require_choice
 from pgmpy_dp.private.curator.mechanism import Mechanism
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.data_base import Facts
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["Operator", "own_array", "own_numbers", "planned_noise"]
+__all__ = ["Operator", "own_array", "own_choice", "own_numbers", "planned_noise"]
 
 Answered_co = TypeVar("Answered_co", covariant=True)
 
@@ -38,6 +39,8 @@ class Operator(ABC, Generic[Answered_co]):
         Whether a curator remembers its answers. Of some a plan makes what it releases, and they take memory.
     of_units : bool
         Whether the proof is for units, with all their records, instead of for single records.
+    can_fail : bool
+        Whether it may be asked with a part of the reserve.
     """
 
     __slots__ = ()
@@ -46,6 +49,7 @@ class Operator(ABC, Generic[Answered_co]):
     asks: ClassVar[type[Facts]]
     kept: ClassVar[bool] = True
     of_units: ClassVar[bool] = False
+    can_fail: ClassVar[bool] = False
 
     @abstractmethod
     def checked(self, facts: Any) -> Self:
@@ -58,7 +62,7 @@ class Operator(ABC, Generic[Answered_co]):
         """
 
     @abstractmethod
-    def mechanism(self, facts: Any, cost: Any, share: Fraction) -> Mechanism:
+    def mechanism(self, facts: Any, cost: Any, share: Fraction, eta: Fraction) -> Mechanism:
         """The noise that a share of a cost pays, from public numbers alone; ValueError where it would bury anything.
 
         Parameters
@@ -66,19 +70,24 @@ class Operator(ABC, Generic[Answered_co]):
         facts : Facts
         cost : PureDP or ZCDP
         share : Fraction
+        eta : Fraction
+            Of the reserve; 0 where it cannot fail.
         """
 
     @abstractmethod
-    def _exact(self, data: Any, facts: Any, mechanism: Any) -> Any:
-        """The exact statistic for `mechanism`, with its sensitivities: **to be noised**; curators alone call it."""
+    def _exact(self, data: Any, facts: Any, mechanism: Any, coins: Coins) -> Any:
+        """The exact statistic for `mechanism`, with its sensitivities: **to be noised**; curators alone call it.
+
+        Where records are divided, or sampled, it is by the curator's `coins`.
+        """
 
     def arguments(self, facts: Facts) -> dict[str, Any]:
         """What is asked, as answers and releases say it."""
         return {each.name: getattr(self, each.name) for each in fields(self)} | facts.asked  # type: ignore[arg-type]
 
-    def noted(self, facts: Any) -> Mapping[str, Any]:
+    def noted(self, facts: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """What of it an answer remembers."""
-        return self.arguments(facts)
+        return arguments
 
     def names(self, count: int) -> Sequence[str]:
         """Of the arrays of an answer, in a release."""
@@ -93,7 +102,9 @@ class Operator(ABC, Generic[Answered_co]):
         return drawn
 
 
-def planned_noise(operator: Operator[Any], facts: Facts, cost: Any, share: Fraction | float = 1) -> tuple[Noise, ...]:
+def planned_noise(
+    operator: Operator[Any], facts: Facts, cost: Any, share: Fraction | float = 1, eta: Fraction | float = 0
+) -> tuple[Noise, ...]:
     """The noise that asking would add, of each array: from public numbers, without records.
 
     Parameters
@@ -103,7 +114,7 @@ def planned_noise(operator: Operator[Any], facts: Facts, cost: Any, share: Fract
         Of the data.
     cost : PureDP or ZCDP
         For one record.
-    share : Fraction or float
+    share, eta : Fraction or float
 
     Raises
     ------
@@ -120,7 +131,8 @@ def planned_noise(operator: Operator[Any], facts: Facts, cost: Any, share: Fract
     >>> planned_noise(Tables([("a",)]), table.facts(), PureDP(0.5))
     (Noise(distribution='discrete_laplace', scale=2.0),)
     """
-    return operator.checked(facts).mechanism(facts, cost, exact_fraction(share)).noise  # type: ignore[return-value]
+    planned = operator.checked(facts).mechanism(facts, cost, exact_fraction(share), exact_fraction(eta))
+    return planned.noise  # type: ignore[return-value]
 
 
 def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers") -> np.ndarray:
@@ -131,6 +143,12 @@ def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers"
         raise ValueError(f"{name}={value!r} must be {math.prod(shape)} {what}, of shape {tuple(shape)}")
     made.flags.writeable = False
     return made
+
+
+def own_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """The choice itself in the place of what is equal to it now; ValueError for none of them."""
+    require_choice(name, value, choices)
+    return next(choice for choice in choices if choice == value)
 
 
 def own_numbers(values: Any, name: str = "weights") -> tuple[int | float | Fraction, ...] | None:

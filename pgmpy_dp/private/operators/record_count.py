@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.table_facts import TableFacts
@@ -39,10 +40,10 @@ class RecordCount(Operator[int]):
     def checked(self, facts: TableFacts) -> RecordCount:
         return RecordCount()
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> AdditiveNoise:
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
         return AdditiveNoise.planned([(1.0, 1.0)], cost, share, parts=facts.parts)
 
-    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise) -> list[Sensitive]:
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         return [record_count(data, grid=mechanism.grid)]
 
     @staticmethod

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import match_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable, matched_records
 from pgmpy_dp.private.data.table_facts import TableFacts
@@ -60,10 +61,10 @@ class MatchedCounts(Operator[np.ndarray]):
             raise ValueError("a random part has no records outside the schema; ask before the table is split")
         return MatchedCounts()
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> AdditiveNoise:
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
         return AdditiveNoise.planned([match_sensitivity(facts.most_matched)], cost, share, parts=facts.parts)
 
-    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise) -> list[Sensitive]:
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         return [matched_records(data, mechanism.grid)]
 
     def answered(self, drawn: list[np.ndarray]) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.data.kept_tables import KeptTables
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
@@ -80,11 +81,11 @@ class Tables(Operator[list[np.ndarray]]):
     def checked(self, facts: TableFacts) -> Tables:
         return Tables(facts.scopes(self.scopes), own_numbers(self.weights))
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> AdditiveNoise:
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
         norms = [table_sensitivity(facts.adjacency)] * len(self.scopes)
         return AdditiveNoise.planned(norms, cost, share, self.weights, facts.parts)
 
-    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise) -> list[Sensitive]:
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         kept = data._memory.setdefault(("tables", mechanism.grid), KeptTables())
         missing = [scope for scope in self.scopes if scope not in kept]
         counted = iter(contingency_tables(data, missing, mechanism.grid) if missing else ())
@@ -138,7 +139,7 @@ def rehearsed_tables(
     >>> rehearsed_tables(made_up, Tables([("a",)]), facts, PureDP(0.5), np.random.default_rng(0))[1]
     (Noise(distribution='discrete_laplace', scale=2.0),)
     """
-    planned = tables.checked(facts).mechanism(facts, cost, Fraction(1))
+    planned = tables.checked(facts).mechanism(facts, cost, Fraction(1), Fraction(0))
     norms = table_sensitivity(facts.adjacency)
     exact = [Sensitive(np.asarray(table, dtype=np.int64), facts.adjacency, *norms) for table in counts]
     return planned.over(exact).draw(rng), planned.noise

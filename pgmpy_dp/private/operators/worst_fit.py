@@ -13,6 +13,7 @@ import numpy as np
 from pgmpy_dp.checks import own_copy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.mechanism import NoisyMax
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.data.pair_scores import joined_misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable
@@ -93,16 +94,16 @@ class WorstFit(Operator[int]):
             weights = own_array("weights", self.weights, (n,), "positive finite numbers")
         return WorstFit(scopes, expected, offsets, weights)
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction) -> NoisyMax:
+    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> NoisyMax:
         return NoisyMax.planned(table_sensitivity(facts.adjacency)[0], cost, share, facts.parts)
 
-    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: NoisyMax) -> Sensitive:
+    def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: NoisyMax, coins: Coins) -> Sensitive:
         sizes = np.fromiter(map(math.prod, map(facts.shape, self.scopes)), dtype=np.int64, count=len(self.scopes))
         tables = joined_tables(data, self.scopes, sizes, mechanism.grid)
         expected, offsets = (mechanism.grid * np.asarray(each) for each in (self.expected, self.offsets))
         return joined_misfit_scores(tables, sizes, expected, offsets, self.weights)
 
-    def noted(self, facts: TableFacts) -> Mapping[str, Any]:
+    def noted(self, facts: TableFacts, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         # Thousands of tables each time: what a release needs of them is which one it was.
         return {"candidates": len(self.scopes)}
 

@@ -14,8 +14,7 @@ import pytest
 from scipy.stats import chi2
 
 from benchmarks.field_sampling import sample_field
-from pgmpy_dp.fields.operators.field_curator import FieldCurator
-from pgmpy_dp.fields.operators.voting_curator import vote_sensitivity
+from pgmpy_dp.fields.operators.vote_operators import EdgeVotes, vote_sensitivity
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.fields.votes import block_graphs, edge_votes, graph_votes
 from pgmpy_dp.fields.votes.block_graphs import (
@@ -29,8 +28,9 @@ from pgmpy_dp.fields.votes.edge_votes import edge_frequencies
 from pgmpy_dp.fields.votes.graph_votes import stable_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import curator_base as curator_module
-from pgmpy_dp.private.curator.curator_base import Observer, observed
+from pgmpy_dp.private.curator import observer as curator_module
+from pgmpy_dp.private.curator.observer import Observer, observed
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
@@ -50,7 +50,7 @@ LEARNERS = ["logistic", "inverse-covariance", "chow-liu"]
 
 
 def parts_of(table, n):
-    with FieldCurator(table, Budget(rho=1e-3), what="parts").split(n) as parts:
+    with TableCurator(table, Budget(rho=1e-3), what="parts").split(n) as parts:
         return [shared_codes(part._data)[0] for part in parts]
 
 
@@ -273,9 +273,9 @@ def test_counts_of_neighbouring_records_stay_within_it(adjacency):
             counts = []
             for c, d in ((codes, part), (changed, draws)):
                 subject = private(c, adjacency, states={name: [0, 1] for name in "abc"})
-                curator = FieldCurator(subject, BUDGET, what="test", columns=[])
+                curator = TableCurator(subject, BUDGET, what="test", columns=[])
                 with observed(Exact(d)):
-                    counts.append(curator.edge_votes(**block_arguments(learner), n_blocks=3, share=1, n_workers=1))
+                    counts.append(curator.ask(EdgeVotes(**block_arguments(learner), n_blocks=3, n_workers=1), 1))
             largest = max(largest, np.abs(counts[0] - counts[1]).sum())
             assert largest <= vote_sensitivity(3, 1)[0]
     assert largest > 0

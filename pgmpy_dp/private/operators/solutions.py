@@ -17,7 +17,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -26,8 +26,8 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction, own_copy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
-from pgmpy_dp.private.curator.curator_base import Curator, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, SymmetricNoise
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SymmetricNoise
+from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.curator.outside_functions import (
     ended_without_text,
     named_function,
@@ -35,13 +35,14 @@ from pgmpy_dp.private.curator.outside_functions import (
     plain_arguments,
     silent_warnings,
 )
-from pgmpy_dp.private.data.data_base import PrivateData
+from pgmpy_dp.private.data.data_base import Facts, PrivateData
 from pgmpy_dp.private.data.moments import TraceSensitivity
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.additive import round_down
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid
-from pgmpy_dp.private.noise.matrix import MatrixNoise, plan_matrix_noise
+from pgmpy_dp.private.noise.matrix import MECHANISMS, MatrixNoise, plan_matrix_noise
+from pgmpy_dp.private.operators.operator_base import Operator, own_choice
 from pgmpy_dp.private.own_types import is_own
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -49,7 +50,9 @@ __all__ = [
     "CheckedProgram",
     "MatrixGrid",
     "Program",
-    "SolutionCurator",
+    "Solution",
+    "SolutionMatrixNoise",
+    "SolutionNoise",
     "Solver",
     "StableProgram",
     "UncertifiedSolution",
@@ -66,7 +69,7 @@ Solver = tuple[str, Mapping[str, Any]]
 _UP = 1.0 + 2.0**-50  # more than the rounding of a few operations
 
 
-class Program(Protocol[Records]):
+class Program(Protocol):
     """What every program says about itself, in public and before records are seen."""
 
     @property
@@ -87,12 +90,12 @@ class Program(Protocol[Records]):
     def public(self) -> dict[str, Any]:
         """JSON-able description for the release: everything that a reader of it needs."""
 
-    def check(self, records: Records) -> None:
-        """Raise ValueError where *public* facts of the data, such as a number of vertices, do not suit the program."""
+    def check(self, facts: Any) -> None:
+        """Raise ValueError where the public facts of the data, such as `n` vertices, do not suit the program."""
 
 
 @runtime_checkable
-class StableProgram(Program[Records], Protocol[Records]):
+class StableProgram(Program, Protocol[Records]):
     """A program of a user's own, who vouches for what it says about itself and for its certificates.
 
     Attributes
@@ -245,132 +248,139 @@ def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = (
     raise UncertifiedSolution
 
 
-class SolutionCurator(Curator):
-    """Private data of any kind, and programs that are made of them."""
+@dataclass(frozen=True, eq=False, repr=False)
+class SolutionNoise(AdditiveNoise):
+    """Gaussian noise on a solution in integers of a fine grid."""
 
-    kind: type[PrivateData] = PrivateData
+    fine: FineGrid | None = None
 
-    def _public(self) -> dict[str, Any]:
-        """The public facts of data of a known kind; a program of any data says itself what is public."""
-        return {} if self.kind is PrivateData else super()._public()
+    @property
+    def step(self) -> float:
+        """Of the grid."""
+        assert self.fine is not None
+        return self.fine.step
 
-    def solution(
-        self,
-        program: Any,
-        solvers: Sequence[Solver] = (),
-        share: Fraction | float = 1,
-        eta: Fraction | float = 0,
-        *,
-        noise: str = "gaussian",
-        vouched_for: bool = False,
-    ) -> list[np.ndarray]:
-        """The optimum of a program with noise: of a point near it that a checker certified.
 
-        Parameters
-        ----------
-        program : CheckedProgram or StableProgram
-        solvers : sequence of (str, mapping)
-            Of a checked program: names of registered functions
-            (:func:`~pgmpy_dp.private.curator.outside_functions.outside_function`), each with plain public arguments.
-            One is called as ``function(exact, **arguments)``, with a copy of the program's statistics, and returns a
-            dict of arrays. The first whose numbers are certified ends the search. Limits are in steps, never in time;
-            the last solver should be proved to reach the distance on all data.
-        share : Fraction or float
-        eta : Fraction or float
-            What it takes of the reserve: all of delta, for Gaussian noise where shares are of epsilon.
-        noise : {"gaussian", "frobenius", "goe"}
-            On the fine grid of :func:`noise_plan`, or matrix noise of :func:`matrix_plan`.
-        vouched_for : bool, default False
-            Whether the program may be one that is not part of the boundary. Its caller then vouches for what it says
-            of itself and for its certificates, and the release says so (``public["vouched_for"]``).
+@dataclass(frozen=True, eq=False, repr=False)
+class SolutionMatrixNoise(SymmetricNoise):
+    """Matrix noise on a symmetric solution in integers of a grid."""
 
-        Returns
-        -------
-        list of ndarray of int64
-            The solution, shape (m,), in steps of the grid; of matrix noise its diagonal and the rest of its triangle.
+    step: float = 1.0
+    frobenius: float = math.inf
 
-        Raises
-        ------
-        BudgetExceeded
-            If less than the share is left; nothing is spent.
-        MemoryError, UncertifiedSolution
-            Where a solver runs out of memory, or none is certified; nothing is released, and the share is spent.
-        TypeError, ValueError
-            For public arguments that are wrong; nothing is spent.
 
-        Notes
-        -----
-        Privacy
-            *Sensitivity.* S bounds how far the exact optimum moves, for the program's own adjacency and unit, which are
-            those of the data. What is released is within `distance` of it on each side, whichever solver found it and
-            whatever the solver did: S + 2 distance, and the rounding to the grid.
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution(Operator[list[np.ndarray]]):
+    """The optimum of a program with noise: of a point near it that a checker certified.
 
-            *Guarantee.* The share of rho, exactly, or (s epsilon, eta)-DP by the exact formula for Gaussian noise
-            (:mod:`pgmpy_dp.private.noise.fine_grid`); of matrix noise the share (:mod:`pgmpy_dp.private.noise.matrix`).
+    Parameters
+    ----------
+    program : CheckedProgram or StableProgram
+    solvers : sequence of (str, mapping)
+        Of a checked program: names of registered functions
+        (:func:`~pgmpy_dp.private.curator.outside_functions.outside_function`), each with plain public arguments. One is
+        called as ``function(exact, **arguments)``, with a copy of the program's statistics, and returns a dict of
+        arrays. The first whose numbers are certified ends the search. Limits are in steps, never in time; the last
+        solver should be proved to reach the distance on all data.
+    noise : {"gaussian", "frobenius", "goe"}
+        On the fine grid of :func:`noise_plan`, or matrix noise of :func:`matrix_plan`. Gaussian noise where shares are
+        of epsilon takes an eta: all of delta.
+    vouched_for : bool, default False
+        Whether the program may be one that is not part of the boundary. Its caller then vouches for what it says of
+        itself and for its certificates, and the release says so (``public["vouched_for"]``).
 
-            *Source.* Chen et al. 2023, Lemma 4.1 and Lemma 3.12; ``proof.md``, section 8.
+    Returns
+    -------
+    list of ndarray of int64
+        The solution, shape (m,), in steps of the grid; of matrix noise its diagonal and the rest of its triangle.
 
-            *Side channels.* Nothing of how the solve went is shown: a solver's exception is a solver that found
-            nothing, its warnings are ignored, and no curator of the same data answers meanwhile. Running time depends
-            on the records. That no point is certified would tell of the records too: that it cannot happen is for the
-            last solver's proof.
-        """
-        calls = [(str(name), plain_arguments(arguments)) for name, arguments in solvers]
-        asked = self._checked_program(program, calls, vouched_for)
-        share, eta = checked_share(share), exact_fraction(eta)  # of which the noise is made, and which are debited
-        budget = part_of(self._cost, share, eta)
-        mechanism: Callable[[Any, Fraction], Mechanism]
-        if noise == "gaussian":
-            grid = noise_plan(program, budget)
-            step = grid.step
+    Raises
+    ------
+    MemoryError, UncertifiedSolution
+        Where a solver runs out of memory, or none is certified; nothing is released, and the share is spent.
+    TypeError, ValueError
+        For public arguments that are wrong.
 
-            def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> AdditiveNoise:
-                return AdditiveNoise((on_grid(self._solved(program, calls), grid, self.adjacency),), (grid.noise,))
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* S bounds how far the exact optimum moves, for the program's own adjacency and unit, which are
+        those of the data. What is released is within `distance` of it on each side, whichever solver found it and
+        whatever the solver did: S + 2 distance, and the rounding to the grid.
 
-        else:
-            plan = matrix_plan(program, noise, budget)
-            step = plan.unit
+        *Guarantee.* The share of rho, exactly, or (s epsilon, eta)-DP by the exact formula for Gaussian noise
+        (:mod:`pgmpy_dp.private.noise.fine_grid`); of matrix noise the share (:mod:`pgmpy_dp.private.noise.matrix`).
 
-            def mechanism(_cost: PureDP | ZCDP, _share: Fraction) -> SymmetricNoise:
-                within = np.clip(np.nan_to_num(self._solved(program, calls), nan=0.0), -program.bound, program.bound)
-                exact = np.rint(within / plan.unit).astype(np.int64)
-                moved = plan.frobenius
-                sensitive = Sensitive(exact, self.adjacency, moved * math.sqrt(len(exact)), moved, moved)
-                return SymmetricNoise(sensitive, plan.noise)
+        *Source.* Chen et al. 2023, Lemma 4.1 and Lemma 3.12; ``proof.md``, section 8.
 
-        return list(self._answer("solution", {**asked, "noise": noise, "step": step}, share, mechanism, eta))
+        *Side channels.* Nothing of how the solve went is shown: a solver's exception is a solver that found nothing,
+        its warnings are ignored, and no curator of the same data answers meanwhile. Running time depends on the
+        records. That no point is certified would tell of the records too: that it cannot happen is for the last
+        solver's proof.
+    """
 
-    def _checked_program(self, program: Any, calls: Sequence[Solver], vouched_for: bool) -> dict[str, Any]:
-        """Public arguments of the request."""
+    program: Any
+    solvers: Sequence[Solver] = ()
+    noise: str = "gaussian"
+    vouched_for: bool = False
+
+    name = "solution"
+    asks = Facts
+    can_fail = True
+
+    def checked(self, facts: Facts) -> Solution:
+        calls = tuple([(str(name), plain_arguments(arguments)) for name, arguments in self.solvers])
+        program = self.program
         kind = type(program)
-        checked = isinstance(program, CheckedProgram) and is_own(kind)
-        if not checked and not vouched_for:
+        ours = isinstance(program, CheckedProgram) and is_own(kind)
+        if not ours and not self.vouched_for:
             raise TypeError(
                 f"program is a {kind.__name__}, which is not part of the boundary; vouch for what it says of itself "
                 "with vouched_for=True, which the release then says"
             )
-        if not checked and not isinstance(program, StableProgram):
+        if not ours and not isinstance(program, StableProgram):
             raise TypeError(f"program is a {kind.__name__}; pass a StableProgram: see its attributes and methods")
-        if checked != bool(calls):
+        if ours != bool(calls):
             raise ValueError(f"solvers={calls!r} are for programs of the boundary, which need some; others have theirs")
         for name, _ in calls:
             named_function(name)
-        if self.adjacency != program.adjacency:
+        if ours:  # checked once more: whoever made it may have changed it
+            program = kind(**{each.name: getattr(program, each.name) for each in fields(program)})
+        if facts.adjacency != program.adjacency:
             raise ValueError(
                 f"the program's sensitivity is for adjacency={str(program.adjacency)!r}, and the records have "
-                f"{str(self.adjacency)!r}; pass others, or derive it for theirs"
+                f"{str(facts.adjacency)!r}; pass others, or derive it for theirs"
             )
-        program.check(self._data)
-        name = f"{kind.__module__}.{kind.__qualname__}"
-        said = {key: getattr(program, key) for key in ("size", "sensitivity", "distance", "failure")}
-        return {
-            **{"function": name, "program": program.public(), "solvers": tuple(calls), "vouched_for": not checked},
-            **said,
-        }
+        program.check(facts)
+        return Solution(program, calls, own_choice("noise", self.noise, MECHANISMS), not ours)
 
-    def _solved(self, program: Any, calls: Sequence[Solver]) -> np.ndarray:
-        with self._data._handed_out():
-            return certified_solution(program, self._data, calls)
+    def mechanism(
+        self, facts: Facts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction
+    ) -> SolutionNoise | SolutionMatrixNoise:
+        budget = part_of(cost, share, eta)
+        if self.noise == "gaussian":
+            grid = noise_plan(self.program, budget)
+            return SolutionNoise((), (grid.noise,), norms=((math.inf, grid.l2),), fine=grid)
+        plan = matrix_plan(self.program, self.noise, budget)
+        return SolutionMatrixNoise(None, plan.noise, plan.unit, plan.frobenius)  # type: ignore[arg-type]
+
+    def _exact(
+        self, data: PrivateData, facts: Facts, mechanism: SolutionNoise | SolutionMatrixNoise, coins: Coins
+    ) -> Any:
+        with data._handed_out():
+            found = certified_solution(self.program, data, self.solvers)
+        if isinstance(mechanism, SolutionNoise):
+            assert mechanism.fine is not None
+            return [on_grid(found, mechanism.fine, facts.adjacency)]
+        within = np.clip(np.nan_to_num(found, nan=0.0), -self.program.bound, self.program.bound)
+        exact, moved = np.rint(within / mechanism.step).astype(np.int64), mechanism.frobenius
+        return Sensitive(exact, facts.adjacency, moved * math.sqrt(len(exact)), moved, moved)
+
+    def arguments(self, facts: Facts) -> dict[str, Any]:
+        program, kind = self.program, type(self.program)
+        said = {key: getattr(program, key) for key in ("size", "sensitivity", "distance", "failure")}
+        asked = {"program": program.public(), "solvers": self.solvers, "noise": self.noise, **said}
+        return {"function": f"{kind.__module__}.{kind.__qualname__}", "vouched_for": self.vouched_for, **asked}
 
 
 def _points(program: Any, records: Any, solvers: Sequence[tuple[Callable, Mapping[str, Any]]]) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Questions about a table that fit a random field: gradients of its regressions and of its pseudo-likelihood."""
+"""Conversations about a table that fit a random field: gradients of its regressions and of its pseudo-likelihood."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from pgmpy_dp.fields.operators.regressions import (
     residual_table,
     selection_weight,
 )
-from pgmpy_dp.fields.operators.voting_curator import VotingCurator
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator.curator_base import checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import share_grid, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
 from pgmpy_dp.private.noise.selection import selection_scale
+from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise
 
 __all__ = [
     "LARGEST_REACH",
     "RESIDUAL_UNIT",
-    "FieldCurator",
     "FieldDesign",
     "PseudoLikelihood",
     "RegressionPath",
@@ -91,70 +91,34 @@ def gradient_multiplier(adjacency: Adjacency, cost: ZCDP, share: Fraction) -> fl
     return multiplier
 
 
-class FieldCurator(VotingCurator):
-    """A discrete table that answers about random fields too: walks over regressions, and pseudo-likelihoods."""
-
-    def _distinct_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        if "distinct" not in self._data._memory:
-            self._data._memory["distinct"] = distinct(*shared_codes(self._data))
-        return self._data._memory["distinct"]
-
-    def regression_path(self, layout: Any, reach: int) -> RegressionPath:
-        """A walk over the weights of all regressions of a random field, from weights of 0; see :class:`RegressionPath`.
-
-        Parameters
-        ----------
-        layout : RegressionLayout
-            Of :mod:`pgmpy_dp.fields.regression_layout`, for the schema's cardinalities.
-        reach : int
-            At most 2**20: bound on the sum of the absolute moves of any regression's weights.
-
-        Raises
-        ------
-        TypeError, ValueError
-            For a layout that is none of this table, and for another reach. Nothing is spent, and nothing is counted.
-        """
-        reach = checked_integer("reach", reach, 0)
-        if reach > LARGEST_REACH:
-            raise ValueError(f"reach={reach!r} is more than {LARGEST_REACH}; take fewer or smaller steps")
-        sizes = [self._data.schema.cardinality(name) for name in self._data.schema.variables]
-        return RegressionPath(self, Regressions.checked(layout, sizes), reach)
-
-    def pseudo_likelihood(self, scopes: Sequence[Sequence[int]], clip_norm: float) -> PseudoLikelihood:
-        """Gradients of a field's joint pseudo-likelihood, see :class:`PseudoLikelihood`.
-
-        Parameters
-        ----------
-        scopes : sequence of sequences of int
-            Of the field's interactions: increasing positions of the schema's variables, each scope once.
-        clip_norm : float
-            l2 norm that no record's gradient exceeds.
-
-        Raises
-        ------
-        TypeError, ValueError
-            For other scopes, and a norm that does not fit 64-bit integers. Nothing is spent, and nothing is counted.
-        """
-        schema = self._data.schema
-        checked = tuple(tuple(checked_integer("scopes", i, 0) for i in scope) for scope in scopes)
-        increasing = all(scope and list(scope) == sorted(set(scope)) for scope in checked)
-        if not increasing or len(set(checked)) != len(checked) or any(s[-1] >= len(schema) for s in checked):
-            raise ValueError(f"scopes must be different tuples of increasing positions of the {len(schema)} variables")
-        sizes = tuple(schema.cardinality(name) for name in schema.variables)
-        norm = checked_number("clip_norm", clip_norm, positive=True)
-        return PseudoLikelihood(self, ResidualGrid(norm, FieldDesign(sizes, checked)))
-
-
 class RegressionPath:
     """Weights of all logistic regressions of a random field, moved by public steps, and where their gradients point.
 
     Weights are integers times a slope that each request names, as
-    :mod:`pgmpy_dp.fields.frank_wolfe_path` makes them. Made by
-    :meth:`FieldCurator.regression_path`; the curator that made it pays.
+    :mod:`pgmpy_dp.fields.frank_wolfe_path` makes them; they begin at 0.
+
+    Parameters
+    ----------
+    curator : TableCurator
+        Who pays.
+    layout : RegressionLayout
+        Of :mod:`pgmpy_dp.fields.regression_layout`, for the schema's cardinalities.
+    reach : int
+        At most 2**20: bound on the sum of the absolute moves of any regression's weights.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a layout that is none of this table, and for another reach. Nothing is spent, and nothing is counted.
     """
 
-    def __init__(self, curator: FieldCurator, layout: Regressions, reach: int) -> None:
-        self._curator, self._layout, self._reach = curator, layout, reach
+    def __init__(self, curator: TableCurator, layout: Any, reach: int) -> None:
+        require_own("curator", curator, "pass a TableCurator")
+        self._reach = checked_integer("reach", reach, 0)
+        if self._reach > LARGEST_REACH:
+            raise ValueError(f"reach={reach!r} is more than {LARGEST_REACH}; take fewer or smaller steps")
+        layout = Regressions.checked(layout, curator.facts.sizes)
+        self._curator, self._layout = curator, layout
         self._weight = selection_weight(layout, curator.adjacency, curator.cost)
         self._candidates = [np.flatnonzero(row >= 0) for row in layout.columns]
         self._moved = np.zeros(layout.n_regressions, dtype=np.int64)
@@ -236,7 +200,7 @@ class RegressionPath:
             # The vertex s with the smallest <s, gradient>: +e_v scores -gradient_v, -e_v scores gradient_v.
             own = [gradient[chosen] for gradient, chosen in zip(gradients, self._candidates, strict=True)]
             scores = [np.concatenate([-part, part]) for part in own]
-            return SeveralNoisyMax.of(scores, float(grid * RESIDUAL_UNIT), self._weight, cost, s)
+            return SeveralNoisyMax.planned(float(grid * RESIDUAL_UNIT), self._weight, cost, s).over(scores)
 
         arguments = {"layout": layout, "rows": rows, "moves": moves, "slope": slope}
         best = curator._answer_now("vertices", arguments, share, mechanism, keep=False)
@@ -269,7 +233,14 @@ class RegressionPath:
 class PseudoLikelihood:
     """Noisy sums of all records' clipped gradients of a field's joint pseudo-likelihood, in one set of coordinates.
 
-    Made by :meth:`FieldCurator.pseudo_likelihood`; the curator that made it pays.
+    Parameters
+    ----------
+    curator : TableCurator
+        Who pays.
+    scopes : sequence of sequences of int
+        Of the field's interactions: increasing positions of the schema's variables, each scope once.
+    clip_norm : float
+        l2 norm that no record's gradient exceeds.
 
     Attributes
     ----------
@@ -277,10 +248,22 @@ class PseudoLikelihood:
         B, in units of the grid: the l2 norm that no record's gradient exceeds.
     unit_size : float
         What one unit of the grid is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other scopes, and a norm that does not fit 64-bit integers. Nothing is spent, and nothing is counted.
     """
 
-    def __init__(self, curator: FieldCurator, grid: ResidualGrid) -> None:
-        self._curator, self._grid = curator, grid
+    def __init__(self, curator: TableCurator, scopes: Sequence[Sequence[int]], clip_norm: float) -> None:
+        require_own("curator", curator, "pass a TableCurator")
+        sizes = curator.facts.sizes
+        checked = tuple(tuple(checked_integer("scopes", i, 0) for i in scope) for scope in scopes)
+        increasing = all(scope and list(scope) == sorted(set(scope)) for scope in checked)
+        if not increasing or len(set(checked)) != len(checked) or any(s[-1] >= len(sizes) for s in checked):
+            raise ValueError(f"scopes must be different tuples of increasing positions of the {len(sizes)} variables")
+        norm = checked_number("clip_norm", clip_norm, positive=True)
+        self._curator, self._grid = curator, ResidualGrid(norm, FieldDesign(sizes, checked))
 
     @property
     def bound(self) -> int:
@@ -341,9 +324,13 @@ class PseudoLikelihood:
         parts = share_grid(curator._data, noise.scale, _PARTS_OF_GRADIENTS)
 
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
-            codes, counts, weights = curator._distinct_records()
+            memory = curator._data._memory
+            if "distinct" not in memory:
+                memory["distinct"] = distinct(*shared_codes(curator._data))
+            codes, counts, weights = memory["distinct"]
             exact = gradient_sum(codes, counts, checked, grid, curator.adjacency, weights, parts)
             return AdditiveNoise((exact,), (noise,), parts)
 
         arguments = {"scopes": grid.design.scopes, "clip_norm": grid.clip_norm, "theta": checked}
-        return curator._answer("gradient", arguments, share, mechanism, keep=False)[0]
+        with curator._turn():
+            return curator._answer_now("gradient", arguments, share, mechanism, keep=False)[0]

@@ -1,0 +1,153 @@
+"""What an audit sees of a curator's requests, and puts in the place of its random numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.contributions import segment_keys
+from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
+
+if TYPE_CHECKING:
+    from pgmpy_dp.private.curator.curator_base import Curator
+
+__all__ = ["Coins", "Observer", "Request", "observed", "observer"]
+
+
+@dataclass(frozen=True, repr=False)
+class Request:
+    """An operator's request as an audit sees it: with the exact statistics.
+
+    Attributes
+    ----------
+    curator : Curator
+        Who was asked.
+    operator : str
+    arguments : mapping
+    share : Fraction
+    eta : Fraction
+        What it debits from the reserve.
+    cost : PureDP, ZCDP or ApproxDP
+        The curator's.
+    mechanism : Mechanism
+    rows : int
+        Records that a unit has at most, where the operator's sensitivities are those of one record: the cost is then a
+        unit's, and a record has the part of it that :func:`~pgmpy_dp.private.guarantee.part_for_each` says.
+    """
+
+    curator: Curator
+    operator: str
+    arguments: Mapping[str, Any]
+    share: Fraction
+    eta: Fraction
+    cost: Any
+    mechanism: Any
+    rows: int = 1
+
+
+class Observer:
+    """What an audit puts in the place of randomness, see :mod:`pgmpy_dp.auditing.replay`; this one changes nothing."""
+
+    def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
+        """A curator was opened and its ledger charged."""
+
+    def paid(self, names: Mapping[str, str]) -> Mapping[str, str]:
+        """What names the charge: the ledger's name, and one that is drawn."""
+        return names
+
+    def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
+        """What the operator releases."""
+        return draw()
+
+    def parts(self, units: Callable[[], np.ndarray], n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        """The random part of each unit; `units` has one row of integers for each."""
+        return draw()
+
+    def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
+        """What a plan draws its own random numbers from."""
+        return make()
+
+    def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
+        """A seed for the generator of each block of records."""
+        return draw()
+
+    def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
+        """Parts are given what a curator had left."""
+
+    def returned(self, curator: Curator, parts: Sequence[Curator]) -> None:
+        """The curator takes back what the parts left."""
+
+    def sample(self, units: Callable[[], np.ndarray], rate: float, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        """Positions of the records or users that take part in a step; `units` has one row of integers for each."""
+        return draw()
+
+    def keys(self, units: Callable[[], list[bytes]], draw: Callable[[], np.ndarray]) -> np.ndarray:
+        """A random 64-bit number for each of some parts of users; `units` says what each is."""
+        return draw()
+
+
+_observer = Observer()
+
+
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Let `observer` see what curators of this process are asked meanwhile, and answer in the place of noise.
+
+    For audits alone: what is released then is **not private**. One audit at a time.
+    """
+    global _observer
+    before, _observer = _observer, observer
+    try:
+        yield
+    finally:
+        _observer = before
+
+
+def observer() -> Observer:
+    """Who observes this process now."""
+    return _observer
+
+
+class Coins:
+    """What a curator divides and samples units by: uniform draws that do not look at records, of `rng` or the system's.
+
+    Who observes may put others in their place, by what each unit is; an operator's proof is for whatever they are.
+    """
+
+    __slots__ = ("_rng",)
+
+    def __init__(self, rng: np.random.Generator | None) -> None:
+        self._rng = rng
+
+    def parts(self, units: Callable[[], np.ndarray], count: int, n_parts: int) -> np.ndarray:
+        """The part of each of `count` units, by a uniform draw of its own."""
+        return _observer.parts(units, n_parts, lambda: uniform_parts(count, n_parts, rng=self._rng))
+
+    def sample(self, units: Callable[[], np.ndarray], count: int, rate: float) -> np.ndarray:
+        """Positions of those of `count` records or users that take part, each by a coin of its own."""
+        return _observer.sample(units, rate, lambda: poisson_sample(count, rate, rng=self._rng))
+
+    def keys(self, units: Callable[[], list[bytes]], count: int) -> np.ndarray:
+        """A random 64-bit number for each of `count` parts of users."""
+        return _observer.keys(units, lambda: segment_keys(count, self._rng))
+
+    def block_seeds(self, n_blocks: int) -> list[int]:
+        """A seed for each block's generator. With a random_state they leave the draws of noise as they are."""
+
+        def draw() -> list[int]:
+            if self._rng is None:
+                return [int.from_bytes(os.urandom(16), "little") for _ in range(n_blocks)]
+            return self._rng.spawn(1)[0].integers(0, 2**63, n_blocks).tolist()
+
+        return _observer.block_seeds(n_blocks, draw)
+
+    def generator(self) -> np.random.Generator:
+        """A generator of random numbers that protect nothing, seeded by the system, or that of the random_state."""
+        return _observer.generator(lambda: np.random.default_rng() if self._rng is None else self._rng)

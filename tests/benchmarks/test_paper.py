@@ -1,0 +1,47 @@
+"""One command a paper: its rows have the paper's numbers and ours, and tracked results stay as they are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import gaussian, paper
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_quickest_paper_has_a_page_of_rows(tmp_path, capsys):
+    paper.main(["blocks", "--quick", "--out", str(tmp_path)])
+    text = (tmp_path / "blocks-quick.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    assert {len(row) for row in rows} == {len(paper.HEAD)} and len(rows) == 4
+    assert "n = 500, d = 200, gamma = 0.8, epsilon = 0.25, delta = 1e-06" in rows[0][0]
+    shares = [float(word) for word in rows[0][3].replace(",", "").split() if word.startswith(("0.", "1."))]
+    assert float(rows[0][2].split()[0]) < max(shares) and max(shares) > 0.9
+    assert float(rows[1][2]) > 2 * float(rows[1][3])  # the published sensitivity beside ours
+    assert f"wrote {tmp_path / 'blocks-quick.md'}" in capsys.readouterr().out
+
+
+def test_tracked_results_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        paper.main(["blocks", "--out", str(ROOT / "benchmarks" / "results")])
+    assert "has tracked results; pass another folder" in capsys.readouterr().err
+
+
+def test_every_published_number_has_its_method_here():
+    """And a column for each data set that the slides have."""
+    assert {key[::2] for key in paper.PUBLISHED} == set(paper.GAUSSIAN_METHODS)
+    assert {len(numbers) for numbers in paper.PUBLISHED.values()} == {len(paper.COLUMNS)}
+    for (kind, _), (method, why) in paper.GAUSSIAN_METHODS.items():
+        assert why and method in {"pure": gaussian.PURE, "delta": gaussian.APPROXIMATE}[kind]
+    assert paper.OURS["pure"] in gaussian.PURE and paper.OURS["delta"] in gaussian.APPROXIMATE
+    assert [gaussian.synthetic(r, 30, 100).name for r in (0.5, 1.0, 1.5)] == list(paper.COLUMNS[:3])
+
+
+def test_it_starts_without_matplotlib():
+    code = "import sys; sys.modules['matplotlib'] = None; from benchmarks import paper; paper.main(['--help'])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0 and "cgm,mrf,blocks,gaussian" in done.stdout, done.stderr
