@@ -43,9 +43,7 @@ from pgmpy_dp.auditing import AuditCase, catalogue
 from pgmpy_dp.auditing.all_cases import family_wise
 from pgmpy_dp.auditing.cases_base import COSTS
 
-__all__ = ["MARKS", "main", "measure", "summary", "with_table"]
-
-MARKS = ("<!-- audits: begin, written by benchmarks/audits.py -->", "<!-- audits: end -->")
+__all__ = ["main", "measure", "summary"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="cases and mutants with this in their names (default: all)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--out", help="folder of audits.jsonl and audits.md (default: write nothing)")
-    parser.add_argument("--docs", help="page whose table between the marks of audits to write (default: none)")
     parser.add_argument("--resume", action="store_true", help="keep the results that are there")
     parser.add_argument(
         "--again",
@@ -100,9 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = summary(ordered, command, options.confidence, options.workers)
     if store is not None:
         store.with_suffix(".md").write_text(text)
-    if options.docs is not None:
-        page = Path(options.docs)
-        page.write_text(with_table(page.read_text(), text))
     print(text)
     return int(any(row["wrong"] for row in ordered))
 
@@ -208,14 +202,6 @@ def summary(rows: Sequence[dict], command: str, confidence: float, workers: int)
             markdown_table(header, body),
         ]
     return "\n\n".join(text) + "\n"
-
-
-def with_table(page: str, text: str) -> str:
-    """A page whose part between the marks is the report's, one title level lower, without its first title."""
-    before, rest = page.split(MARKS[0])
-    _, after = rest.split(MARKS[1])
-    body = text.split("\n", 1)[1].replace("\n## ", "\n### ").strip()
-    return f"{before}{MARKS[0]}\n\n{body}\n\n{MARKS[1]}{after}"
 
 
 def _cost(text: str) -> str | int:

@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=_CLONE / "benchmarks" / "results", help="folder of the results")
     parser.add_argument("--keep", action="store_true", help="count this package's runs of other versions too")
     parser.add_argument("--report-only", action="store_true", help="run nothing")
-    parser.add_argument("--docs", action="store_true", help="write the tables of the documentation, too")
+    parser.add_argument("--docs", action="store_true", help="write the table of the documentation, too")
     options = parser.parse_args(arguments)
     options.seeds = options.seeds or (3 if options.full else 1)
     options.minutes = options.minutes or (30.0 if options.full else 10.0)

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.compare_tables import TABLES
 from benchmarks.report import markdown_table
 
-__all__ = ["BLOCKS", "LABELS", "MEASURES", "block", "marked", "means", "overview", "ratios", "write", "write_docs"]
+__all__ = ["LABELS", "MEASURES", "marked", "means", "overview", "ratios", "write", "write_docs"]
 
 LABELS = {
     "learn": "`learn`",
@@ -35,7 +35,7 @@ MEASURES = (
 )  # fmt: skip
 _ENDS = {"time": "more than {minutes:g} min", "memory": "too much memory", "failed": "failed", "absent": "absent"}
 _FORMATS = {"nats": ".2f", "auc": ".3f", "seconds": ".1f"}
-BLOCKS = ("overview", "pairs", "triples", "nats", "records_triples", "auc", "seconds")
+MARKS = ("<!-- compare: begin, written by benchmarks/compare.py -->\n\n", "\n\n<!-- compare: end -->")
 PACKAGES = ("mst", "aim-pairs", "aim-triples", "swift", "opendp-mst", "opendp-aim", "privbayes")
 RIVALS = (*PACKAGES, "mbi", "independent")
 
@@ -167,32 +167,20 @@ def write(rows: list[dict], out: Path, machine: str) -> None:
     (out / "compare.md").write_text(_page(found, rows, machine))
 
 
-def block(found: list[dict], name: str) -> str:
-    """A table of the documentation, by the name in its marks."""
-    if name == "overview":
-        return overview(found)
-    references = {"pairs": "exact-independent", "triples": "exact-independent", "auc": "real"}
-    return errors_of(found, name, ("learn", *RIVALS, *([references[name]] if name in references else [])))
-
-
-def marked(page: str, name: str) -> tuple[str, str, str] | None:
-    """What is before a table of a page, the table, and what is after; None if the page has no marks for it."""
-    head, begin, rest = page.partition(f"<!-- compare {name}: begin, written by benchmarks/compare.py -->\n\n")
-    table, end, tail = rest.partition(f"\n\n<!-- compare {name}: end -->")
+def marked(page: str) -> tuple[str, str, str] | None:
+    """What is before the table of a page, the table, and what is after; None if the page has no marks for it."""
+    head, begin, rest = page.partition(MARKS[0])
+    table, end, tail = rest.partition(MARKS[1])
     return (head + begin, table, end + tail) if end else None
 
 
 def write_docs(results: Path, docs: Path) -> None:
-    """Write the tables between the marks of all pages."""
-    found = json.loads((results / "compare.json").read_text())
+    """Write the overview between the marks of all pages."""
+    table = overview(json.loads((results / "compare.json").read_text()))
     for path in sorted(docs.glob("*.md")):
-        page = path.read_text()
-        for name in BLOCKS:
-            parts = marked(page, name)
-            if parts is not None:
-                page = parts[0] + block(found, name) + parts[2]
-        if page != path.read_text():
-            path.write_text(page)
+        parts = marked(path.read_text())
+        if parts is not None and parts[1] != table:
+            path.write_text(parts[0] + table + parts[2])
             print(f"wrote {path}")
 
 

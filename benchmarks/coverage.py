@@ -38,7 +38,8 @@ from benchmarks.populations import KINDS, Population, make_population, noisy_tab
 from benchmarks.report import markdown_table
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.models.posterior.posterior_draws import Interval, sample_posterior
+from pgmpy_dp.models.posterior.posterior_draws import Interval
+from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 
 __all__ = ["main"]
 

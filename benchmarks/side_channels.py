@@ -2,7 +2,7 @@
 
     python -m benchmarks.side_channels
 
-The numbers are in docs/known-limits.md. They are there to show the size of what is *not* protected, not to be compared.
+docs/known-limits.md leads to them. They are there to show the size of what is *not* protected, not to be compared.
 """
 
 from __future__ import annotations

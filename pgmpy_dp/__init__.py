@@ -43,6 +43,7 @@ _HOME = {
     "preview": "pgmpy_dp.tables.preview",
     "preview_score": "pgmpy_dp.models.model_score",
     "score_model": "pgmpy_dp.models.model_score",
+    "write_evidence": "pgmpy_dp.reporting.written_evidence",
 }
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "preview",
     "preview_score",
     "score_model",
+    "write_evidence",
 ]
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.private.reading.owners import GuessedTypesWarning
     from pgmpy_dp.private.sensitive import Release
+    from pgmpy_dp.reporting.written_evidence import write_evidence
     from pgmpy_dp.schema import Date, Number, Schema
     from pgmpy_dp.tables.networks.private_network import learn
     from pgmpy_dp.tables.preview import preview

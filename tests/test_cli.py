@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +19,21 @@ from typer.testing import CliRunner
 from pgmpy_dp import Date, Ledger, MarkovNetwork, Number, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
+from pgmpy_dp.models.answers import SavedModel
+from pgmpy_dp.models.model_file import read_model_file
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.operators import record_matches
 from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.reporting import comparison_page, explorer_page, report_page
 from pgmpy_dp.tables import discovery
 
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
 COMMANDS = (
     *("schema", "discover", "plan", "check", "fit", "refit"),
-    *("info", "query", "sample", "score", "report", "explore", "ledger", "audit"),
+    *("info", "query", "sample", "score", "report", "explore", "evidence", "ledger", "audit"),
 )
 
 
@@ -115,6 +120,38 @@ def test_scores_are_paid_from_the_ledger_and_reported(folder):
     assert "How far the model is from the records" in Path("report.html").read_text(encoding="utf-8")
     run(f"{FIT} --structure independent --overwrite -q")
     assert "of another model" in run("report model.npz --score score.npz --out other.html", code=2).stderr
+
+
+def test_evidence_of_a_model(folder):
+    run(f"{FIT} --release release.npz")
+    Path("about.md").write_text("# Made up\n\nBy *nobody*.", encoding="utf-8")
+    told = run(
+        'evidence model.npz --release release.npz --title "A <name>" --about about.md --out folder --json'
+    ).stdout
+    assert [Path(name).name for name in json.loads(told)["out"]] == ["registry.yaml", "evidence.html", "evidence.json"]
+    page = Path("folder/evidence.html").read_text(encoding="utf-8")
+    assert "Evidence: A &lt;name&gt;" in page and "<h3>Made up</h3>" in page
+    found = json.loads(Path("folder/evidence.json").read_text(encoding="utf-8"))
+    assert found["sha256"]["release.npz"] == hashlib.sha256(Path("release.npz").read_bytes()).hexdigest()
+    assert found["attacks"]["at_one_percent_false_alarms"] == pytest.approx(np.exp(2) * 0.01)
+    assert found["privacy"]["guarantee"] == {"measure": "pure", "epsilon": 2.0}
+    again = run("evidence model.npz --out folder", 2)
+    assert "the file exists; pass another name, or --overwrite" in again.stderr
+    run("evidence model.npz --out folder --overwrite")
+    assert "that is a file; pass the name of a folder" in run("evidence model.npz --out model.npz", 2).stderr
+    assert "there is no folder" in run("evidence model.npz --out no/folder", 2).stderr
+    assert "not a saved model" in run("evidence records.csv --out other", 2).stderr
+    run(f"{FIT} --out seeded.npz".replace("--out model.npz", ""))
+    network = MarkovNetwork.load("seeded.npz")
+    network.privacy = replace(network.privacy, reproducible=True)
+    network.save("seeded.npz")
+    assert "its noise came from a seed: it is NOT PRIVATE" in run("evidence seeded.npz --out other", 2).stderr
+    Path("about.md").write_bytes(b"\xff\xfe")
+    assert "it is not UTF-8" in run("evidence model.npz --about about.md --out other", 2).stderr
+    assert not Path("other").exists()
+    run("report model.npz --title Stays --out titled.html")
+    assert "<h1>Stays</h1>" in Path("titled.html").read_text(encoding="utf-8")
+    assert "leave one out" in run("report model.npz --compare seeded.npz --title x --out c.html", 2).stderr
 
 
 def test_draws_give_intervals_counts_and_copies(folder):
@@ -1065,19 +1102,41 @@ def test_the_version_is_quick(folder):
 
 @pytest.mark.parametrize(
     "arguments",
-    ["info {model}", "info {model} --json", "plan --schema {schema} --n 500 --rho 1", "ledger show {ledger}"],
+    [
+        *("info {model}", "info {model} --json", "plan --schema {schema} --n 500 --rho 1", "ledger show {ledger}"),
+        *(
+            "query {model} --variables sex --evidence job=a --counts --level 0.8",
+            "sample {model} --n 5 --out drawn.csv",
+        ),
+        *("report {model} --level 0.8 --out page.html", "explore {model} --level 0.8 --out page.html"),
+        "evidence {model} --out evidence",
+    ],
 )
 def test_what_needs_no_learner_waits_for_none(folder, arguments):
-    heavy = ("pgmpy.models", "torch", "pandas", "sklearn", "scipy", "matplotlib")
+    heavy = ("pgmpy.models", "torch", "pandas", "sklearn", "scipy", "networkx", "matplotlib")
     Path("job.json").write_text(json.dumps(Schema({"job": ["a", "b"], "sex": ["F", "M"]}).to_dict()))
     frame = pd.DataFrame({"job": ["a", "b"] * 50, "sex": ["F", "M", "M", "F"] * 25})
     frame.to_csv("jobs.csv", index=False)
-    run("fit jobs.csv --schema job.json --rho 1 --edges job-sex --out jobs.npz --ledger jobs.json")
+    budget = "--epsilon 1 --delta 1e-9 --ledger jobs.json"  # what rho converts to is dp-accounting's, which has SciPy
+    run(f"fit jobs.csv --schema job.json {budget} --edges job-sex --draws 10 --out jobs.npz")
     words = arguments.format(model="jobs.npz", schema="job.json", ledger="jobs.json").split()
     code = f"import sys; from pgmpy_dp.cli import app; app({words}, standalone_mode=False); " \
            f"sys.exit(', '.join(name for name in {heavy} if name in sys.modules) or 0)"  # fmt: skip
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_a_saved_model_answers_as_pgmpy_s(folder):
+    """Pages, answers and intervals from a file without pgmpy are those of the model that pgmpy loads."""
+    run(f"{FIT} --draws 20 --structure learn")
+    saved, network = SavedModel(read_model_file("model.npz")), MarkovNetwork.load("model.npz")
+    assert explorer_page(saved) == explorer_page(network)
+    assert comparison_page(saved, saved) == comparison_page(network, network)
+    assert report_page(saved, level=0.8) == report_page(network, level=0.8)
+    told = json.loads(run("query model.npz --variables income --evidence age=30 --counts --json").stdout)["table"]
+    frame = network.posterior.interval(["income"], {"age": "30"}, counts=True)
+    assert [row["upper"] for row in told] == pytest.approx(frame["upper"].tolist(), rel=1e-12)
+    assert [row["count_lower"] for row in told] == pytest.approx(frame["count_lower"].tolist(), rel=1e-9)
 
 
 @pytest.mark.parametrize("rows", ["1", "3", "shares"])

@@ -55,7 +55,7 @@ class _InOrder(TyperGroup):
 
     order = (
         *("schema", "discover", "plan", "check", "fit", "refit"),
-        *("info", "query", "sample", "score", "report", "explore", "ledger", "audit"),
+        *("info", "query", "sample", "score", "report", "explore", "evidence", "ledger", "audit"),
     )
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -181,12 +181,18 @@ def load_model(path: Path) -> MarkovNetwork:
     return _read(path, MarkovNetwork.load)
 
 
-def load_saved_model(path: Path) -> SavedModel:
-    """A saved model, to be asked without pgmpy; ValueError for another file."""
+def load_saved_model(path: Path, draws: bool = False) -> SavedModel:
+    """A saved model, to be asked without pgmpy, with draws if it has them; ValueError for another file."""
     from pgmpy_dp.models.answers import SavedModel
     from pgmpy_dp.models.model_file import read_model_file
 
-    return _read(path, lambda place: SavedModel(read_model_file(place)))
+    def read(place: Path) -> SavedModel:
+        found = SavedModel(read_model_file(place))
+        if draws:
+            found.posterior  # noqa: B018 - read here, where a damaged file is told
+        return found
+
+    return _read(path, read)
 
 
 def load_model_file(path: Path) -> ModelFile:
@@ -204,7 +210,7 @@ def _read(path: Path, load: Callable[[Path], _Found]) -> _Found:
     except Exception:  # whatever else numpy, zip and JSON find wrong with a file of another kind
         what = "which is not a saved model; pass a file that fit wrote"
         if holds_linked_model(path):
-            what = "which is a model of linked tables; only info, query and sample take one"
+            what = "which is a model of linked tables; only info, query, sample and evidence take one"
         if _holds_release(path):
             what = "which holds noisy tables and no model; pgmpy-dp refit learns one from them"
         raise ValueError(f"MODEL is {str(path)!r}, {what}") from None

@@ -29,7 +29,7 @@ from pgmpy_dp.cli.synthetic import StyleOptions, as_day, kind_of, parquet_of, te
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import numpy as np
 
     from pgmpy_dp.models.answers import Answers, SavedModel
     from pgmpy_dp.schema import Number
@@ -140,7 +140,7 @@ def query(
         return
     if of is not None:
         ask_for("--of", str(of), "the model is of one table; leave it out")
-    network = load_saved_model(model)
+    network = load_saved_model(model, draws=True)
     states = {name: list(network.states[name]) for name in network.nodes}
     asked = [variable_named(text, states, "--variables") for text in variables.split(",")]
     known = _known(network, evidence)
@@ -161,17 +161,20 @@ def query(
         {**{str(name): encode_label(state) for name, state in zip(asked, cell, strict=True)}, "probability": float(p)}
         for cell, p in zip(cells, table.ravel(), strict=True)
     ]
-    columns, frame = [], _intervals(model, network, asked, known, level, counts)
-    if frame is not None:
-        for row, found in zip(rows, frame.iloc[:, len(asked) :].to_dict("records"), strict=True):
-            row |= {part: float(found[part]) for part in found if part != "estimate"}
+    columns, intervals = [], _intervals(network, asked, known, level, counts)
+    outside = None
+    if intervals is not None:
+        assert network.posterior is not None
+        outside = network.posterior.outside([*asked, *known])
+        for k, row in enumerate(rows):
+            row |= {part: float(values.ravel()[k]) for part, values in intervals.items() if part != "estimate"}
         columns = [[f"{100 * level:g} % interval", *(f"{r['lower']:.4f} to {r['upper']:.4f}" for r in rows)]]
         if counts:
             told = (f"{r['count']:,.0f} ({r['count_lower']:,.0f} to {r['count_upper']:,.0f})" for r in rows)
             columns.append(["records", *told])
     document: dict[str, Any] = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
-    if frame is not None:
-        document |= {"level": level, "outside": frame.attrs["outside"]}
+    if intervals is not None:
+        document |= {"level": level, "outside": outside}
     condition = ", ".join(f"{shown(name)}={shown(state)}" for name, state in given.items())
     condition = f" | {condition}" if condition else ""
     header = [*map(shown, asked), f"P({', '.join(map(shown, asked))}{condition})"]
@@ -190,28 +193,25 @@ def query(
             for k, v in numbers.items()
         )
         text += f"\nWhere it is not missing: {', '.join(told)}"
-    if frame is not None and (outside := frame.attrs["outside"]):
+    if outside:
         text += f"\nNothing vouches for these intervals: {outside}. They may be too narrow."
     show(document, text, as_json)
 
 
 def _intervals(
-    model: Path,
     network: SavedModel,
     asked: list[Hashable],
     known: dict[Hashable, str | None],
     level: float,
     counts: bool,
-) -> pd.DataFrame | None:
+) -> dict[str, np.ndarray] | None:
     """What the posterior in a model's file says; None where it has none."""
-    if not network.has_posterior:
+    if network.posterior is None:
         if counts:
             ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
         return None
-    posterior = load_model(model).posterior
-    assert posterior is not None
     try:
-        return posterior.interval(asked, known, level=level, counts=counts)
+        return network.posterior.interval_columns(asked, known, level, counts)[1]
     except ValueError as error:
         ask_for("--level", str(level), str(error))
 

@@ -1,4 +1,4 @@
-"""``pgmpy-dp report`` and ``explore``: pages about a model. None of it costs any budget."""
+"""``pgmpy-dp report``, ``explore`` and ``evidence``: pages about a model. None of it costs any budget."""
 
 from __future__ import annotations
 
@@ -9,12 +9,24 @@ import typer
 
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, show
-from pgmpy_dp.cli.files import STANDARD_OUTPUT, load_model, require_writable, write_output
+from pgmpy_dp.cli.files import (
+    STANDARD_OUTPUT,
+    holds_linked_model,
+    load_linked_model,
+    load_saved_model,
+    require_writable,
+    write_output,
+)
 
-__all__ = ["explore", "report"]
+__all__ = ["evidence", "explore", "report"]
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
 Page = Annotated[Path, typer.Option("--out", help="HTML file to write; - prints it.")]
+Title = Annotated[str | None, typer.Option("--title", help="What the page is called.")]
+About = Annotated[
+    Path | None,
+    typer.Option("--about", help="Markdown file: what the data are, and who published them."),
+]
 Level = Annotated[float, typer.Option("--level", help="Level of intervals, for a model written with --draws.")]
 
 
@@ -23,7 +35,7 @@ Level = Annotated[float, typer.Option("--level", help="Level of intervals, for a
     "report",
     "a page about a model, or about two",
     "report model.npz --out report.html",
-    "report model.npz --release release.npz --out report.html",
+    'report model.npz --release release.npz --title "Hospital stays 2024" --about about.md --out report.html',
     "report model.npz --score score.npz --out report.html",
     "report before.npz --compare after.npz --out comparison.html",
 )
@@ -40,6 +52,8 @@ def report(
         typer.Option("--score", help="Scores that score --release kept, to show the distance to the records."),
     ] = None,
     level: Level = 0.9,
+    title: Title = None,
+    about: About = None,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
 ) -> None:
@@ -50,17 +64,17 @@ def report(
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.reporting import comparison_page, report_page
 
-    require_writable(overwrite, (model, compare, release, score), printed=not as_json, out=out)
-    for name, given in (("release", release), ("score", score)):
+    require_writable(overwrite, (model, compare, release, score, about), printed=not as_json, out=out)
+    for name, given in (("release", release), ("score", score), ("title", title), ("about", about)):
         if compare is not None and given is not None:
             ask_for(f"--{name}", str(given), f"a comparison of two models tells nothing of a {name}; leave one out")
-    network = load_model(model)
+    network = load_saved_model(model, draws=True)
     if compare is not None:
         names = (model.stem, compare.stem) if model.stem != compare.stem else (str(model), str(compare))
-        page = comparison_page(network, load_model(compare), names, level)
+        page = comparison_page(network, load_saved_model(compare, draws=True), names, level)
     else:
         kept = [None if file is None else Release.load(file) for file in (release, score)]
-        page = report_page(network, kept[0], level, kept[1])
+        page = report_page(network, kept[0], level, kept[1], title, _read(about))
     _write(out, page, as_json)
 
 
@@ -79,6 +93,8 @@ def explore(
         typer.Option("--draws", help="Draws that the page carries, for intervals. Default: all of the model's."),
     ] = None,
     level: Level = 0.9,
+    title: Title = None,
+    about: About = None,
     overwrite: option.Overwrite = False,
     as_json: option.Json = False,
 ) -> None:
@@ -89,9 +105,66 @@ def explore(
     """
     from pgmpy_dp.reporting import explorer_page
 
-    require_writable(overwrite, (model,), printed=not as_json, out=out)
-    page = explorer_page(load_model(model), draws, level)
+    require_writable(overwrite, (model, about), printed=not as_json, out=out)
+    page = explorer_page(load_saved_model(model, draws=True), draws, level, title, _read(about))
     _write(out, page, as_json)
+
+
+@command(
+    app,
+    "evidence",
+    "what an office or a registry asks of a model",
+    "evidence model.npz --out evidence",
+    'evidence model.npz --release release.npz --title "Hospital stays 2024" --about about.md --out evidence',
+)
+def evidence(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option("--out", help="Folder to write to; made if it is not there.")],
+    release: Annotated[
+        Path | None, typer.Option("--release", help="Release of the model, to tell its digest and what was measured.")
+    ] = None,
+    title: Title = None,
+    about: About = None,
+    overwrite: option.Overwrite = False,
+    as_json: option.Json = False,
+) -> None:
+    """Write what is asked before a model is published, with TODO where a person has to write.
+
+    registry.yaml is an entry for OpenDP's registry of deployments. evidence.html has the guarantee in other words (how
+    often attacks and guesses can succeed), what is not protected, the questions of NIST SP 800-226, versions and
+    digests. evidence.json has its numbers.
+
+    It takes every model that info takes, and reads no records.
+    """
+    from pgmpy_dp.private.sensitive import Release
+    from pgmpy_dp.reporting.written_evidence import EVIDENCE_FILES, write_evidence
+
+    if out.exists() and not out.is_dir():
+        ask_for("--out", str(out), "that is a file; pass the name of a folder")
+    if not out.exists():
+        require_writable(overwrite, (), out=out)
+    for name in EVIDENCE_FILES if out.exists() else ():
+        require_writable(overwrite, (model, release, about), out=out / name)
+    found = load_linked_model(model) if holds_linked_model(model) else load_saved_model(model)
+    if found.privacy is None or found.privacy.reproducible:
+        why = (
+            "its factors were set by hand" if found.privacy is None else "its noise came from a seed: it is NOT PRIVATE"
+        )
+        ask_for("MODEL", str(model), f"{why}, so that there is no guarantee to show; pass a model that fit wrote")
+    noisy = None if release is None else Release.load(release)
+    files = [file for file in (model, release) if file is not None]
+    write_evidence(out, found, noisy, title=title, about=_read(about), files=files)
+    names = [str(out / name) for name in EVIDENCE_FILES]
+    show({"out": names}, f"Wrote {', '.join(names)}; write what is marked TODO", as_json)
+
+
+def _read(about: Path | None) -> str | None:
+    if about is None:
+        return None
+    try:
+        return about.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        ask_for("--about", str(about), "it is not UTF-8; save it so")
 
 
 def _write(out: Path, page: str, as_json: bool) -> None:

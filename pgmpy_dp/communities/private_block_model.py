@@ -77,6 +77,14 @@ class PrivateBlockModel(BasePrivateEstimator):
     :mod:`~pgmpy_dp.communities.exponential_mechanism`.
     Method: Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel 2023, and what beats it on their models; see
     ``docs/block-models.md``.
+    Limits: labels are chance below thresholds. "auto" looks at n, k, the budget and `vote` alone; where vertices have
+    few neighbours (karate: 5) only "exponential" is better than chance at epsilon 1. `scores_` and the margin of
+    `predict_table` compare noisy sums and are no probabilities. The memory and rounds of "noisy-power" were chosen on
+    the two-community models of its benchmark, and its start is random: under a pure epsilon, whose rounds are few, one
+    run in ten near the threshold never finds the communities. Degrees are drawn towards their mean by how much of their
+    variance chance explains; part of what unequal sizes of communities make of them is taken for unequal vertices, so
+    pass `degree` where it is known. `status_` says nothing where there was no vote: exact draws of small graphs have
+    none.
 
     Examples
     --------

@@ -26,6 +26,17 @@ The stationary points are those where, with messages n from the variables to the
 
 which is iterated, all tables of one shape at a time. The step from n to the next n is c_C (log b_i - log b_C|i): how
 far the tables are from agreeing is at once the residual of the iteration and the only condition not yet met.
+
+Measured against the junction tree on 8 x 8 grids of 2 and 3 states, potentials standard normal times .2, .5 and 1: the
+largest error of a pair's probability is .0013, .014 and .054 with Bethe's counting numbers, and .05, .11 and .20
+tree-reweighted. Fits on noisy tables, by divergence from the truth: within 8 % of exact inference where noise is what
+limits the fit and interactions are weak (logarithms of exponential draws times .3). As noise vanishes the approximation
+limits: at 100,000 records and epsilon 1, .0026 against .0011 on a 6 x 6 grid of 3 states, .016 against .0003 on 10
+variables with 30 % of the edges, .059 against .0003 on a third-order chain. With strong interactions (times 1) it is
+.2 to .6 against .015 on the grid (uniform: 17), .6 against .007 on the chain (uniform: 6.8); Bethe's numbers often fail
+there, and the fit goes on to more convex ones. Two tables that share two or more variables, neither holding the other,
+tell one another about single variables only. Deciding "auto" runs min-fill on the graph: a quarter of a second for 400
+variables, more than linear in them.
 """
 
 from __future__ import annotations

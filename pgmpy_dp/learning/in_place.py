@@ -54,7 +54,7 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
     -----
     Privacy: post-processing of ``estimator.fit``. The guarantee is the estimator's ``privacy_``.
     pgmpy's own inference is what pgmpy's own class gets: `pgmpy_dp.MarkovNetwork` has exact inference in log space,
-    values within states and lossless files ("pgmpy 1.1.2" in the known limits). Factors of a fit by loopy inference
+    values within states and lossless files (docs/pgmpy.md). Factors of a fit by loopy inference
     multiply to an approximately normalised model.
 
     Examples

@@ -4,7 +4,7 @@ The released tables are y = n + noise with n the unknown exact tables, so the li
 parameters is p(y; theta) = sum_n p(n; theta) p(y | n). Here n is approximated by independent normals
 around N mu(theta), the parameters get heavy-tailed priors whose variances are learned from the release
 itself (one per interaction and one per variable), and an entropy term guards models that the release
-says little about. Why each part is there is told, with measurements, in docs/papers-and-corrections.md.
+says little about. Why each part is there is told, with measurements, in maximum_a_posteriori.md.
 """
 
 from __future__ import annotations

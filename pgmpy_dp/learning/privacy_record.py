@@ -20,6 +20,8 @@ from pgmpy_dp.schema import decode_label, encode_label
 
 __all__ = ["Privacy", "composed", "handed_over", "require_agreement", "require_kind", "require_release", "steps_taken"]
 
+_PROMISES_NOTHING = 20
+
 
 @dataclass(frozen=True)
 class Privacy:
@@ -49,6 +51,9 @@ class Privacy:
     asked : ApproxDP or other guarantee, optional
         The budget that was passed, where it is another guarantee than `guarantee`, which implies it: (epsilon, delta)
         is spent as the zCDP that converts to it. None where it is the same, or the release does not say.
+    rows_per_unit : int or "shares", optional
+        How many rows of a unit count at most; "shares": all count, and are 1 together. None without a unit, or where
+        the release does not say.
 
     Examples
     --------
@@ -68,6 +73,7 @@ class Privacy:
     prior: Privacy | None = None
     asked: Guarantee | None = None
     schema: Privacy | None = None
+    rows_per_unit: int | str | None = None
 
     @property
     def total(self) -> Guarantee | None:
@@ -95,6 +101,7 @@ class Privacy:
             release.unit,
             None if prior is None else cls.from_dict(prior),
             asked=_asked(release),
+            rows_per_unit=None if release.unit is None else release.public.get("rows_per_unit"),
         )
         return own.with_schema_of(release.schema_costs)
 
@@ -128,6 +135,19 @@ class Privacy:
             return self
         return replace(self, prior=earlier if self.prior is None else self.prior.resting_on(earlier))
 
+    @property
+    def promises_nothing(self) -> bool:
+        """Whether epsilon is above 20, of a guarantee in rho at delta 1e-6: a factor of five hundred million or more.
+
+        Examples
+        --------
+        >>> [Privacy(cost, Adjacency.ADD_REMOVE, "").promises_nothing for cost in (PureDP(20), PureDP(21), ZCDP(10))]
+        [False, True, True]
+        """
+        said = self.guarantee if self.asked is None else self.asked
+        epsilon = zcdp_to_approx(said.rho, 1e-6) if isinstance(said, ZCDP | ReservedZCDP) else said.epsilon
+        return epsilon > _PROMISES_NOTHING
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; see :meth:`from_dict`."""
         return {
@@ -140,6 +160,7 @@ class Privacy:
             **({} if self.prior is None else {"prior": self.prior.to_dict()}),
             "asked": None if self.asked is None else self.asked.to_dict(),
             **({} if self.schema is None else {"schema": self.schema.to_dict()}),
+            **({} if self.rows_per_unit is None else {"rows_per_unit": self.rows_per_unit}),
         }
 
     @classmethod
@@ -155,12 +176,16 @@ class Privacy:
             None if content.get("prior") is None else cls.from_dict(content["prior"]),
             None if content.get("asked") is None else guarantee_from_dict(content["asked"]),
             None if content.get("schema") is None else cls.from_dict(content["schema"]),
+            content.get("rows_per_unit"),
         )
 
     def __str__(self) -> str:
         whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
         text = f"{self.words} under {self.adjacency}{whose} ({self.mechanism})"
-        text += " with reproducible noise: NOT PRIVATE" if self.reproducible else ""
+        if self.reproducible:
+            text += " with reproducible noise: NOT PRIVATE"
+        elif self.promises_nothing:
+            text += f" with epsilon above {_PROMISES_NOTHING}: NOT PRIVATE"
         if self.schema is not None:
             text += f", its schema included, which was found under {self.schema.words}"
         if self.prior is None:

@@ -8,8 +8,11 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import cache
 from typing import Any, ClassVar, Self
 
+import numpy as np
+import scipy.linalg
 from skbase.base import BaseEstimator
 
 from pgmpy_dp.learning.few_records import (
@@ -233,6 +236,7 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
         budget = taken._budget()
         taken._check()
         data = taken._private(X, budget, **whose)
+        _exercise_blas()
         return self._take(taken, taken._run(data, budget), data)
 
     def fit_release(self, release: Release) -> Self:
@@ -255,3 +259,13 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
         taken = self._as_checked()
         taken._check_release(release)
         return self._take(taken, release)
+
+
+@cache
+def _exercise_blas() -> None:
+    """Multiply and factorise once: NumPy and SciPy each have a BLAS, which takes its memory at its first use.
+
+    Where there is none, OpenBLAS ends the process or tries for ever. Nothing has been spent then.
+    """
+    made_up = np.eye(256)  # small products need no buffer
+    scipy.linalg.blas.dgemm(1.0, made_up, scipy.linalg.cholesky(made_up @ made_up))

@@ -6,7 +6,7 @@ Stirling's approximation of the number of data sets with tables n)::
     n* = argmax over N times the marginal polytope of  theta_t . n + H(n) + log p(y | n)
 
 and the M-step is maximum likelihood of theta given n*. Two facts shape what is here (proofs in
-docs/papers-and-corrections.md). The E-step's optimum has the form n* = N mu(theta') with theta' within the
+published_em.md). The E-step's optimum has the form n* = N mu(theta') with theta' within the
 subgradient of log p(y | n) of theta_t, so theta' is at once the M-step's answer, and both steps are one convex
 problem in theta'. And the limit of the iterations is the projection of y on the marginal polytope, which
 overfits: stopping early is the only regulariser. Where to stop is read off an estimate of the divergence from the

@@ -30,7 +30,7 @@ from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.array_file import array_file, read_array_file
 from pgmpy_dp.private.atomic_file import write_atomically
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.schema.stored import read_from
 
@@ -96,6 +96,11 @@ class LinkedModel:
         four times the epsilon, and 4 times and twice under ``replace_one``.
         """
         return None if self.privacy is None else guarantee_of_a_child(self.privacy)
+
+    @property
+    def proved_of_a_child(self) -> Guarantee | None:
+        """`privacy_of_a_child` in the measure that was proved, which says more than the (epsilon, delta) asked for."""
+        return None if self.privacy is None else guarantee_of_a_child(replace(self.privacy, asked=None))
 
     def to_bayesian_network(self) -> NoReturn:
         """Refused: a family has more children than the network has slots.
@@ -518,7 +523,10 @@ def guarantee_of_a_child(privacy: Privacy) -> Guarantee:
         rho = 4.0 * own.rho
         return ApproxDP(zcdp_to_approx(rho, said.delta), said.delta) if isinstance(said, ApproxDP) else ZCDP(rho)
     # Of (epsilon, delta) itself, two steps from one to the other.
-    epsilon, delta = (getattr(own, name, 0.0) for name in ("epsilon", "delta"))
+    if isinstance(own, ReservedZCDP):
+        delta = math.nextafter(2.0 * own.eta, 1.0)
+        own = said if isinstance(said, ApproxDP) else ApproxDP(zcdp_to_approx(own.rho, own.eta), delta)
+    epsilon, delta = own.epsilon, own.delta
     return ApproxDP(2.0 * epsilon, min((1.0 + math.exp(epsilon)) * delta, 1.0 - 2**-53))
 
 

@@ -11,7 +11,7 @@ slack alpha and a scale sigma, minimise ``||J - W||_F^2`` (J all ones) over the 
 
 The matrix of the true clusters has W_ij = 1 within a cluster and 0 across. Every one of these sets stays closed when a
 record's row and column are set to zero, and then no longer depends on that record; the objective is strongly convex: so
-one record moves the optimum little (``docs/mixture-program.md``).
+one record moves the optimum little (``theory/membership_records.md``).
 
 The dual
 --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from pgmpy_dp.schema import Number, Schema
 
 if TYPE_CHECKING:
     from pgmpy_dp.learning.privacy_record import Privacy
+    from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 
 __all__ = ["Answers", "Drawn", "SavedModel", "log_linear_of_tables"]
 
@@ -45,6 +47,17 @@ class Answers:
         states: Any
         schema: Schema | None
         within: Mapping[Hashable, Values]
+        privacy: Any
+        posterior: Any
+        inference: Any
+        factors: Any
+        edges: Any
+
+        def __iter__(self) -> Iterator[Any]: ...
+
+        def __len__(self) -> int: ...
+
+        def has_edge(self, u: Any, v: Any) -> bool: ...
 
         def to_log_linear(self) -> LogLinearModel:
             """The model's distribution."""
@@ -225,8 +238,44 @@ class SavedModel(Answers):
         """Whether the file has draws, for intervals and several synthetic data sets."""
         return self.file.posterior is not None and self.privacy is not None
 
+    @cached_property
+    def posterior(self) -> ParameterPosterior | None:
+        """Draws of the parameters, if the file has them."""
+        if self.file.posterior is None or self.privacy is None:
+            return None
+        from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts
+
+        parts = self.file.posterior, self.file.posterior_arrays
+        beside: dict[Hashable, list[Hashable]] = {name: [] for name in self.nodes}
+        for u, v in self.edges:
+            beside[u].append(v)
+            beside[v].append(u)
+        return posterior_from_parts(*parts, self._readable(), beside, self.privacy, self.within)
+
+    @property
+    def edges(self) -> list[tuple[Hashable, Hashable]]:
+        """Of the graph."""
+        return self.file.edges
+
+    def has_edge(self, u: Hashable, v: Hashable) -> bool:
+        """Whether two nodes are joined, in either order."""
+        return (u, v) in self.file.edges or (v, u) in self.file.edges
+
+    @property
+    def factors(self) -> list[np.ndarray]:
+        """The tables whose product the model is."""
+        return self.file.factors
+
+    @property
+    def inference(self) -> Inference:
+        """As `MarkovNetwork.inference`."""
+        return inference_from_dict(self.file.inference)
+
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
 
     def to_log_linear(self) -> LogLinearModel:
         """The product of the factors."""

@@ -726,6 +726,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         release: Release | None = None,
         level: float = 0.9,
         score: ModelScore | Release | None = None,
+        title: str | None = None,
+        about: str | None = None,
     ) -> None:
         """Write an HTML page for people to read: guarantee, distributions, graph, what is least known.
 
@@ -743,6 +745,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             Of intervals, which the page has where the model has a `posterior`.
         score : ModelScore or Release, optional
             What `pgmpy_dp.score_model` found of this model: the page tells how far it is from the records.
+        title, about : str, optional
+            What the page is called, and what the data are and who published them, as Markdown. Not of two models.
 
         Raises
         ------
@@ -752,16 +756,27 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         """
         from pgmpy_dp.reporting import comparison_page, report_page
 
-        if compare is not None and (release is not None or score is not None):
-            given = "score" if release is None else "release"
-            raise ValueError(f"compare and {given} were both given; a page of two models tells nothing of a {given}")
+        if compare is not None:
+            for name, given in {"release": release, "score": score, "title": title, "about": about}.items():
+                if given is not None:
+                    raise ValueError(
+                        f"compare and {name} were both given; a page of two models tells nothing of a {name}"
+                    )
         if compare is None:
-            page = report_page(self, release, level, score)
+            page = report_page(self, release, level, score, title, about)
         else:
             page = comparison_page(self, compare, level=level)
         write_atomically(os.fspath(path), page.encode())
 
-    def explorer(self, path: str | os.PathLike, *, n_draws: int | None = None, level: float = 0.9) -> None:
+    def explorer(
+        self,
+        path: str | os.PathLike,
+        *,
+        n_draws: int | None = None,
+        level: float = 0.9,
+        title: str | None = None,
+        about: str | None = None,
+    ) -> None:
         """Write an HTML page that answers questions: what is known is chosen, distributions and intervals follow.
 
         One file, which carries the released model and computes in the browser, without a server or a network.
@@ -774,6 +789,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             Draws of the posterior that the page carries, for its intervals; default: all.
         level : float in (0, 1)
             Of intervals.
+        title, about : str, optional
+            As of `report`.
 
         Raises
         ------
@@ -782,7 +799,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         """
         from pgmpy_dp.reporting import explorer_page
 
-        write_atomically(os.fspath(path), explorer_page(self, n_draws, level).encode())
+        write_atomically(os.fspath(path), explorer_page(self, n_draws, level, title, about).encode())
 
     # -- files ---------------------------------------------------------------------------------
 

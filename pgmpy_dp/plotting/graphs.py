@@ -6,12 +6,12 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from pgmpy_dp.plotting.style import BLUE, VERMILLION, bare_axes, legend
 
 if TYPE_CHECKING:
+    import networkx as nx
     from matplotlib.axes import Axes
 
 __all__ = ["plot_graph"]
@@ -112,7 +112,7 @@ def placed_nodes(
     graph: nx.Graph, edges: list[tuple], values: np.ndarray | None, layout: Mapping[Hashable, Sequence[float]] | None
 ) -> tuple[dict[Hashable, np.ndarray], bool]:
     """Where the nodes are, and whether that is on a circle."""
-    nodes = list(graph.nodes)
+    nodes = list(graph)
     if layout is not None:
         missing = [node for node in nodes if node not in layout]
         if missing:
@@ -120,23 +120,38 @@ def placed_nodes(
         return {node: np.asarray(layout[node], dtype=float) for node in nodes}, False
     # By number: networkx's own orders depend on the nodes' hashes, which differ from run to run for text.
     number = {node: i for i, node in enumerate(nodes)}
-    plain = nx.Graph()
-    plain.add_nodes_from(range(len(nodes)))
-    weights = np.ones(len(edges)) if values is None else np.abs(values)
-    plain.add_weighted_edges_from((number[u], number[v], w) for (u, v), w in zip(edges, weights, strict=True))
+    numbered = [(number[u], number[v]) for u, v in edges]
     if len(nodes) > _ON_A_CIRCLE:
+        import networkx as nx  # it takes longer to import than a small picture to draw
+
+        plain = nx.Graph()
+        plain.add_nodes_from(range(len(nodes)))
+        plain.add_edges_from(numbered)
         places = nx.spring_layout(plain, weight=None, seed=0)
         return {node: places[i] for i, node in enumerate(nodes)}, False
-    forest = nx.maximum_spanning_tree(plain)
+    forest = _strongest_forest(len(nodes), numbered, np.ones(len(edges)) if values is None else np.abs(values))
     order: list[int] = []
     waiting = list(reversed(range(len(nodes))))
     while waiting:  # depth first, small branches last on the stack, so first around the circle
         i = waiting.pop()
         if i not in order:
             order.append(i)
-            waiting += sorted(forest[i], key=lambda j: (-forest.degree(j), -j))
+            waiting += sorted(forest[i], key=lambda j: (-len(forest[j]), -j))
     angles = np.pi / 2 - 2 * np.pi * np.argsort(order) / max(len(nodes), 1)
     return {node: np.array([np.cos(a), np.sin(a)]) for node, a in zip(nodes, angles, strict=True)}, True
+
+
+def _strongest_forest(n_nodes: int, edges: list[tuple[int, int]], weights: np.ndarray) -> list[list[int]]:
+    """The neighbours of each node in a spanning forest of largest weight (Kruskal)."""
+    beside: list[list[int]] = [[] for _ in range(n_nodes)]
+    part = list(range(n_nodes))
+    for k in np.argsort(-weights, kind="stable"):
+        u, v = edges[k]
+        if part[u] != part[v]:
+            beside[u].append(v)
+            beside[v].append(u)
+            part = [part[u] if of == part[v] else of for of in part]
+    return beside
 
 
 def _widths(shown: Sequence[float] | np.ndarray, values: np.ndarray) -> list[float]:

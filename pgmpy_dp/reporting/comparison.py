@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 
 from pgmpy_dp.checks import checked_level
-from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.reporting.marginals import state_text, variable_rows
 from pgmpy_dp.reporting.model_report import MOST_PAIRED, require_exact
 from pgmpy_dp.reporting.page import render
-from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
+from pgmpy_dp.reporting.words import guarantee_words, percent, size_words, variation
 
 __all__ = ["comparison_page"]
 
@@ -19,8 +19,8 @@ _SHOWN_PAIRS = 30
 
 
 def comparison_page(
-    one: MarkovNetwork,
-    other: MarkovNetwork,
+    one: Answers,
+    other: Answers,
     names: tuple[str, str] = ("this model", "the other model"),
     level: float = 0.9,
 ) -> str:
@@ -28,7 +28,7 @@ def comparison_page(
 
     Parameters
     ----------
-    one, other : MarkovNetwork
+    one, other : Answers
         They need not have the same variables or states; what is not in both is listed.
     names : pair of str
         What the page calls them.
@@ -55,7 +55,7 @@ def comparison_page(
     variables = [
         {
             "name": str(name),
-            "distance": float(np.abs(rows[0][name]["table"] - rows[1][name]["table"]).sum() / 2),
+            "distance": variation(np.abs(rows[0][name]["table"] - rows[1][name]["table"]).sum() / 2),
             "rows": list(zip(rows[0][name]["rows"], rows[1][name]["rows"], strict=True)),
         }
         for name in same
@@ -81,7 +81,7 @@ def comparison_page(
     )
 
 
-def _both(one: MarkovNetwork, other: MarkovNetwork) -> str:
+def _both(one: Answers, other: Answers) -> str:
     if one.privacy is None or other.privacy is None:
         return ""
     return (
@@ -90,9 +90,7 @@ def _both(one: MarkovNetwork, other: MarkovNetwork) -> str:
     )
 
 
-def _differences(
-    one: MarkovNetwork, other: MarkovNetwork, names: tuple[str, str], shared: list, same: list
-) -> list[str]:
+def _differences(one: Answers, other: Answers, names: tuple[str, str], shared: list, same: list) -> list[str]:
     lines = []
     for name, network, against in ((names[0], one, other), (names[1], other, one)):
         if only := [str(variable) for variable in network if variable not in against]:
@@ -110,7 +108,7 @@ def _differences(
     return lines or ["Nothing: they have the same variables, states and edges."]
 
 
-def _pairs(one: MarkovNetwork, other: MarkovNetwork, same: list) -> tuple[list[dict], str]:
+def _pairs(one: Answers, other: Answers, same: list) -> tuple[list[dict], str]:
     if len(same) > MOST_PAIRED:
         return [], f"Pairs are looked at for up to {MOST_PAIRED} variables; there are {len(same)}."
     pairs = list(itertools.combinations(same, 2))
@@ -121,9 +119,9 @@ def _pairs(one: MarkovNetwork, other: MarkovNetwork, same: list) -> tuple[list[d
     ]
     found.sort(key=lambda pair: -pair[0])
     mean = float(np.mean([distance for distance, _ in found])) if found else 0.0
-    rows = [{"names": names, "distance": distance} for distance, names in found[:_SHOWN_PAIRS]]
+    rows = [{"names": names, "distance": variation(distance)} for distance, names in found[:_SHOWN_PAIRS]]
     words = (
-        f"Total variation between the models' tables of two variables: {mean:.4f} on average; "
+        f"Total variation between the models' tables of two variables: {variation(mean)} on average; "
         f"the {len(rows)} largest of {len(found)}."
     )
     return rows, words

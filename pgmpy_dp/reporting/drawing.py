@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.plotting.graphs import edge_values, placed_nodes
 
 __all__ = ["drawing", "edge_rows"]
@@ -16,12 +16,12 @@ _LETTERS = 18
 _WIDTHS = (0.8, 7.0)
 
 
-def edge_rows(network: MarkovNetwork) -> list[dict[str, Any]]:
+def edge_rows(network: Answers) -> list[dict[str, Any]]:
     """Edges with their mutual information, strongest first.
 
     Parameters
     ----------
-    network : MarkovNetwork
+    network : Answers
     """
     edges = [(u, v) for u, v in network.edges if u != v]
     values, _ = edge_values(network, edges, None, "")
@@ -32,12 +32,12 @@ def edge_rows(network: MarkovNetwork) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["strength"])
 
 
-def drawing(network: MarkovNetwork, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def drawing(network: Answers, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Places and widths in a picture of 940 by 700.
 
     Parameters
     ----------
-    network : MarkovNetwork
+    network : Answers
     rows : list of dict
         `edge_rows` of it.
     """

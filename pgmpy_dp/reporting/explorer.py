@@ -9,12 +9,12 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.inference.junction_tree import build_junction_tree
-from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.posterior.discrepancy import TAU_GRID
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.reporting.marginals import state_text
 from pgmpy_dp.reporting.model_report import require_exact
-from pgmpy_dp.reporting.page import render
+from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
 
 __all__ = ["MOST_BYTES", "MOST_CELLS", "explorer_page"]
@@ -26,17 +26,25 @@ MOST_CELLS = 2_000_000
 """Of the cliques of the junction tree, which the page holds in memory and passes through for each draw."""
 
 
-def explorer_page(network: MarkovNetwork, n_draws: int | None = None, level: float = 0.9) -> str:
+def explorer_page(
+    network: Answers,
+    n_draws: int | None = None,
+    level: float = 0.9,
+    title: str | None = None,
+    about: str | None = None,
+) -> str:
     """One HTML page in which evidence is chosen and all variables' distributions are shown.
 
     Parameters
     ----------
-    network : MarkovNetwork
+    network : Answers
         Its `posterior` gives intervals, if it has one.
     n_draws : int, optional
         Draws of the posterior that the page carries; default: all.
     level : float in (0, 1)
         Of intervals.
+    title, about : str, optional
+        As of `report_page`.
 
     Returns
     -------
@@ -61,11 +69,10 @@ def explorer_page(network: MarkovNetwork, n_draws: int | None = None, level: flo
     ]
     page = render(
         "explore.html",
-        title="Explore a model",
+        title=title or "Explore a model",
+        about=None if about is None else as_html(about),
         lead=f"{len(network)} variables. {size_words(network)}",
-        guarantee=f"Guarantee: {guarantee_words(network.privacy).short}."
-        if network.privacy
-        else guarantee_words(None).short,
+        guarantee=guarantee_words(network.privacy),
         variables=variables,
         level=percent(level),
         data=data | {"variables": variables, "level": level},
@@ -75,7 +82,7 @@ def explorer_page(network: MarkovNetwork, n_draws: int | None = None, level: flo
     return page
 
 
-def explorer_data(network: MarkovNetwork, n_draws: int | None, level: float) -> dict[str, Any]:
+def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[str, Any]:
     """What the page computes from; see templates/inference.js.
 
     Parameters

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.posterior_draws import Interval
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.posterior.query_intervals import number_interval, query_intervals
@@ -23,12 +23,12 @@ def state_text(state: object) -> str:
     return "missing" if state is None else str(state)
 
 
-def variable_rows(network: MarkovNetwork, level: float) -> list[dict[str, Any]]:
+def variable_rows(network: Answers, level: float) -> list[dict[str, Any]]:
     """States with shares and intervals, and numbers with mean and quantiles.
 
     Parameters
     ----------
-    network : MarkovNetwork
+    network : Answers
     level : float
         Of intervals, in (0, 1).
 
@@ -77,7 +77,7 @@ def _interval(
 
 
 def _summary(
-    network: MarkovNetwork,
+    network: Answers,
     name: Hashable,
     table: np.ndarray,
     posterior: ParameterPosterior | None,

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+import statistics
+from typing import TYPE_CHECKING, Any
 
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.learning.privacy_record import Privacy
-from pgmpy_dp.models.markov_network import MarkovNetwork
-from pgmpy_dp.models.model_score import ModelScore
-from pgmpy_dp.models.scored_model import model_digest
+from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
 from pgmpy_dp.reporting.marginals import variable_rows
-from pgmpy_dp.reporting.page import render
-from pgmpy_dp.reporting.words import CITATION, guarantee_words, interval_words, percent, size_words, when_not_to_trust
+from pgmpy_dp.reporting.page import as_html, render
+from pgmpy_dp.reporting.words import (
+    CITATION,
+    guarantee_words,
+    interval_words,
+    percent,
+    size_words,
+    variation,
+    when_not_to_trust,
+)
+
+if TYPE_CHECKING:
+    from pgmpy_dp.models.model_score import ModelScore
 
 __all__ = ["MOST_PAIRED", "report_page", "require_exact"]
 
@@ -23,7 +34,7 @@ MOST_PAIRED = 100
 _SHOWN_PAIRS = 15
 
 
-def require_exact(network: MarkovNetwork) -> None:
+def require_exact(network: Answers) -> None:
     """Raise a ValueError for a model without factors, or on approximate inference."""
     if not network.factors:
         raise ValueError("the model has no factors: fit it first")
@@ -35,22 +46,26 @@ def require_exact(network: MarkovNetwork) -> None:
 
 
 def report_page(
-    network: MarkovNetwork,
+    network: Answers,
     release: Release | None = None,
     level: float = 0.9,
     score: ModelScore | Release | None = None,
+    title: str | None = None,
+    about: str | None = None,
 ) -> str:
     """One HTML page about a model.
 
     Parameters
     ----------
-    network : MarkovNetwork
+    network : Answers
     release : Release, optional
         That it was learned from: then the page tells what was measured.
     level : float in (0, 1)
         Of intervals.
     score : ModelScore or Release, optional
         Of this model: then the page tells how far it is from the records, and what that cost.
+    title, about : str, optional
+        What the page is called, and what the data are and who published them, as Markdown.
 
     Returns
     -------
@@ -71,7 +86,9 @@ def report_page(
     scored = _scored(network, score, level)
     return render(
         "report.html",
-        title="A model learned from private records" if network.privacy else "A model",
+        title=title or ("A model learned from private records" if network.privacy else "A model"),
+        about=None if about is None else as_html(about),
+        attacker=ATTACKER,
         lead=f"{len(network)} variables, {_edges(len(edges))}. Everything here follows from the released model alone.",
         guarantee=guarantee_words(network.privacy),
         size=size_words(network),
@@ -93,34 +110,42 @@ def report_page(
 
 
 def _edges(count: int) -> str:
-    return f"{count} edges" if count else "no edge, so that each is independent of the others"
+    counted = "1 edge" if count == 1 else f"{count} edges"
+    return counted if count else "no edge, as no table of several went into the model"
 
 
-def _unsure(network: MarkovNetwork) -> tuple[list[dict[str, Any]], str]:
+def _unsure(network: Answers) -> tuple[list[dict[str, Any]], str]:
     posterior = network.posterior
     if posterior is None:
         return [], interval_words(None, 0.9)
     if len(network) > MOST_PAIRED:
         return [], f"Pairs are looked at in models of up to {MOST_PAIRED} variables; this one has {len(network)}."
-    frame = posterior.uncertain_pairs()
+    pairs = posterior.pairs_by_error()
     rows = [
-        {"names": f"{row.variable} – {row.other}", "measured": row.measured, "error": float(row.error)}
-        for row in frame.head(_SHOWN_PAIRS).itertuples()
+        {"names": f"{one} – {other}", "measured": measured, "error": variation(error)}
+        for one, other, measured, error in pairs[:_SHOWN_PAIRS]
     ]
     words = (
         f"The error is how far the model's table of two variables is expected to be from the population's, in total "
-        f"variation (half the sum of the differences over all cells). {len(rows)} of {len(frame)} pairs; "
-        + (f"the median of all is {frame['error'].median():.4f}." if len(frame) else "there are none.")
+        f"variation (half the sum of the differences over all cells). {len(rows)} of {len(pairs)} pairs; "
+        + (
+            f"the median of all is {variation(statistics.median(pair[3] for pair in pairs))}."
+            if pairs
+            else "there are none."
+        )
     )
     if posterior.discrepancy is None:
         words += " The graph is taken for the truth here, so pairs without an edge may be further off."
     return rows, words
 
 
-def _scored(network: MarkovNetwork, score: ModelScore | Release | None, level: float) -> dict[str, Any] | None:
+def _scored(network: Answers, score: ModelScore | Release | None, level: float) -> dict[str, Any] | None:
     """How far the model is from the records, by scores that were bought."""
     if score is None:
         return None
+    from pgmpy_dp.models.model_score import ModelScore
+    from pgmpy_dp.models.scored_model import model_digest
+
     found = ModelScore.of(score, level) if isinstance(score, Release) else score.at(level)
     if found.model != model_digest(network):
         raise ValueError("score is of another model; pass one that score_model, or pgmpy-dp score, made of this one")
@@ -129,7 +154,7 @@ def _scored(network: MarkovNetwork, score: ModelScore | Release | None, level: f
             "names": f"worst that was found: {', '.join(map(str, found.worst or ()))}"
             if name == "worst"
             else f"mean over {row.tables:,.0f} {_WHAT.get(str(name), 'sets of variables')}",
-            **{key: f"{row[key]:.4f}" for key in ("distance", "lower", "upper", "sampling")},
+            **{key: variation(row[key]) for key in ("distance", "lower", "upper", "sampling")},
         }
         for name, row in found.table.iterrows()
     ]
@@ -144,7 +169,7 @@ def _scored(network: MarkovNetwork, score: ModelScore | Release | None, level: f
 _WHAT = {"pairs": "pairs of variables", "triples": "triples of variables", "variables": "variables"}
 
 
-def _measured(network: MarkovNetwork, release: Release | None) -> tuple[list[dict[str, Any]], str]:
+def _measured(network: Answers, release: Release | None) -> tuple[list[dict[str, Any]], str]:
     if release is None:
         return [], ""
     if network.privacy is None or Privacy.of(release).guarantee != network.privacy.guarantee:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from pgmpy_dp import __version__
 from pgmpy_dp.learning.privacy_record import Privacy
-from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP
+from pgmpy_dp.reporting.attacks import AttackWords, attack_words
 
 __all__ = [
     "CITATION",
     "GuaranteeWords",
+    "count_words",
     "guarantee_words",
     "interval_words",
     "percent",
     "size_words",
+    "variation",
     "when_not_to_trust",
 ]
 
@@ -29,6 +33,8 @@ CITATION = (
 )
 
 _DELTAS = (1e-6, 1e-9)
+_NOUN = re.compile("(?!.*(?:id|ID|key)$)[A-Za-z]+[a-rt-xzA-RT-XZ]")
+"""Names of units that an s makes a plural of."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +47,15 @@ class GuaranteeWords:
     sentences, warnings : tuple of str
     entries : tuple of Entry
         Of the ledger.
+    attacks : AttackWords or None
+        None where nothing is protected.
     """
 
     short: str
     sentences: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     entries: tuple = ()
+    attacks: AttackWords | None = None
 
 
 def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
@@ -72,6 +81,8 @@ def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
     warnings: tuple[str, ...] = ()
     if privacy.reproducible:
         warnings = ("The noise came from a seed. Whoever knows it can take the noise away: this model is NOT PRIVATE.",)
+    elif privacy.promises_nothing:
+        warnings = ("Epsilon is above 20, which promises next to nothing: this model is NOT PRIVATE.",)
     made = () if asked is None else (f"It is met by {privacy.guarantee}, the measure in which costs add up.",)
     sentences = (
         _neighbours(privacy),
@@ -79,17 +90,27 @@ def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
         *made,
         "Whatever is computed from the model, this page too, is under the same guarantee.",
     )
-    return GuaranteeWords(str(privacy), sentences, warnings, privacy.entries)
+    return GuaranteeWords(str(privacy), sentences, warnings, privacy.entries, attack_words(privacy))
 
 
 def _neighbours(privacy: Privacy) -> str:
     if privacy.unit is not None:
-        return f"Neighbours differ in one {privacy.unit!r} with all of its records: it is protected as a whole."
+        whole = f"it is protected as a whole{_rows(privacy)}"
+        return f"Neighbours differ in one {privacy.unit!r} with all of its records: {whole}."
     if privacy.adjacency == Adjacency.REPLACE_ONE:
         return "Neighbours differ in the values of one record; how many records there are is public."
     if privacy.adjacency == Adjacency.EDGE:
         return "Neighbours are graphs that differ in one edge."
     return "Neighbours differ in one record: the records with it, and without it."
+
+
+def _rows(privacy: Privacy) -> str:
+    """How many rows of a unit count, where that is known."""
+    if privacy.rows_per_unit is None:
+        return ""
+    if privacy.rows_per_unit == "shares":
+        return ", and its rows count as one together"
+    return f", and at most {privacy.rows_per_unit} of its rows count"
 
 
 def _promise(guarantee: Guarantee) -> tuple[str, ...]:
@@ -117,22 +138,56 @@ def _factor(epsilon: float) -> str:
     return f"{math.exp(epsilon):.3g}" if epsilon < 700 else "more than 1e300"
 
 
-def size_words(network: MarkovNetwork) -> str:
-    """How many records a model was learned from, as far as it says."""
+def size_words(network: Answers) -> str:
+    """How many records, or persons, a model was learned from, as far as it says."""
     found = network.posterior
     if found is None or not math.isfinite(found.n_records):
-        return "The model's file does not say. It does if fit or refit writes it with --draws."
-    if found.n_records_sd == 0:
-        return f"{found.n_records:,.0f} records, a public number."
+        return "The model's file does not say how many. It does if fit or refit writes it with --draws."
+    return count_words(found.n_records, found.n_records_sd, network.privacy)
+
+
+def count_words(number: float, deviation: float, privacy: Privacy | None) -> str:
+    """How many there are: rounded as its error allows, and never as if it were counted.
+
+    Parameters
+    ----------
+    number, deviation : float
+        An estimate and its standard deviation, which is 0 for a public number.
+    privacy : Privacy or None
+        Of the release: says whether these are records or persons.
+
+    Examples
+    --------
+    >>> privacy = Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "noise", unit="patient", rows_per_unit=1)
+    >>> count_words(4253.2, 12.3, privacy)
+    'Learned from about 4,250 patients, give or take 12: an estimate from noisy tables (12 is its standard deviation).'
+    """
+    what = "records"
+    if privacy is not None and privacy.unit is not None:
+        one = str(privacy.unit)
+        if privacy.rows_per_unit in (1, "shares"):
+            what = f"{one}s" if _NOUN.fullmatch(one) else f"units, which {one!r} tells apart"
+        else:
+            what = f"records that count, of units which {one!r} tells apart"
+    if deviation == 0:
+        return f"Learned from {number:,.0f} {what}, a public number."
+    sd = max(1, round(deviation, 1 - math.floor(math.log10(deviation)) if deviation < 1e15 else 0))
+    step = 10 ** math.floor(math.log10(max(sd, 1)))
     return (
-        f"About {found.n_records:,.0f} records: an estimate from noisy tables, with a standard deviation of "
-        f"{found.n_records_sd:,.0f}."
+        f"Learned from about {max(0, round(number / step) * step):,.0f} {what}, give or take {sd:,.0f}: an estimate "
+        f"from "
+        f"noisy tables ({sd:,.0f} is its standard deviation)."
     )
 
 
 def percent(level: float) -> str:
     """A level as a page says it."""
     return f"{100 * level:g} %"
+
+
+def variation(distance: float) -> str:
+    """A total variation as a page says it: the share of records that would have to be others."""
+    return f"{100 * distance:.2f} %"
 
 
 def interval_words(posterior: ParameterPosterior | None, level: float) -> str:

@@ -3,23 +3,45 @@
 `sample_complexity` has the upper bounds, `lower_bounds` the lower bounds, one function per theorem; `planning`,
 `tables` and `feasibility` put them together. `membership` has the records that the published mixture program would
 take, `block_models` rates and thresholds of communities, `precision_error` errors of sparse precision matrices,
-`marginal_error` those of noisy tables, and `composition` advanced composition: there, constants are worked out. Nothing
-here sees a record or spends a budget: all arguments are public numbers.
+`marginal_error` those of noisy tables, `composition` advanced composition, and `attack_rates` what attacks can reach:
+there, constants are worked out. Nothing here sees a record or spends a budget: all arguments are public numbers.
+Modules are imported when their names are first used.
 """
 
-from pgmpy_dp.theory.feasibility import FeasibilityMap, feasibility_map
-from pgmpy_dp.theory.membership_records import required_records
-from pgmpy_dp.theory.order import Order
-from pgmpy_dp.theory.planning import Option, plan
-from pgmpy_dp.theory.published_table import table_1, table_1_options
+from typing import TYPE_CHECKING
+
+from pgmpy_dp.front_door import front_door
+
+_HOME = {
+    "attack_success": "pgmpy_dp.theory.attack_rates",
+    "FeasibilityMap": "pgmpy_dp.theory.feasibility",
+    "feasibility_map": "pgmpy_dp.theory.feasibility",
+    "required_records": "pgmpy_dp.theory.membership_records",
+    "Order": "pgmpy_dp.theory.order",
+    "Option": "pgmpy_dp.theory.planning",
+    "plan": "pgmpy_dp.theory.planning",
+    "table_1": "pgmpy_dp.theory.published_table",
+    "table_1_options": "pgmpy_dp.theory.published_table",
+}
 
 __all__ = [
     "FeasibilityMap",
     "Option",
     "Order",
+    "attack_success",
     "feasibility_map",
     "plan",
     "required_records",
     "table_1",
     "table_1_options",
 ]
+
+if TYPE_CHECKING:
+    from pgmpy_dp.theory.attack_rates import attack_success
+    from pgmpy_dp.theory.feasibility import FeasibilityMap, feasibility_map
+    from pgmpy_dp.theory.membership_records import required_records
+    from pgmpy_dp.theory.order import Order
+    from pgmpy_dp.theory.planning import Option, plan
+    from pgmpy_dp.theory.published_table import table_1, table_1_options
+
+__getattr__, __dir__ = front_door(__name__, _HOME)

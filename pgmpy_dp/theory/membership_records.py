@@ -4,7 +4,7 @@ The program says which records of a Gaussian mixture belong together (:mod:`pgmp
 each record's estimate of its cluster's centre is the mean of those linked to it. The paper makes a private mechanism of
 it: a test whether nearly all records are linked, then estimates of a random part of the records, noise on them, and
 cells of a grid that hold many. Its constants, of the order of 10^10 k^300 in the paper, are worked out here at degree
-2; where each comes from is in ``docs/mixture-program.md``, whose letters are used:
+2; where each comes from is in ``theory/membership_records.md``, whose letters are used:
 
 ======  ======================================================================================================
 letter  meaning
@@ -107,7 +107,7 @@ def required_records(
     Notes
     -----
     It is above 38,721 for all arguments, for below that no bound on how far an estimate moves is left
-    (``docs/mixture-program.md``); the program has n**2 unknowns. Source: Chen, Cohen-Addad, d'Orsi, Epasto, Imola,
+    (``theory/membership_records.md``); the program has n**2 unknowns. Source: Chen, Cohen-Addad, d'Orsi, Epasto, Imola,
     Steurer and Tiegel (2023), section 6, with constants of its own.
 
     Examples

@@ -161,10 +161,10 @@ class TestCommandLine:
         text = (tmp_path / "audits.md").read_text()
         assert f"on {day}: the others; before rows had dates, by code that is not known: 1 rows" in text
 
-    def test_the_page_of_guarantees_has_the_table_of_the_last_run(self):
-        page = (ROOT / "docs" / "guarantees.md").read_text()
+    def test_the_results_have_every_case_and_every_mutant(self):
+        """The page of guarantees leads to them."""
+        assert "](../benchmarks/results/audits.md)" in (ROOT / "docs" / "guarantees.md").read_text()
         report = (ROOT / "benchmarks" / "results" / "audits.md").read_text()
-        assert audits.with_table(page, report) == page
         rows = [line for line in report.splitlines() if line.startswith("| ")]
         names = {line.split(" | ")[0].removeprefix("| ").removesuffix(" *f*") for line in rows}
         assert names >= set(catalogue()) and names >= {mutant.name for mutant in MUTANTS}

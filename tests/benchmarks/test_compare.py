@@ -13,7 +13,7 @@ import pytest
 from benchmarks import compare, compare_peers, compare_report
 from benchmarks.compare import PEER_METHODS, Job, jobs, main, pending, run_process
 from benchmarks.compare_methods import METHODS, REFERENCES
-from benchmarks.compare_report import BLOCKS, LABELS, block, marked, means, overview, ratios, write_docs
+from benchmarks.compare_report import LABELS, marked, means, overview, ratios, write_docs
 from benchmarks.compare_scores import classifier_auc, model_of, model_scores, mutual_scopes, record_scores
 from benchmarks.compare_tables import TABLES, Source, Table, held_out
 
@@ -213,31 +213,22 @@ def test_means_are_of_the_latest_runs_and_unfinished_ones_are_listed():
     assert "| the best of these on each table | 0.50 (2.00 Adult); 1 of 2 |" in overview(means(rows))
 
 
-def test_tables_of_the_documentation_are_those_of_the_results():
+def test_the_table_of_the_documentation_is_that_of_the_results():
     root = Path(__file__).parents[2]
     found = json.loads((root / "benchmarks" / "results" / "compare.json").read_text())
-    there = {
-        (path.name, name): parts[1]
-        for path in (root / "docs").glob("*.md")
-        for name in BLOCKS
-        if (parts := marked(path.read_text(), name))
-    }
-    assert {name for _, name in there} == set(BLOCKS) and {page for page, _ in there} >= {
-        "benchmarks.md",
-        "structure.md",
-    }
-    for (_, name), table in there.items():
-        assert table == block(found, name)
+    there = {path.name: parts[1] for path in (root / "docs").glob("*.md") if (parts := marked(path.read_text()))}
+    assert there == {"choosing.md": overview(found)}
 
 
 def test_a_table_is_written_between_its_marks(tmp_path):
-    rows = [_row("adult", "learn", 1.0, triples=0.1), _row("adult", "mst", 1.0, triples=0.25)]
+    rows = [_row("adult", "learn", 1.0, triples=0.1, pairs=0.1), _row("adult", "mst", 1.0, triples=0.25, pairs=0.2)]
     (tmp_path / "compare.json").write_text(json.dumps(means(rows)))
-    begin, end = ("<!-- compare triples: begin, written by benchmarks/compare.py -->", "<!-- compare triples: end -->")
+    begin, end = ("<!-- compare: begin, written by benchmarks/compare.py -->", "<!-- compare: end -->")
     (tmp_path / "page.md").write_text(f"Before.\n\n{begin}\n\nold\n\n{end}\n\nAfter.\n")
     write_docs(tmp_path, tmp_path)
     before, table, after = (tmp_path / "page.md").read_text().partition(begin)[2].partition(end)
-    assert "| Adult | 1 | **0.1000** | 0.2500 |" in before and table == end and after == "\n\nAfter.\n"
+    assert "| MST (private-pgm) | 0.50 (0.50 Adult); 0.40 (0.40 Adult)" in before
+    assert table == end and after == "\n\nAfter.\n"
 
 
 def test_the_readme_quotes_the_results():

@@ -11,6 +11,7 @@ from pgmpy_dp.estimators import NaiveMLE
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.reporting.words import guarantee_words
 from tests.estimators.cases import CASES, GRAPH, ORDINARY, STATES, rows
 
 
@@ -69,3 +70,14 @@ def test_the_number_in_the_warning_is_the_released_one():
         fitted = NaiveMLE(epsilon=50.0, delta=0.5, state_names=STATES).fit(GRAPH, rows(80))
     (message,) = [str(item.message) for item in told if item.category is LargeDeltaWarning]
     assert f"for about {fitted.n_records_:,.0f} records" in message
+
+
+@pytest.mark.parametrize("said", [{"epsilon": 21.0}, {"epsilon": 21.0, "delta": 1e-9}, {"rho": 10.0}])
+def test_what_promises_nothing_is_called_so(said):
+    """Models made with next to no noise are for comparison; none of them is to be taken for a private one."""
+    noise = "laplace" if list(said) == ["epsilon"] else "gaussian"
+    much = NaiveMLE(**said, noise=noise, state_names=STATES).fit(GRAPH, rows(50)).privacy_
+    assert str(much).endswith("NOT PRIVATE") and "NOT PRIVATE" in guarantee_words(much).warnings[0]
+    less = said | {name: said[name] / 20 for name in said if name != "delta"}
+    little = NaiveMLE(**less, noise=noise, state_names=STATES).fit(GRAPH, rows(50)).privacy_
+    assert "NOT PRIVATE" not in str(little) and not guarantee_words(little).warnings

@@ -30,7 +30,7 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sum_product import inference_size
 from pgmpy_dp.learning import structural_zeros
 from pgmpy_dp.learning.structural_zeros import with_zeros
-from pgmpy_dp.models.posterior.posterior_draws import sample_posterior
+from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number
 

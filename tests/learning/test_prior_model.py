@@ -15,7 +15,7 @@ from pgmpy_dp.learning.maximum_likelihood import naive_mle
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import free_share
 from pgmpy_dp.learning.prior_model import collective_map_with_prior, prior_potentials, tables_of_prior
-from pgmpy_dp.models.posterior.posterior_draws import sample_posterior
+from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 
 
 def drawn(graph: nx.Graph, states: int, seed: int, n: int, scale: float, alpha: float = 1.0, strength: float = 1.0):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -27,7 +29,7 @@ from pgmpy_dp.linked.slot_draws import SlotDraws
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from tests.linked.families import SCHEMA, frames
 
 pytestmark = [
@@ -237,6 +239,9 @@ class TestQuestions:
         rho = approx_to_zcdp(3.2, 1e-9)
         privacy = Privacy(ZCDP(rho), Adjacency.ADD_REMOVE, "noise", asked=ApproxDP(3.2, 1e-9))
         assert guarantee_of_a_child(privacy).epsilon == pytest.approx(6.78, abs=0.01)
+        reserved = Privacy(ReservedZCDP(1e-3, 1e-10), Adjacency.ADD_REMOVE, "noise", asked=ApproxDP(1.0, 1e-9))
+        assert guarantee_of_a_child(reserved) == ApproxDP(2.0, (1 + math.exp(1.0)) * 1e-9)
+        assert guarantee_of_a_child(replace(reserved, asked=None)).delta > 2e-10
 
     def test_it_is_no_bayesian_network(self, learned):
         with pytest.raises(NotImplementedError, match="slots"):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, PrivateSequences, PrivateTable, PrivateVectors
+from pgmpy_dp.estimators import PrivateNetwork
+from pgmpy_dp.learning.private_base import _exercise_blas
 from pgmpy_dp.private.curator.column_curator import ColumnCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.curator.vector_curator import VectorCurator
@@ -32,6 +35,19 @@ def test_opendp_is_loaded_before_the_charge(monkeypatch, missing):
             TableCurator(table, RHO, what="test", columns=["a"])
     assert table.ledger.entries == ()
     TableCurator(table, RHO, what="test", columns=["a"])
+
+
+def test_blas_takes_its_memory_before_the_charge(monkeypatch):
+    """Under a limit of it OpenBLAS ends the process, and SciPy's own tries for ever, at its first use."""
+    table = PrivateTable(FRAME, {"a": ["x", "y"]}, ledger=RHO)
+    _exercise_blas.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr("scipy.linalg.cholesky", Mock(side_effect=MemoryError))
+        with pytest.raises(MemoryError):
+            PrivateNetwork(rho=1.0).fit(table)
+    assert table.ledger.entries == ()
+    PrivateNetwork(rho=1.0).fit(table)
+    assert len(table.ledger.entries) == 1
 
 
 class TestABusyConnection:

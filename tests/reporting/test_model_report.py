@@ -19,8 +19,10 @@ from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.reporting import comparison_page, report_page
+from pgmpy_dp.reporting.attacks import at_most, attack_words
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
-from pgmpy_dp.reporting.words import CITATION, guarantee_words
+from pgmpy_dp.reporting.words import CITATION, count_words, guarantee_words
+from pgmpy_dp.theory.attack_rates import attack_success
 from tests.reporting.models import fitted, release
 
 ROOT = Path(__file__).parents[2]
@@ -38,12 +40,25 @@ def section(page: str, name: str) -> str:
 
 def test_a_report_says_what_it_should():
     network = fitted()
-    page = report_page(network, release())
-    assert f"{network.privacy.words} under add_remove" in section(page, "guarantee")
-    assert "(1, 1e-09)-DP" in section(page, "guarantee")
+    network.privacy = replace(network.privacy, reproducible=False)  # as if its noise had come from no seed
+    page = report_page(network, release(), title="Stays <2024>", about="# Who\n\nThe *clinic* of <b>X</b>.")
+    assert "<h1>Stays &lt;2024&gt;</h1>" in page
+    assert "<h3>Who</h3>\n<p>The <em>clinic</em> of &lt;b&gt;X&lt;/b&gt;.</p>" in page
+    guarantee = section(page, "guarantee")
+    assert f"{network.privacy.words} under add_remove" in guarantee
+    # First a plain sentence with a number, then how many, and only then the measure.
+    success = at_most(float(attack_success(network.privacy.guarantee, 0.01)))
+    sentence = "One record is protected: even an attack that knows everybody else's data, and raises a false alarm for "
+    sentence += f"1 % of those who are not in the data, finds at most {success} of those who are."
+    assert guarantee.startswith(f"The guarantee {sentence} Learned from about ")
+    assert guarantee.index("Learned from about") < guarantee.index("What was proved")
+    assert "(1, 1e-09)-DP" in guarantee
     size = network.posterior
-    assert f"About {size.n_records:,.0f} records" in section(page, "records")
-    assert f"standard deviation of {size.n_records_sd:,.0f}" in section(page, "records")
+    about, off = (
+        float(found.replace(",", ""))
+        for found in re.search("about ([0-9,]+) records, give or take ([0-9,]+)", guarantee).groups()
+    )
+    assert abs(about - size.n_records) < size.n_records_sd and off == pytest.approx(size.n_records_sd, rel=0.06)
     variables = section(page, "variables")
     for name in network:
         frame = network.posterior.interval([name])
@@ -58,13 +73,74 @@ def test_a_report_says_what_it_should():
     assert all(f"{u} – {v}" in graph or f"{v} – {u}" in graph for u, v in network.edges)
     pairs = network.posterior.uncertain_pairs()
     first = pairs.iloc[0]
-    assert f"{first.variable} – {first.other} {first.error:.4f} {'yes' if first.measured else 'no'}" in section(
+    assert f"{first.variable} – {first.other} {100 * first.error:.2f} % {'yes' if first.measured else 'no'}" in section(
         page, "unsure"
     )
     measured = section(page, "measured")
     assert all(", ".join(scope) in measured for scope in release().scopes)
     assert "probes" in section(page, "trust")
     assert CITATION in section(page, "cite")
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "unit", "words"),
+    [
+        (Adjacency.ADD_REMOVE, "patient", "One 'patient' with all of its rows is protected: even"),
+        (Adjacency.REPLACE_ONE, None, "takes the first of two possible values for the second in 1 % of cases, finds"),
+        (
+            Adjacency.EDGE,
+            None,
+            "takes 1 % of the pairs that are not joined for edges, finds at most 2.8 % of the edges.",
+        ),
+    ],
+)
+def test_attacks_are_told_of_whoever_is_protected(adjacency, unit, words):
+    found = attack_words(Privacy(PureDP(1.0), adjacency, "noise", unit=unit))
+    assert words in found.sentence and "at most 2.8 %" in found.sentence
+    assert found.rates[1] == ("1 %", "2.8 %") and found.guesses[0][1:] == ("50 %", "81.7 %")
+    assert attack_words(Privacy(PureDP(1.0), adjacency, "noise", reproducible=True)) is None
+    assert "hardly protected" in attack_words(Privacy(PureDP(6.0), adjacency, "noise")).sentence
+
+
+def test_the_curve_is_drawn_where_it_is():
+    picture = attack_words(Privacy(ZCDP(0.1), Adjacency.ADD_REMOVE, "noise")).picture
+    points = np.array([tuple(map(float, point.split(","))) for point in picture["curve"].split()])
+    rates, success = (points[:, 0] - picture["edge"]) / picture["size"], 1 - (points[:, 1] - 10) / picture["size"]
+    assert success == pytest.approx(attack_success(ZCDP(0.1), rates.clip(0, 1)), abs=0.01)
+    assert (rates[0], rates[-1], success[-1]) == pytest.approx((0, 1, 1), abs=1e-3)
+
+
+def test_bounds_are_rounded_up():
+    shares = np.concatenate([np.random.default_rng(0).random(500), 10.0 ** -np.arange(1, 9)])
+    for share in map(float, shares):
+        told = at_most(share)
+        assert 100 * share <= float(told.removesuffix(" %")) <= 100 * max(1.1 * share + 1e-12, min(share + 0.001, 1))
+
+
+@pytest.mark.parametrize(
+    ("number", "deviation", "privacy", "words"),
+    [
+        (4253.2, 12.3, {"unit": "patient", "rows_per_unit": "shares"}, "about 4,250 patients, give or take 12"),
+        (
+            4253.2,
+            12.3,
+            {"unit": "patient", "rows_per_unit": 3},
+            "records that count, of units which 'patient' tells apart",
+        ),
+        (
+            4253.2,
+            12.3,
+            {"unit": "patient_id", "rows_per_unit": 1},
+            "about 4,250 units, which 'patient_id' tells apart, give",
+        ),
+        (20312.4, 198.2, {}, "about 20,300 records, give or take 200"),
+        (4253.2, 0.2, {}, "about 4,253 records, give or take 1:"),
+        (-3.0, 40.0, {}, "about 0 records, give or take 40"),
+        (4253.0, 0.0, {}, "Learned from 4,253 records, a public number."),
+    ],
+)
+def test_numbers_of_records_are_estimates(number, deviation, privacy, words):
+    assert words in count_words(number, deviation, Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "noise", **privacy))
 
 
 def test_the_citation_is_that_of_the_repository():
@@ -79,7 +155,7 @@ def test_it_has_no_intervals_where_the_model_has_no_posterior():
     page = report_page(network)
     assert "no posterior" in section(page, "variables")
     assert "interval</th>" not in page
-    assert "does not say" in section(page, "records")
+    assert "does not say how many" in section(page, "guarantee")
     assert 'id="measured"' not in page
 
 
@@ -182,7 +258,7 @@ class TestComparison:
         distance = (
             np.abs(network.marginal(["ill", "smoker"]).values - other.marginal(["ill", "smoker"]).values).sum() / 2
         )
-        assert f"ill – smoker {distance:.4f}" in section(page, "pairs")
+        assert f"ill – smoker {100 * distance:.2f} %" in section(page, "pairs")
         shares = [100 * model.marginal(["ill"]).values[1] for model in (network, other)]
         assert f"yes {shares[0]:.1f} % {shares[1]:.1f} %" in section(page, "variables")
         assert "intervals, of before." in section(page, "variables")
@@ -190,7 +266,7 @@ class TestComparison:
     def test_a_model_is_no_different_from_itself(self):
         page = comparison_page(fitted(), fitted())
         assert "Nothing: they have the same" in section(page, "differences")
-        assert "0.0000 on average" in section(page, "pairs")
+        assert "0.00 % on average" in section(page, "pairs")
 
     def test_models_with_nothing_in_common_are_refused(self):
         other = MarkovNetwork([("ill", "new")])
@@ -218,7 +294,8 @@ def test_a_report_tells_of_scores_that_were_bought():
     assert "Distance to the records" not in report_page(network)
     told = section(report_page(network, level=0.8, score=score.release_), "scored")
     row = score.at(0.8).table.loc["pairs"]
-    assert f"mean over 1 pairs of variables {row.distance:.4f} {row.lower:.4f} to {row.upper:.4f}" in told
+    numbers = [f"{100 * row[key]:.2f} %" for key in ("distance", "lower", "upper")]
+    assert "mean over 1 pairs of variables {} {} to {}".format(*numbers) in told
     assert "worst that was found: a, b" in told and "80 % interval" in told
     assert "1-DP under add_remove" in told and "NOT PRIVATE" in told
     other = network.rescaled(0.5)

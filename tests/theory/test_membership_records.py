@@ -34,7 +34,7 @@ def mixture(n, separation, k=3, d=3, shift=0.0, seed=0):
     return centres[np.arange(n) % k] + rng.normal(size=(n, d)), centres
 
 
-# Constants of the proof (docs/mixture-program.md)
+# Constants of the proof (pgmpy_dp/theory/membership_records.md)
 
 
 def test_overlap_is_the_largest_ratio_of_weights_to_the_membership_of_a_pair():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
@@ -17,6 +16,9 @@ from pgmpy_dp.models.posterior.discrepancy import Discrepancy, Drawn
 from pgmpy_dp.models.posterior.posterior_draws import Posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.schema import Schema, decode_label, encode_label
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["posterior_from_parts", "posterior_to_parts"]
 
@@ -55,7 +57,7 @@ def posterior_from_parts(
     header: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
     schema: Schema,
-    graph: nx.Graph,
+    graph: Mapping[Hashable, Sequence[Hashable]] | nx.Graph,
     privacy: Privacy,
     within: Mapping[Hashable, Values],
 ) -> ParameterPosterior:

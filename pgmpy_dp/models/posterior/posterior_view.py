@@ -6,12 +6,10 @@ import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
-import pandas as pd
-from scipy.stats import norm
 
 from pgmpy_dp.checks import checked_integer, checked_level
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -19,11 +17,16 @@ from pgmpy_dp.learning.display import as_table, states_text
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import checked_evidence, likelihood
-from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy
 from pgmpy_dp.models.posterior.posterior_draws import Interval, Posterior
 from pgmpy_dp.models.posterior.query_intervals import conditional, query_intervals
 from pgmpy_dp.schema import Schema
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+    from pgmpy_dp.models.markov_network import MarkovNetwork
 
 __all__ = ["ParameterPosterior"]
 
@@ -43,7 +46,7 @@ class ParameterPosterior:
     draws : Posterior
         The draws as arrays; see there for what an interval promises.
     schema : Schema
-    graph : networkx.Graph
+    graph : networkx.Graph or mapping of node to its neighbours
     privacy : Privacy
     n_records, n_records_sd : float
         The number of records, public or estimated, and the standard deviation of the estimate.
@@ -58,7 +61,7 @@ class ParameterPosterior:
 
     draws: Posterior
     schema: Schema
-    graph: nx.Graph
+    graph: nx.Graph | Mapping[Hashable, Sequence[Hashable]]
     privacy: Privacy
     n_records: float = math.nan
     n_records_sd: float = 0.0
@@ -106,6 +109,35 @@ class ParameterPosterior:
         ValueError
             If a variable or a state is unknown, or the level needs more draws.
         """
+        import pandas as pd
+
+        names, parts = self.interval_columns(variables, evidence, level, counts)
+        cells = np.indices(parts["estimate"].shape).reshape(len(names), -1)
+        columns = [
+            pd.Series([self.schema.states[name][k] for k in row]) for name, row in zip(names, cells, strict=True)
+        ]
+        frame = pd.DataFrame(dict(enumerate(columns)))
+        frame.columns = pd.Index(names, tupleize_cols=False)
+        for part, values in parts.items():
+            frame[part] = values.ravel()
+        frame.attrs["outside"] = self.outside([*names, *checked_evidence(evidence)])
+        return frame
+
+    def interval_columns(
+        self,
+        variables: Sequence[Hashable],
+        evidence: Mapping[Hashable, Any] | None = None,
+        level: float = 0.9,
+        counts: bool = False,
+    ) -> tuple[list[Hashable], dict[str, np.ndarray]]:
+        """The columns of `interval`, which has the parameters, as arrays with an axis for each variable.
+
+        Returns
+        -------
+        names : list of nodes
+            Of the axes.
+        columns : dict of str to ndarray
+        """
         if isinstance(variables, str):
             raise ValueError(f"variables={variables!r} must be a list of variables; pass [{variables!r}]")
         checked_level(level)
@@ -117,32 +149,24 @@ class ParameterPosterior:
             raise ValueError(f"variables and evidence name {unknown}, which are not in the model {list(self.graph)}")
         if both := [name for name in names if name in given]:
             raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
-        found = self._asked(names, given, level)
-        cells = np.indices(found.estimate.shape).reshape(len(names), -1)
-        columns = [
-            pd.Series([self.schema.states[name][k] for k in row]) for name, row in zip(names, cells, strict=True)
-        ]
-        frame = pd.DataFrame(dict(enumerate(columns)))
-        frame.columns = pd.Index(names, tupleize_cols=False)
-        for part, values in zip(found._fields, found, strict=True):
-            frame[part] = values.ravel()
+        found = self._asked(names, given, level)._asdict()
         if counts:
             whole = self._asked(names, given, level, joint=True)
-            half = norm.ppf(0.5 + level / 2) * self.n_records_sd * whole.estimate
+            half = NormalDist().inv_cdf(0.5 + level / 2) * self.n_records_sd * whole.estimate
             size = self.n_records
-            frame["count"] = (size * whole.estimate).ravel()
+            found["count"] = size * whole.estimate
             for end, sign in (("lower", -1), ("upper", 1)):
                 # The error of the share and that of the number of records are independent.
                 error = np.hypot(size * (getattr(whole, end) - whole.estimate), half)
-                frame[f"count_{end}"] = np.maximum(size * whole.estimate + sign * error, 0.0).ravel()
-        frame.attrs["outside"] = self.outside([*names, *given])
-        return frame
+                found[f"count_{end}"] = np.maximum(size * whole.estimate + sign * error, 0.0)
+        return names, found
 
     def outside(self, variables: Sequence[Hashable]) -> str | None:
         """Why probes do not vouch for intervals about some variables, asked about or known; None where they do.
 
         Examples
         --------
+        >>> import pandas as pd
         >>> from pgmpy_dp import Budget, learn
         >>> frame = pd.DataFrame(np.random.default_rng(0).integers(2, size=(500, 4)), columns=list("abcd"))
         >>> posterior = learn(frame, Budget(rho=1.0), {name: [0, 1] for name in frame}).posterior(20)
@@ -178,6 +202,12 @@ class ParameterPosterior:
             `discrepancy`); "error", how far the pair's table is from the population's, in total variation, as the
             first 20 draws and the discrepancy expect.
         """
+        import pandas as pd
+
+        return pd.DataFrame(self.pairs_by_error(), columns=["variable", "other", "measured", "error"])
+
+    def pairs_by_error(self) -> list[tuple[Hashable, Hashable, bool | None, float]]:
+        """The rows of `uncertain_pairs`."""
         cliques = self.draws.cliques
         pairs = list(itertools.combinations(range(len(cliques.variables)), 2))
         names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
@@ -195,15 +225,19 @@ class ParameterPosterior:
                 (*both, any(set(pair) <= part for part in known), expected(pair, table, spread))
                 for pair, both, table, spread in zip(pairs, names, self.model.marginals_of(names), spreads, strict=True)
             ]
-        frame = pd.DataFrame(rows, columns=["variable", "other", "measured", "error"])
-        return frame.sort_values("error", ascending=False, kind="stable", ignore_index=True)
+        return sorted(rows, key=lambda row: -row[3])
 
     def models(self, n: int) -> list[MarkovNetwork]:
         """The models of the first n draws (draws are independent)."""
+        import networkx as nx
+
+        from pgmpy_dp.models.markov_network import MarkovNetwork
+
         if checked_integer("n", n, 1) > self.draws.n_draws:
             raise ValueError(f"n={n!r} must be from 1 to the number of draws, {self.draws.n_draws}")
+        graph = nx.Graph(self.graph)
         return [
-            MarkovNetwork.from_log_linear(self.draws.model(k), self.graph, self.schema, self.privacy, self.within)
+            MarkovNetwork.from_log_linear(self.draws.model(k), graph, self.schema, self.privacy, self.within)
             for k in range(n)
         ]
 

@@ -21,7 +21,7 @@ from pgmpy_dp.learning.prior_model import collective_map_with_prior
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 from pgmpy_dp.learning.scale_evidence import VARIANCE_SHAPE
-from pgmpy_dp.models.posterior.posterior_draws import sample_posterior
+from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
@@ -129,7 +129,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         """Draws from the posterior of the parameters given the release; needs no records and costs nothing.
 
         Intervals are for the population that the records were drawn from, so they account for the sampling of the
-        records and for the privacy noise. See :func:`pgmpy_dp.models.posterior.posterior_draws.sample_posterior`.
+        records and for the privacy noise. See :func:`pgmpy_dp.models.posterior.posterior_sampling.sample_posterior`.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.probe_tables import probe_tables
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy, Drawn, Probe, learn_discrepancy
-from pgmpy_dp.models.posterior.posterior_draws import sample_posterior
+from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label

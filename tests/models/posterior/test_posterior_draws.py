@@ -19,7 +19,7 @@ from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.scale_evidence import VARIANCE_GRID, draw_variances, posterior_variances
 from pgmpy_dp.models.posterior import posterior_target as module
 from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
-from pgmpy_dp.models.posterior.posterior_draws import METHODS, sample_posterior
+from pgmpy_dp.models.posterior.posterior_sampling import METHODS, sample_posterior
 from tests.learning.test_fits import release
 from tests.small_models import chain
 

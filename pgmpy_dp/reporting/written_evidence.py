@@ -1,0 +1,439 @@
+"""What an office asks before it publishes a model: a registry's entry, answers, rates of attacks, digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp import __version__
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.private.accounting import zcdp_to_approx
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.atomic_file import write_atomically
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.reporting.attacks import ATTACKER, SOURCES, at_most, attack_words, who_is_protected
+from pgmpy_dp.reporting.page import as_html, render
+from pgmpy_dp.reporting.words import CITATION, count_words, guarantee_words
+from pgmpy_dp.schema import Number
+from pgmpy_dp.shown import shown
+from pgmpy_dp.theory.attack_rates import attack_success
+
+__all__ = ["EVIDENCE_FILES", "write_evidence"]
+
+EVIDENCE_FILES = ("registry.yaml", "evidence.html", "evidence.json")
+
+_LIBRARIES = ("opendp", "dp-accounting", "numpy")
+_RATES = (0.0, *(float(rate) for rate in np.geomspace(1e-6, 0.1, 31)), *(k / 20 for k in range(3, 21)))
+
+
+def write_evidence(
+    folder: str | os.PathLike,
+    model: Any,
+    release: Release | None = None,
+    *,
+    title: str | None = None,
+    about: str | None = None,
+    files: Iterable[str | os.PathLike] = (),
+) -> None:
+    """Write what an office, a registry or a referee asks of a model; post-processing, which costs nothing.
+
+    Parameters
+    ----------
+    folder : str or path
+        Made if it is not there. Three files are written: "registry.yaml", an entry for OpenDP's registry of
+        deployments; "evidence.html", a page with the guarantee in other words, what is not protected, and the
+        questions of NIST SP 800-226; "evidence.json", the same numbers for programs.
+    model : MarkovNetwork, LinkedModel or other
+        What has a privacy record as its attribute ``privacy``, or ``privacy_`` as fitted estimators have.
+    release : Release, optional
+        That it was learned from: then the tables that were measured are told.
+    title, about : str, optional
+        What it is called, and what the data are and who published them, as Markdown.
+    files : iterable of str or path
+        Whose digests are told: the files that are published.
+
+    Raises
+    ------
+    ValueError
+        If the model has no guarantee, its noise came from a seed, or the release is of another fit.
+
+    Notes
+    -----
+    What a person has to write begins with "TODO" in each file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget, learn, write_evidence
+    >>> frame = pd.DataFrame({"a": [0, 1] * 200, "b": [0, 0, 1, 1] * 100})
+    >>> model = learn(frame, Budget(epsilon=1.0), {"a": [0, 1], "b": [0, 1]}).model_
+    >>> folder = tempfile.mkdtemp()
+    >>> write_evidence(folder, model)
+    >>> json.loads((Path(folder) / "evidence.json").read_text())["attacks"]["at_one_percent_false_alarms"]
+    0.0271828182845932
+    """
+    place = Path(folder)
+    contents = _contents(model, release, title, about, [Path(file) for file in files])
+    place.mkdir(exist_ok=True)
+    for name in EVIDENCE_FILES:
+        write_atomically(place / name, contents[name].encode())
+
+
+def _contents(
+    model: Any, release: Release | None, title: str | None, about: str | None, files: list[Path]
+) -> dict[str, str]:
+    privacy = getattr(model, "privacy", None) or getattr(model, "privacy_", None)
+    model = getattr(model, "model_", model)
+    if isinstance(privacy, Privacy) and hasattr(model, "linked"):
+        # A parent with all its children is one record of what was released.
+        privacy = replace(privacy, rows_per_unit="shares")
+    if not isinstance(privacy, Privacy):
+        raise ValueError(
+            "the model has no guarantee, so that there is nothing to show; pass one that was learned privately"
+        )
+    if privacy.reproducible:
+        raise ValueError("the model's noise came from a seed: it is NOT PRIVATE; fit again without random_state")
+    if release is not None and Privacy.of(release).guarantee != privacy.guarantee:
+        raise ValueError(f"release is under {release.guarantee}, the model under {privacy}; pass its own")
+    guarantee = guarantee_words(privacy)
+    number, deviation = _number(model)
+    child = getattr(model, "proved_of_a_child", None)
+    # Whoever has the model has both guarantees: of a parent with its children, and of one child.
+    parts = [] if child is None else [_child(model, privacy, child)]
+    shared = {
+        "unprotected": _unprotected(privacy, model, number, deviation),
+        "composition": _composition(privacy),
+        "mechanisms": _mechanisms(privacy, release),
+        "preprocessing": _preprocessing(privacy),
+    }
+    digests = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    versions = {
+        "pgmpy_dp": __version__,
+        "Python": platform.python_version(),
+        **{name: version(name) for name in _LIBRARIES},
+    }
+    size = "The model does not say how many records it was learned from."
+    if number is not None and np.isfinite(number):
+        size = count_words(number, deviation, privacy)
+    page = render(
+        "evidence.html",
+        title=f"Evidence: {title}" if title else "Evidence about a model that was learned privately",
+        lead="What follows from the released model and its guarantee alone. It costs nothing, and tells nothing more.",
+        about=None if about is None else as_html(about),
+        guarantee=guarantee,
+        attacker=ATTACKER,
+        size=size,
+        parts_of=parts,
+        whom=who_is_protected(privacy),
+        unprotected=shared["unprotected"],
+        questions=_questions(privacy, shared, size),
+        files=digests,
+        versions=versions,
+        sources=(*SOURCES, *_SOURCES),
+        citation=CITATION,
+    )
+    return {
+        "evidence.html": page,
+        "registry.yaml": _registry(privacy, shared, model, title, about, digests, versions),
+        "evidence.json": json.dumps(_numbers(privacy, child, digests, versions), indent=1) + "\n",
+    }
+
+
+_SOURCES = (
+    "Questions: Near, Darais, Lefkovitz and Howarth (2025), NIST Special Publication 800-226.",
+    "Registry: OpenDP's deployments registry, after Dwork, Kohli and Mulligan (2019), Journal of Privacy and "
+    "Confidentiality 9(2).",
+)
+
+
+def _number(model: Any) -> tuple[float | None, float]:
+    """How many records, or units, there are, as far as the model says."""
+    for holder, name in ((getattr(model, "posterior", None), "n_records"), (model, "n_records"), (model, "n_records_")):
+        if (number := getattr(holder, name, None)) is not None:
+            sd = getattr(holder, name.replace("n_records", "n_records_sd"), 0.0)
+            return float(number), float(sd)
+    return None, 0.0
+
+
+def _child(model: Any, privacy: Privacy, guarantee: Guarantee) -> dict[str, Any]:
+    whom = f"one {model.linked.names[1]} alone"
+    return {
+        "title": whom[0].upper() + whom[1:],
+        "attacks": attack_words(privacy, guarantee, whom),
+        "guarantee": guarantee,
+    }
+
+
+def _unprotected(privacy: Privacy, model: Any, number: float | None, deviation: float) -> list[str]:
+    """What the guarantee says nothing about."""
+    found = "The schema: names of variables, their states, bounds and cuts, and rules about what cannot be"
+    if privacy.schema is None:
+        found += ". Whoever wrote it vouches that it was known without these records."
+    else:
+        found += f", but for what was found in the records under {privacy.schema.words}, which the guarantee includes."
+    lines = [found]
+    if privacy.adjacency == Adjacency.REPLACE_ONE or (number is not None and deviation == 0 and np.isfinite(number)):
+        lines.append("The number of records: it is public, and exact.")
+    if privacy.adjacency == Adjacency.EDGE:
+        lines.append("The vertices and their number; each edge is protected by itself, all edges of a vertex are not.")
+    if privacy.unit is None and privacy.adjacency != Adjacency.EDGE:
+        lines.append(
+            "Persons with several records, beyond the first: k records of one person multiply an epsilon by k, a "
+            "rho by k²."
+        )
+    if privacy.unit is not None:
+        lines.append(
+            f"Who is one {str(privacy.unit)!r}: identifiers are believed. A person under two of them is protected "
+            f"as two."
+        )
+    return [
+        *lines,
+        "A graph, a prior model, settings and weights that were passed to the fit: they are public, unless they "
+        "were learned "
+        "from these records under the same ledger.",
+        "What is true of everybody: that a habit and an illness go together is learned with and without any one "
+        "record.",
+        "Time and memory that the fit took, and when files were written. Let nobody measure them.",
+        "The records themselves, where they are kept, and other releases about the same people that the ledger does "
+        "not know.",
+    ]
+
+
+def _composition(privacy: Privacy) -> list[str]:
+    lines = [
+        "A fit is one charge, however many tables it measures; Gaussian noise adds up in rho (zCDP), Laplace noise "
+        "in epsilon."
+    ]
+    if privacy.schema is not None:
+        lines.append(
+            f"Parts of the schema were found in these records under {privacy.schema.words}. The guarantee includes it."
+        )
+    if privacy.prior is not None:
+        total = privacy.total
+        rest = "which cannot be added up" if total is None else f"together {total} for whoever is in both"
+        lines.append(f"An earlier release was used as a prior, under {privacy.prior.words}: {rest}.")
+    if privacy.entries:
+        charged = "; ".join(f"{shown(entry.what)}: {entry.cost}" for entry in privacy.entries)
+        lines.append(f"The records' ledger had been charged, up to this release: {charged}.")
+    return lines
+
+
+def _mechanisms(privacy: Privacy, release: Release | None) -> list[str]:
+    lines = [
+        f"Mechanism: {shown(privacy.mechanism)}. pgmpy_dp {__version__}, by OpenDP {version('opendp')} (noise) and "
+        f"dp-accounting "
+        f"{version('dp-accounting')} (conversions) today.",
+        "Counts are integers, and so is their noise, whose law is exact; scales are rounded up. Where noise is made "
+        "in floating "
+        "point, the documentation's known limits say so.",
+        "Timing is not hidden. Access to the records and to the machine is up to whoever ran the fit.",
+    ]
+    if release is not None:
+        told = ", floating-point noise among them" if release.floating_point else ""
+        lines.append(f"Released with noise: {len(release.values):,} values or tables{told}, of kind {release.kind!r}.")
+    return lines
+
+
+def _preprocessing(privacy: Privacy) -> list[str]:
+    rows = (
+        "all rows count as one together"
+        if privacy.rows_per_unit == "shares"
+        else f"at most {privacy.rows_per_unit} rows"
+    )
+    bounded = "" if privacy.rows_per_unit is None else f" Of each {str(privacy.unit)!r} {rows} count."
+    return [
+        "Records outside the schema are left out in silence, and cells are read as it says; neither depends on other "
+        f"records.{bounded}",
+    ]
+
+
+def _questions(privacy: Privacy, shared: Mapping[str, list[str]], size: str) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The parts of the pyramid, from its top, with questions and answers."""
+    words = guarantee_words(privacy)
+    success = at_most(float(attack_success(privacy.guarantee, 0.01)))
+    return [
+        (
+            "Privacy parameters and unit of privacy",
+            [
+                ("Which measure, and which parameters?", f"{privacy.words}. {' '.join(words.sentences[1:])}"),
+                (
+                    "How strong is that?",
+                    f"An attack with 1 % false alarms succeeds in at most {success}; the curve above has all rates.",
+                ),
+                ("What is the unit, and who are neighbours?", f"{who_is_protected(privacy)}. {words.sentences[0]}"),
+                ("How much may one unit add?", " ".join(shared["preprocessing"])),
+                (
+                    "What are all releases about these people together?",
+                    " ".join(shared["composition"]) + " Other ledgers are not known here.",
+                ),
+                (
+                    "Is the unit a person?",
+                    "TODO: say whether one unit is one person, and how many units a person may have.",
+                ),
+            ],
+        ),
+        (
+            "Algorithms, utility and bias",
+            [
+                ("Which mechanisms?", " ".join(shared["mechanisms"])),
+                (
+                    "How was correctness checked?",
+                    "Sensitivities are proved in the source. Tests replay every operator on neighbours, and attack "
+                    "the installed "
+                    "estimators: pgmpy-dp audit does the attacks again on this machine.",
+                ),
+                (
+                    "How accurate is it?",
+                    f"{size} The report has intervals that count sampling and noise; pgmpy-dp score measures the "
+                    f"distance to the records, with noise.",
+                ),
+                (
+                    "Who is it less accurate for?",
+                    "Small groups: noise is the same for all, so that it is a larger share of a small count. Rules, "
+                    "bounds and "
+                    "left-out records may bias; TODO: say which groups matter, and whether the accuracy is enough "
+                    "for them.",
+                ),
+            ],
+        ),
+        (
+            "Trust, side channels, access and collection",
+            [
+                (
+                    "Which trust model?",
+                    "Central: one process sees the records. TODO: say who runs it, and who may see it.",
+                ),
+                ("Which side channels are left?", "Time, memory, and the machine: none of them is hidden."),
+                ("Who has access to the records?", "TODO: say how records, the ledger and the machine are guarded."),
+                (
+                    "What was exposed when data were collected?",
+                    "TODO: say how the data came about, and who has them beside you.",
+                ),
+                (
+                    "Was randomness good?",
+                    "Noise comes from the operating system's random bits; no seed was set. A copy of a virtual "
+                    "machine may repeat them.",
+                ),
+            ],
+        ),
+    ]
+
+
+def _registry(
+    privacy: Privacy,
+    shared: Mapping[str, list[str]],
+    model: Any,
+    title: str | None,
+    about: str | None,
+    digests: Mapping[str, str],
+    versions: Mapping[str, str],
+) -> str:
+    def todo(what: str) -> str:
+        return f"TODO: {what}"
+
+    words = guarantee_words(privacy)
+    variant, parameters = _variant(privacy)
+    name = title or todo("the name of what is published")
+    parts = (shown(name), todo("who published it"), "1900")
+    slug = "_".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")
+    if privacy.unit is not None:
+        unit = f"{privacy.unit}-level"
+    else:
+        unit = "Edge-level" if privacy.adjacency == Adjacency.EDGE else "Record-level"
+    assert words.attacks is not None
+    return render(
+        "registry.yaml",
+        slug=slug,
+        name=name,
+        about=about,
+        variant=variant,
+        parameters=parameters,
+        domain=_domain(model),
+        unit=unit,
+        neighbours=words.sentences[0],
+        promise=f"{privacy.words}. {words.attacks.sentence} {' '.join(words.sentences[1:])}",
+        releases=f"{todo('whether more will be released about these data')}. Charges up to this one: "
+        f"{len(privacy.entries)}.",
+        notes=[f"{file}: SHA-256 {digest}" for file, digest in digests.items()]
+        + [", ".join(f"{name} {number}" for name, number in versions.items()) + " when this was written."],
+        todo=todo,
+        lines=lambda parts: "\n".join(f"- {part}" for part in parts),
+        **shared,
+    )
+
+
+def _variant(privacy: Privacy) -> tuple[str, dict[str, str]]:
+    """What the registry calls the measure, and its parameters, as YAML writes numbers."""
+    guarantee = privacy.guarantee
+    if isinstance(guarantee, PureDP):
+        return "Pure DP", {"epsilon": _yaml_number(guarantee.epsilon)}
+    if isinstance(guarantee, ZCDP):
+        return "Zero-concentrated DP", {"rho": _yaml_number(guarantee.rho)}
+    said = privacy.asked if isinstance(privacy.asked, ApproxDP) else guarantee
+    if not isinstance(said, ApproxDP):
+        said = ApproxDP(zcdp_to_approx(said.rho, said.eta), np.nextafter(2.0 * said.eta, 1.0))
+    return "Approximate DP", {"epsilon": _yaml_number(said.epsilon), "delta": _yaml_number(said.delta)}
+
+
+def _yaml_number(value: float) -> str:
+    """Digits that YAML reads as the same number: an exponent wants a point before it."""
+    mantissa, *exponent = repr(float(value)).split("e")
+    return mantissa if not exponent else f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent[0]}"
+
+
+def _domain(model: Any) -> str:
+    """The tables that are possible, as far as the model says."""
+    linked = getattr(model, "linked", None)
+    if linked is not None:
+        tables = zip(linked.names, model.columns, strict=True)
+        inside = "; ".join(f"{shown(table)}: {', '.join(map(shown, columns))}" for table, columns in tables)
+        linking = f"linked by {shown(linked.key)}, with up to {linked.most} rows of {linked.names[1]} for each"
+        return f"Two tables, {linking}. {inside}."
+    states = getattr(model, "states", None)
+    if not states:
+        return "TODO: which datasets there might be."
+    numbers = getattr(model, "numbers", {})
+
+    def told(name: Any) -> str:
+        number = numbers.get(name)
+        if isinstance(number, Number):
+            return f"{shown(name)} ({number.kind}s from {number.text(number.lower)} to {number.text(number.upper)})"
+        return f"{shown(name)} ({len(states[name])} states)"
+
+    return f"All tables with the columns {', '.join(told(name) for name in model.nodes)}."
+
+
+def _numbers(
+    privacy: Privacy, child: Guarantee | None, digests: Mapping[str, str], versions: Mapping[str, str]
+) -> dict[str, Any]:
+    def attacks(guarantee: Guarantee) -> dict[str, Any]:
+        success = attack_success(guarantee, _RATES)
+        return {
+            "guarantee": guarantee.to_dict(),
+            "at_one_percent_false_alarms": float(attack_success(guarantee, 0.01)),
+            "false_alarms": list(_RATES),
+            "success_at_most": [float(p) for p in success],
+        }
+
+    return {
+        "format": "pgmpy_dp.evidence",
+        "version": 1,
+        "privacy": privacy.to_dict(),
+        "attacks": attacks(privacy.guarantee),
+        **({} if child is None else {"attacks_on_a_child": attacks(child)}),
+        "sha256": dict(digests),
+        "versions": dict(versions),
+        "sources": [*SOURCES, *_SOURCES],
+    }

@@ -1,0 +1,214 @@
+"""Evidence: an entry that the registry takes, answers that are the model's own, digests, and what it refuses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from pgmpy_dp import Budget, MarkovNetwork, learn, write_evidence
+from pgmpy_dp.estimators import NaiveMLE
+from pgmpy_dp.fields import PrivateIsing
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.linked import learn_linked, made_up_families
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
+from pgmpy_dp.reporting.written_evidence import EVIDENCE_FILES
+from pgmpy_dp.tables.discovery import discover
+from pgmpy_dp.theory.attack_rates import attack_success
+from tests.reporting.models import fitted, release
+from tests.reporting.test_model_report import text_of
+
+# The registry's fields and values, of the schema of 2026-07-15 (opendp/deployments-registry-data, 3e9c812a). A list is
+# of the values that are allowed; a type is of any value.
+FIELDS = {
+    "url_slug": str,
+    "status": ["Converted", "Draft", "Pending", "Changes Required", "Approved"],
+    "tier": [1, 2, 3],
+    "deployment": {
+        "basic": {
+            "name": str,
+            "data_curators": list,
+            "intended_use": str,
+            "data_product_type": ["Summary statistics", "Machine learning model", "Dataset", "Synthetic data"],
+            "data_product_region": str,
+            "description": str,
+            "publication_date": str,
+        },
+        "dp_variant": {
+            "variant_name": ["Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom"],
+            "data_domain": str,
+            "unprotected_quantities": str,
+        },
+        "privacy_loss": {
+            "privacy_unit": str,
+            "privacy_unit_details": str,
+            "privacy_parameters": {"epsilon": float, "delta": float, "rho": float},
+            "privacy_parameters_details": str,
+        },
+        "deployment_model": {
+            "model_name": ["Local", "Central", "Shuffle", "Federated", "Varies"],
+            "model_name_details": str,
+            "actors": str,
+            "release_type": ["One release", "Many releases"],
+            "release_type_details": str,
+            "data_source_type": ["Static", "Dynamic"],
+            "data_source_type_details": str,
+            "access_type": ["Interactive", "Non-interactive"],
+            "access_type_details": str,
+        },
+        "accounting": {"post_processing": str, "composition": str},
+        "implementation": {"preprocessing_and_hyperparameter_tuning": str, "mechanisms": str, "justification": str},
+        "administrative": {"sources": str, "notes": str, "registry_authors": list},
+    },
+}
+BY_A_PERSON = {  # nothing in a model tells these
+    *("name", "data_curators", "intended_use", "data_product_region", "description", "actors", "release_type_details"),
+    *("preprocessing_and_hyperparameter_tuning", "justification", "sources", "registry_authors", "url_slug"),
+}
+
+
+def check(entry: object, fields: object, name: str = "") -> set[str]:
+    """The names of fields with a TODO, of an entry that has the registry's fields and no others."""
+    if isinstance(fields, dict):
+        assert isinstance(entry, dict) and not entry.keys() - fields.keys(), name
+        assert name == "privacy_parameters" or entry.keys() == fields.keys(), name
+        return set().union(*(check(value, fields[key], key) for key, value in entry.items()))
+    if isinstance(fields, list):
+        assert entry in fields, (name, entry)
+        return set()
+    assert isinstance(entry, fields), (name, entry)
+    assert entry
+    return {name} if "todo" in str(entry).lower() else set()
+
+
+def read(folder) -> tuple[dict, str, dict]:
+    registry, page, numbers = ((folder / name).read_text(encoding="utf-8") for name in EVIDENCE_FILES)
+    return yaml.safe_load(registry), page, json.loads(numbers)
+
+
+def private(guarantee, **facts) -> MarkovNetwork:
+    """A model with a record of its own."""
+    network = fitted()
+    network.privacy = Privacy(guarantee, Adjacency.ADD_REMOVE, "noise", **facts)
+    return network
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "asked", "variant", "parameters"),
+    [
+        (PureDP(0.5), None, "Pure DP", {"epsilon": 0.5}),
+        (ApproxDP(1.0, 1e-9), None, "Approximate DP", {"epsilon": 1.0, "delta": 1e-9}),
+        (ZCDP(0.0149), ApproxDP(1.0, 1e-9), "Zero-concentrated DP", {"rho": 0.0149}),
+        (ReservedZCDP(1e-7, 1e-9), ApproxDP(1.0, 1e-6), "Approximate DP", {"epsilon": 1.0, "delta": 1e-6}),
+    ],
+)
+def test_an_entry_is_one_of_the_registry(tmp_path, guarantee, asked, variant, parameters):
+    write_evidence(tmp_path, private(guarantee, asked=asked))
+    entry, page, numbers = read(tmp_path)
+    assert check(entry, FIELDS) == BY_A_PERSON
+    deployment = entry["deployment"]
+    assert deployment["dp_variant"]["variant_name"] == variant
+    assert deployment["privacy_loss"]["privacy_parameters"] == parameters
+    assert pd.Timestamp(deployment["basic"]["publication_date"])
+    success = numbers["attacks"]["at_one_percent_false_alarms"]
+    assert success == float(attack_success(guarantee, 0.01))
+    assert Privacy.from_dict(numbers["privacy"]).guarantee == guarantee
+    rates, most = (np.array(numbers["attacks"][key]) for key in ("false_alarms", "success_at_most"))
+    assert most == pytest.approx(attack_success(guarantee, rates), rel=1e-12) and (most >= rates).all()
+    assert f"finds at most {np.ceil(1000 * success - 1e-9) / 10:.1f} % of those who are." in text_of(page)
+
+
+def test_names_are_anybodys_text(tmp_path):
+    write_evidence(
+        tmp_path, private(PureDP(1.0)), title='Stays: "2024" #1\u202e', about='Line\n- "a": <b>b</b> \\ \x1b[31m'
+    )
+    entry, page, _ = read(tmp_path)
+    basic = entry["deployment"]["basic"]
+    assert basic["name"] == 'Stays: "2024" #1\\u202e' and basic["description"] == 'Line\n- "a": <b>b</b> \\ \\x1b[31m'
+    assert entry["url_slug"] == "stays-2024-1-u202e-todo-who-published-it-1900"
+    assert check(entry, FIELDS) == BY_A_PERSON - {"name", "description"}
+    assert "<b>" not in page and "<script" not in page and "\x1b" not in page
+
+
+def test_the_page_answers_and_marks_what_a_person_has_to_write(tmp_path):
+    network = private(ZCDP(0.0149), asked=ApproxDP(1.0, 1e-9), unit="patient", rows_per_unit="shares")
+    file = tmp_path / "m.npz"
+    network.save(file)
+    write_evidence(tmp_path / "made", network, files=[file])
+    entry, page, numbers = read(tmp_path / "made")
+    text = text_of(page)
+    assert "One 'patient' with all of its rows is protected" in text and "its rows count as one together" in text
+    assert "(1, 1e-09)-DP (by 0.0149-zCDP)" in text
+    assert "patients, give or take" in text
+    assert page.count('class="todo"') == 5 and "TODO: say who" in text
+    assert entry["deployment"]["privacy_loss"]["privacy_unit"] == "patient-level"
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert (
+        numbers["sha256"] == {"m.npz": digest}
+        and digest in page
+        and digest in entry["deployment"]["administrative"]["notes"]
+    )
+    assert "identifiers are believed" in entry["deployment"]["dp_variant"]["unprotected_quantities"]
+    assert "The number of records: it is public" not in text
+    network.privacy = replace(network.privacy, adjacency=Adjacency.REPLACE_ONE)
+    write_evidence(tmp_path / "made", network)
+    assert "The number of records: it is public, and exact." in text_of(read(tmp_path / "made")[1])
+
+
+def test_the_guesses_are_bounds_for_stated_priors(tmp_path):
+    write_evidence(tmp_path, private(PureDP(1.0)))
+    assert "one of 10 values, all equally likely 10 % 27.2 %" in text_of(read(tmp_path)[1])
+
+
+def test_what_discovery_cost_is_in_it(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"job": rng.choice(["clerk", "nurse"], 4000), "sex": rng.choice(["F", "M"], 4000)})
+    found = discover(frame, {"job": "categories", "sex": ["F", "M"]}, Budget(epsilon=0.5, delta=1e-6))
+    graph = nx.Graph([("job", "sex")])
+    model = NaiveMLE(epsilon=1.0, state_names=found.schema).fit(graph, frame).model_
+    write_evidence(tmp_path, model)
+    entry, page, numbers = read(tmp_path)
+    cost = model.privacy.schema.words
+    assert cost in entry["deployment"]["accounting"]["composition"] and cost in page
+    assert "found in the records" in entry["deployment"]["dp_variant"]["unprotected_quantities"]
+    assert numbers["attacks"]["at_one_percent_false_alarms"] > float(attack_success(PureDP(1.0), 0.01))
+    assert check(entry, FIELDS) == BY_A_PERSON
+
+
+def test_linked_tables_and_fields_have_evidence_too(tmp_path):
+    households, persons, schema = made_up_families(400, most=3, random_state=0)
+    linked = learn_linked(households, persons, Budget(epsilon=3.0, delta=1e-9), schema, n_rounds=2).model_
+    write_evidence(tmp_path / "linked", linked)
+    entry, page, numbers = read(tmp_path / "linked")
+    assert check(entry, FIELDS) == BY_A_PERSON
+    assert "households, give or take" in text_of(page) and "One person alone is" in text_of(page)
+    own, child = (numbers[name]["guarantee"]["rho"] for name in ("attacks", "attacks_on_a_child"))
+    assert child == 4 * own
+    assert "up to 3 rows of person for each" in entry["deployment"]["dp_variant"]["data_domain"]
+    bits = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (300, 3)), columns=list("abc"))
+    field = PrivateIsing(epsilon=1.0, width=1.0, state_names={name: [0, 1] for name in "abc"}).fit(bits)
+    for model in (field, field.model_):
+        write_evidence(tmp_path / "field", model)
+        assert check(read(tmp_path / "field")[0], FIELDS) == BY_A_PERSON
+    learned = learn(bits, Budget(rho=0.1), {name: [0, 1] for name in "abc"})
+    write_evidence(tmp_path / "learned", learned.model_, learned.release_)
+    assert "of kind 'marginals'" in text_of(read(tmp_path / "learned")[1])
+
+
+def test_what_promises_nothing_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="came from a seed: it is NOT PRIVATE"):
+        write_evidence(tmp_path / "new", fitted(), release())
+    network = fitted()
+    network.privacy = None
+    with pytest.raises(ValueError, match="has no guarantee"):
+        write_evidence(tmp_path / "new", network)
+    with pytest.raises(ValueError, match="pass its own"):
+        write_evidence(tmp_path / "new", private(ZCDP(0.5)), release())
+    assert not (tmp_path / "new").exists()
