@@ -376,8 +376,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def environment_of(checkout: Path, folder: Path) -> dict[str, str]:
     """Of a process that imports this checkout, whose compiled modules are kept for the next one."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    more = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
     own = {
-        "PYTHONPATH": str(checkout),
+        "PYTHONPATH": os.pathsep.join([str(checkout), *more]),
         "OMP_NUM_THREADS": "1",
         "PYTHONPYCACHEPREFIX": str(folder.resolve() / "compiled"),
     }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import networkx as nx
@@ -22,6 +24,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.reading.source_base import Source
 
 ODD = "ho\x1b[31mt\x07 \u202eab\nforged: line"
 FORMULA = '=HYPERLINK("x")'
@@ -303,6 +306,83 @@ class TestTemplates:
         Path("records.csv").write_text(content)
         result = run(f"schema --from-header records.csv {arguments} --out s.json", 2)
         assert told in result.stderr and "needle" not in result.output and not Path("s.json").exists()
+
+
+def damaged(kind: str) -> str:
+    """A file with two columns and needles in it, of which something is wrong; its name."""
+    frame = pd.DataFrame({"job": ["a", "b", "needle"] * 20_000, "sex": ["F", "M", "needle"] * 20_000})
+    suffix = kind.split()[-1]
+    path = Path(f"records.{suffix}")
+    if "lacks" in kind:
+        frame = frame.drop(columns="sex")
+    frame.to_parquet(path, row_group_size=20_000) if suffix == "parquet" else frame.to_csv(path, index=False)
+    content = bytearray(path.read_bytes())
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    if "cut" in kind:
+        content = content[: len(content) // 2]
+    elif "overwritten" in kind:
+        content[4:200] = bytes(196)
+    elif "empty" in kind:
+        content = bytearray()
+    elif "type" in kind:  # the physical type of a text, in the footer, becomes one that nobody knows
+        place = content.index(b"\x15\x0c", footer)
+        content[place + 1] = 0x1E
+    elif "packed" in kind:
+        content = bytearray(b"job,sex\nneedle,needle\n")
+    path.write_bytes(content)
+    return str(path)
+
+
+DAMAGED = "is damaged and could not be read to its end; check that it is complete and not being written to"
+NOT_PARQUET = "is not a Parquet file that pyarrow can open"
+CHANGED = "was changed while it was in use; what is learned has to be of one and the same file"
+LACKS = "has no column for"
+
+
+class TestFilesThatCannotBeRead:
+    @pytest.mark.parametrize("command", ["fit --out m.npz", "check", "discover --bins 2"])
+    @pytest.mark.parametrize(
+        ("kind", "told"),
+        [
+            ("cut parquet", NOT_PARQUET),
+            ("empty parquet", NOT_PARQUET),
+            ("type parquet", NOT_PARQUET),
+            ("overwritten parquet", DAMAGED),
+            ("cut csv.gz", DAMAGED),
+            ("never packed csv.gz", DAMAGED),
+            ("empty csv", "has no names; it must name the columns"),
+            ("lacks a column parquet", LACKS),
+            ("lacks a column csv", LACKS),
+            ("growing parquet", CHANGED),
+            ("growing csv", CHANGED),
+            ("growing csv.gz", DAMAGED),  # what is added is not packed
+        ],
+    )
+    def test_one_sentence_before_the_charge(self, tmp_path, monkeypatch, command, kind, told):
+        monkeypatch.chdir(tmp_path)
+        name = damaged(kind)
+        run("ledger new ledger.json --epsilon 1 --delta 1e-6")
+        names = sorted(os.listdir())
+        if "growing" in kind:
+            true = Source.one_pass
+
+            @contextmanager
+            def growing(self, *arguments):
+                with true(self, *arguments) as batches:
+                    first = next(batches)
+                    with open(name, "ab") as file:
+                        file.write(b"needle,needle\n")
+                    yield itertools.chain([first], batches)
+
+            monkeypatch.setattr(Source, "one_pass", growing)
+        asked = "--variable sex=F,M --variable job=a,b"
+        if "discover" in command:
+            asked = "--categories sex,job --delta 1e-9 --out s.json"
+        first, *rest = command.split()
+        result = run([first, name, *rest[:2], *f"{asked} --epsilon 0.5 --ledger ledger.json --quiet".split()], 2)
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("pgmpy-dp: ") and told in line and "needle" not in result.output
+        assert not Ledger.open("ledger.json").entries and sorted(os.listdir()) == names
 
 
 def test_samples_are_written_as_the_records_were(tmp_path, monkeypatch):

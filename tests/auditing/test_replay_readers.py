@@ -196,6 +196,13 @@ def test_whatever_the_records_in_whatever_engine(drawn):
                 Path(path).unlink() if isinstance(path, str) else None
 
 
+def inferred(frame: pd.DataFrame) -> pd.DataFrame:
+    try:
+        return frame.infer_objects()
+    except OverflowError:  # pandas 2.2 looks for a type with room for 10**400
+        return frame
+
+
 @settings(max_examples=settings.default.max_examples // 4)
 @given(st.data())
 def test_whatever_the_schema_and_the_objects(drawn):
@@ -207,7 +214,7 @@ def test_whatever_the_schema_and_the_objects(drawn):
     odd = drawn.draw(st.integers(0, len(rows) - 1))
     less = rows.drop(index=rows.index[odd])
     for infer in (False, True):
-        first, second = (each.infer_objects() if infer else each for each in (rows, less))
+        first, second = (inferred(each) if infer else each for each in (rows, less))
         assert_holds(partial(tables, schema=drawn.draw(st.sampled_from([schema, declared]))), first, second, "pandas")
 
 

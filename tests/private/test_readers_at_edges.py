@@ -25,7 +25,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import vectors
 from pgmpy_dp.private.data.table import contingency_tables, shared_codes, table_units
 from pgmpy_dp.private.data.vectors import vector_rows
-from pgmpy_dp.private.reading import records
+from pgmpy_dp.private.reading import producers, records
 from pgmpy_dp.private.reading.arrow_cells import cells_of
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
@@ -116,9 +116,15 @@ class TestSqlite:
         assert all(each == [*found[0][:-1], 0] for each in found[1:])
 
 
+def opener(relation) -> str:
+    names = ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader")
+    return next(name for name in names if hasattr(relation, name))
+
+
 class TestDuckDB:
     def relation(self, query: str):
-        return duckdb.connect().sql(query)
+        self.connection = duckdb.connect()  # which a relation of older versions does not hold
+        return self.connection.sql(query)
 
     @pytest.mark.parametrize("held", ["execute", "reader"])
     def test_a_connection_in_use_is_found_before_the_charge_and_left_as_it_was(self, held):
@@ -127,7 +133,7 @@ class TestDuckDB:
         relation = connection.table("cells")
         result = (connection.sql if held == "reader" else connection.execute)("SELECT * FROM cells")
         if held == "reader":
-            result = (getattr(result, "to_arrow_reader", None) or result.fetch_record_batch)(1000)
+            result = getattr(result, opener(result))(1000)
         try:
             found = counts(relation)
         except OSError as error:  # some versions read it all the same
@@ -203,6 +209,35 @@ class TestDuckDB:
         except duckdb.Error:
             pytest.skip("a type of later versions")
         assert counts(relation, {"x": states}) == [3, 0]
+
+    def test_declared_texts_come_as_places_and_count_as_any_text(self, monkeypatch):
+        """In batches where all are declared, some and none; with signs that mean something in SQL, and collations."""
+        states = ["a", "A", "", "it's", '"x"', "tab\t", "nul\0", "ü", "7"]
+        cells = [*states, *states[:3], None, "a\0", " 7 ", "7.0", "other"]
+        table = pa.table({"x": ["a"] * 200_000 + cells + [None, "?"] * 100_000})
+        schema = {"x": [*states, "outside"]}
+        expected = counts(table, schema)
+        assert expected == [200_002, 2, 2, 1, 1, 1, 1, 1, 3, 0]
+        connection = duckdb.connect()
+        connection.execute("CREATE TABLE cells (x VARCHAR COLLATE NOCASE)")
+        connection.register("made", table)
+        connection.execute("INSERT INTO cells SELECT x FROM made")
+        for most in (0, 9, 10, producers._MOST_DECLARED):
+            monkeypatch.setattr(producers, "_MOST_DECLARED", most)
+            assert counts(connection.table("cells"), schema) == counts(connection.from_arrow(table), schema) == expected
+        asked = producers._sent("x", "VARCHAR", frozenset(states))
+        assert len(asked) == 2 and "'it''s'" in asked[0] and "tab" not in asked[0] and "nul" not in asked[0]
+
+    def test_a_time_that_a_file_declares_to_be_in_utc_has_its_zone(self, tmp_path):
+        """A limit: as DuckDB names the type of a file's column. By its path the file has the time alone."""
+        table, path = pa.table({"x": pa.array([10**6], pa.time64("us"))}), tmp_path / "a.parquet"
+        try:
+            pq.write_table(table, path, write_time_adjusted_to_utc=True)
+        except TypeError:  # versions that always declare it
+            pq.write_table(table, path)
+        states = {"x": ["00:00:01", "00:00:01+00"]}
+        assert counts(duckdb.read_parquet(str(path)), states) == [0, 1]
+        assert counts(path, states) == [1, 0]
 
     @pytest.mark.parametrize("kind", ["HUGEINT[]", "STRUCT(a TIMETZ)", "INTERVAL[]"])
     def test_types_inside_of_others_are_refused_by_the_type(self, kind):

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pgmpy_dp
-from pgmpy_dp import Budget, Schema
+from pgmpy_dp import Budget, Ledger, Schema
 from pgmpy_dp.estimators import PrivateChowLiu
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, matched_records, shared_codes
@@ -153,7 +153,8 @@ def people():
 
 def tables(data, **options):
     """Exact tables, and how many records match."""
-    table = PrivateTable(data, STATES, ledger=Budget(epsilon=1.0), random_state=1 if options else None, **options)
+    options = {"ledger": Budget(epsilon=1.0), "random_state": 1 if "unit" in options else None} | options
+    table = PrivateTable(data, STATES, **options)
     found = [*contingency_tables(table, [("a",), ("b", "a")]), matched_records(table)]
     return [each.value.tolist() for each in found]
 
@@ -260,6 +261,26 @@ def test_workers_need_the_package(on_spark, people, monkeypatch):
         ModuleNotFoundError, match=r"Spark's workers need pgmpy_dp 9.9, and some have version [0-9.]+: install"
     ):
         tables(on_spark(people))
+
+
+@pytest.mark.parametrize("read", [tables, lambda data, **b: PrivateVectors(data, ["b"], **b)], ids=["codes", "numbers"])
+def test_workers_without_the_package_are_named_before_the_charge(on_spark, people, read, tmp_path, monkeypatch, capfd):
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "pgmpy_dp.py").write_text("raise ModuleNotFoundError('No module named pgmpy_dp')")
+    python = tmp_path / "python"
+    # Where it starts in is before what it is told to look in.
+    python.write_text(f'#!/bin/sh\ncd /\nPYTHONPATH="{tmp_path}/none:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    frame, ledger = on_spark(people), Ledger(Budget(epsilon=1.0))
+    monkeypatch.setattr(frame.sparkSession.sparkContext, "pythonExec", str(python))
+    with pytest.raises(ModuleNotFoundError) as caught:
+        read(frame, ledger=ledger)
+    assert str(caught.value) == (
+        f"Spark's workers need pgmpy_dp {pgmpy_dp.__version__}, and some have none: install it for the Python of each "
+        "worker"
+    )
+    assert not ledger.entries
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_worker_says_which_version_it_has(spark):

@@ -1,18 +1,20 @@
 """Batches of columns from every kind of frame, relation and stream: one small class for each.
 
-An engine scans and projects. It compares nothing, groups nothing and casts nothing, but for columns of a type for which
-Arrow has none that holds every cell: those are asked for as texts, by their type.
+An engine scans and projects. It compares nothing, groups nothing and casts nothing, but for two things. Columns of a
+type for which Arrow has none that holds every cell are asked for as texts, by their type. Of texts, DuckDB is told the
+declared ones, so that it sends places in a list of these and not each text: an ENUM, by bytes, whatever the collation.
 
 Privacy
 -------
-What is asked of an engine depends on names and types of columns alone. Cells become nothing here. For a relation or a
-lazy frame, connection and settings are the caller's, and so is a query of theirs that fails on a cell: the message is
-ours and has no word of it, and it comes before anything is charged.
+What is asked of an engine depends on names and types of columns and on the schema alone. Cells become nothing here. For
+a relation or a lazy frame, connection and settings are the caller's, and so is a query of theirs that fails on a cell:
+the message is ours and has no word of it, and it comes before anything is charged.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import threading
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
@@ -174,6 +176,8 @@ _ONE_RELATION = threading.RLock()
 _AS_TEXT = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "TIME WITH TIME ZONE", "VARIANT")
 """Types of DuckDB for which Arrow has none that holds every cell."""
 
+_MOST_DECLARED = 1 << 10  # DuckDB takes long to read a longer list
+
 
 class _DuckDBSource(_Frame):
     """Relations of DuckDB, on a connection of the caller's."""
@@ -195,14 +199,15 @@ class _DuckDBSource(_Frame):
                 )
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
-        kinds = list(map(str, self._data.types))
-        cells = [_sent(self.names[place], kinds[place]) for place in self.positions(names)]
+        kinds, places = list(map(str, self._data.types)), self.positions(names)
+        own = list(spelled) or [None] * len(places)
+        cells = [_sent(self.names[place], kinds[place], own[k]) for k, place in enumerate(places)]
         failed = (
             "DuckDB failed while it read the relation, before anything was charged. If a result of its connection has "
             "not been fetched to the end, fetch or close it; if another thread uses it, wait for that; else run the "
             "relation's query to its end in DuckDB, which says why, and mend it there"
         )
-        wanted = ", ".join(f"{cell} AS x{place}" for place, cell in enumerate(cells))
+        wanted = ", ".join(f"{cell} AS x{place}" for place, cell in enumerate(itertools.chain(*cells)))
         with _ONE_RELATION:
             chosen = without_its_words(failed, self._data.project, wanted)
             opened = next(
@@ -211,20 +216,36 @@ class _DuckDBSource(_Frame):
             reader = without_its_words(failed, getattr(chosen, opened), ROWS)
             try:
                 for batch in _each(reader, failed):
-                    yield batch.columns
+                    columns = iter(batch.columns)
+                    yield [_joined(*itertools.islice(columns, len(cell))) for cell in cells]
             finally:
                 # An open reader makes any other query on its connection fail.
                 quietly(reader.close)
 
 
-def _sent(name: str, kind: str) -> str:
+def _sent(name: str, kind: str, texts: frozenset[str] | None) -> list[str]:
+    """What to ask for in the place of a column; of texts, those that are declared and then any others."""
     cell = '"' + name.replace('"', '""') + '"'
     if kind in _AS_TEXT:
-        return f"{cell}::VARCHAR"
+        return [f"{cell}::VARCHAR"]
     if kind == "INTERVAL":
         # Arrow's nanoseconds overflow beyond 292 years: such a length becomes a month, which is unreadable as it is.
-        return f"CASE WHEN abs(datepart('hour', {cell})) >= 2562047 THEN INTERVAL 1 MONTH ELSE {cell} END"
-    return cell
+        return [f"CASE WHEN abs(datepart('hour', {cell})) >= 2562047 THEN INTERVAL 1 MONTH ELSE {cell} END"]
+    plain = sorted(text for text in texts or () if text.isprintable())
+    if kind == "VARCHAR" and 0 < len(plain) <= _MOST_DECLARED:
+        listed = ", ".join("'" + text.replace("'", "''") + "'" for text in plain)
+        declared = f"TRY_CAST({cell} AS ENUM({listed}))"
+        return [declared, f"CASE WHEN {declared} IS NULL THEN {cell} END"]
+    return [cell]
+
+
+def _joined(column: pa.Array, others: pa.Array | None = None) -> Column:
+    """A column, where some of its cells came as `others`."""
+    if others is None or others.null_count == len(others):
+        return column
+    first, second = cells_of(column), cells_of(others)
+    places = np.where(np.asarray(others.is_valid()), second.places + len(first.listed), first.places)
+    return Cells(places, [*first.listed, *second.listed])
 
 
 class _IbisSource(_Frame):
@@ -239,7 +260,7 @@ class _IbisSource(_Frame):
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         backend = self._backend()
         if backend == "duckdb":
-            yield from self._relation(names).batches(list(map(str, range(len(names)))))
+            yield from self._relation(names).batches(list(map(str, range(len(names)))), spelled)
         elif backend == "sqlite":
             yield from self._of_sqlite(names)
         else:
