@@ -83,7 +83,8 @@ def classifier_auc(synthetic: np.ndarray, unseen: np.ndarray, table: Table, seed
 
     target = table.names.index(table.target)
     others = [i for i in range(len(table.names)) if i != target]
-    chosen = np.random.default_rng(seed).permutation(len(synthetic))[:_RECORDS]
+    # A stream of its own: the sampler's own permutation of as many records, at the same seed, would choose by stratum.
+    chosen = np.random.default_rng([seed, _RECORDS]).permutation(len(synthetic))[:_RECORDS]
     x, y = synthetic[chosen][:, others], synthetic[chosen, target]
     states = [k for k in np.unique(unseen[:, target]) if (unseen[:, target] != k).any()]
     if len(np.unique(y)) == 1 or not states:

@@ -155,7 +155,6 @@ def main() -> None:
     given.lines.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in given.lines.read_text().splitlines()] if given.lines.exists() else []
     done = {tuple(row[k] for k in ("table", "mode", "epsilon", "seed")) for row in rows}
-    # From 1 on: 0 is the classifier's own, whose choice of 20,000 records would undo the order of stratified ones.
     seeds = range(1, given.seeds + 1)
     for seed, name, epsilon, mode in itertools.product(seeds, given.tables, given.epsilons, given.modes):
         if (name, mode, epsilon, seed) in done:

@@ -202,7 +202,8 @@ class FreeEnergy:
     problem : CollectiveObjective
         Adapted at `theta`.
     theta : ndarray of shape (n_cells,)
-        Where to start; x starts at one E-step from there.
+        Where to start; x starts at one E-step from there, as far as a parabola says. A whole one oversteps where noise
+        is small: the slope of Laplace noise stays near 1/b, however small a residual is.
 
     Attributes
     ----------
@@ -220,7 +221,7 @@ class FreeEnergy:
         information = problem.n * mu * (1 - mu)
         noise = problem.scale**2
         self._follow = noise / (noise + information)
-        x = theta + self._misfit(mu)[1]
+        x = theta + self._follow * self._misfit(mu)[1]
         self.start = np.concatenate([theta, x - self._follow * theta])
         curvature = problem.preconditioner**-2
         self.scale = np.concatenate([curvature, information + curvature]) ** -0.5

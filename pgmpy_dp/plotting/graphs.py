@@ -61,6 +61,7 @@ def plot_graph(
 
     Examples
     --------
+    >>> import networkx as nx
     >>> plot_graph(nx.path_graph(3), {(0, 1): 0.5, (1, 2): 0.1})
     <Axes: ...>
     """

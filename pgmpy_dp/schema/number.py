@@ -340,7 +340,7 @@ class Number:
         >>> Number(-50_000, 49_999, resolution=1, missing="drop").fine(4).states
         ('[-50000,-49999)', '[-49999,0)', '[0,49999)', '[49999,49999]')
         >>> Number(0, 10_000, missing="drop").fine().states[-2:], len(Number(0, 10_000).fine().cells)
-        (('[9680,9839)', '[9839,10000]'), 119)
+        (('[9705,9853)', '[9853,10000]'), 119)
         """
         if self.divided:
             return self

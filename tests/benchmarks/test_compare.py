@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks import compare, compare_peers, compare_report
 from benchmarks.compare import PEER_METHODS, Job, jobs, main, pending, run_process
@@ -63,6 +64,23 @@ def test_scores_of_a_model_are_those_of_its_joint_table(table):
     assert (found["pairs"], found["triples"]) == pytest.approx((distance(2), distance(3)))
     nats = np.log([joint[tuple(record)] for record in unseen])
     assert (found["nats"], found["median_nats"]) == pytest.approx((nats.mean(), np.median(nats)))
+
+
+def test_records_for_a_classifier_are_chosen_apart_from_the_sampler_s_strata(monkeypatch):
+    """Its first 20,000 in the sampler's own order, at the same seed, would be the first strata alone."""
+    model = model_of((2, 2), [(0, 1)], np.log([0.4, 0.1, 0.1, 0.4]))
+    drawn = model.sample(60_000, np.random.default_rng(0), method="stratified")
+    table = Table(("a", "b"), (2, 2), drawn.astype(np.int32), "b")
+    seen = []
+
+    class Watched(HistGradientBoostingClassifier):
+        def fit(self, x, y):
+            seen.append((len(x), x.mean(), y.mean()))
+            return super().fit(x, y)
+
+    monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", Watched)
+    classifier_auc(table.codes, table.codes[:1000], table, seed=0)
+    assert seen[0][0] == 20_000 and seen[0][1:] == pytest.approx((0.5, 0.5), abs=0.02)
 
 
 def test_scores_of_records_are_those_of_their_tables(table):

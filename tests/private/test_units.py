@@ -645,7 +645,8 @@ FINE = Schema(
     {"x": Number(0, 60), "b": ["no", "yes"], "z": Number(0, 9, resolution=1, missing="drop")},
     impossible=["x < 30 -> b = no"],
 )
-PLACES = {"x": [*[0] * 32, *[1] * 32, 2], "z": [0, 0, 0, 1, 1, 1, 1, 2, 2, 2]}
+_OF_X = FINE.fine().numbers["x"].cuts
+PLACES = {"x": [*(int(low >= 30) for low in (0, *_OF_X)), 2], "z": [0, 0, 0, 1, 1, 1, 1, 2, 2, 2]}
 MERGED = FINE.replaced({"x": Number(0, 60, bins=2), "z": FINE.numbers["z"].with_cuts([3, 7])})
 
 

@@ -111,6 +111,7 @@ def sample_posterior(
     Examples
     --------
     >>> import numpy as np
+    >>> from pgmpy_dp.inference.cliques import Cliques
     >>> from pgmpy_dp.learning.maximum_a_posteriori import collective_map
     >>> cliques = Cliques(("a", "b"), (2, 2), (("a", "b"),))
     >>> noisy = NoisyMarginals(cliques, np.array([400.0, 110.0, 95.0, 405.0]), "laplace", np.array([5.0]), total=1000)
