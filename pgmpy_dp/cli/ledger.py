@@ -60,7 +60,7 @@ def open_account(given: option.LedgerOptions, budget: Budget, adjacency: str, *,
             ask_for("--ledger", None, "a budget of a ledger was passed; pass its file too")
         return budget
     if path.exists():
-        return Ledger.open(path, whole, adjacency=str(adjacency))
+        return Ledger.open(path, whole, adjacency=str(adjacency), at_once=False)
     require_writable(False, ledger=path)
     if whole is None and not fit:
         ask_for("--ledger", str(path), "it is new; pass what everything may spend together, e.g. --budget-epsilon 1")

@@ -101,7 +101,8 @@ class Ledger:
         timeout : float, default 60
             Seconds to wait for the lock before a charge fails.
         at_once : bool, default True
-            Whether a new file is made now. False: the first charge makes it, so that what is refused leaves none.
+            Whether a new file is made now, or what is not fixed in an old one is. False: the first charge does it, so
+            that what is refused leaves all as it was.
 
         Returns
         -------
@@ -151,7 +152,7 @@ class Ledger:
             else:
                 file.begins = new
         stored = file.read()
-        if agreed(file.path, stored, budget, adjacency, conversion_delta) != stored:
+        if agreed(file.path, stored, budget, adjacency, conversion_delta) != stored and at_once:
             with file.locked():
                 file.write(agreed(file.path, file.read(), budget, adjacency, conversion_delta))
         ledger = cls.__new__(cls)
