@@ -19,6 +19,7 @@ __all__ = [
     "checked_within",
     "exact_fraction",
     "exact_integer",
+    "is_exactly",
     "missing_package",
     "own_copy",
     "require_choice",
@@ -32,6 +33,11 @@ _INSTALL = {
     "torch": "pip install torch --index-url https://download.pytorch.org/whl/cpu (for a GPU: pip install torch)",
     "matplotlib": "pip install matplotlib",
 }
+
+
+def is_exactly(value: object, *kinds: type) -> bool:
+    """Whether the class of a value is one of these: not a subclass, nor one whose metaclass calls it equal to them."""
+    return any(type(value) is kind for kind in kinds)
 
 
 def checked_number(

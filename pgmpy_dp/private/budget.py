@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgmpy_dp.checks import checked_integer, checked_number
+from pgmpy_dp.checks import checked_integer, checked_number, is_exactly
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 _MOST = 1e15
@@ -122,7 +122,7 @@ def require_budget(budget: object, example: str = "a Budget, e.g. Budget(epsilon
 
     A subclass from elsewhere is none: its numbers could change between two readings.
     """
-    if type(budget) not in (Budget, UnitBudget):
+    if not is_exactly(budget, Budget, UnitBudget):
         raise TypeError(f"budget={budget!r} is a {type(budget).__name__}; pass {example}")
 
 

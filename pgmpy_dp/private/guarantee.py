@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from pgmpy_dp.checks import checked_number
+from pgmpy_dp.checks import checked_number, is_exactly
 from pgmpy_dp.private import accounting
 
 __all__ = [
@@ -238,7 +238,7 @@ def own_guarantee(cost: object, name: str = "cost") -> Guarantee:
     >>> own_guarantee(PureDP(1.0))
     PureDP(epsilon=1.0)
     """
-    if type(cost) not in (PureDP, ZCDP, ReservedZCDP, ApproxDP):
+    if not is_exactly(cost, PureDP, ZCDP, ReservedZCDP, ApproxDP):
         raise TypeError(f"{name}={cost!r} is a {type(cost).__name__}; pass a PureDP, ZCDP, ReservedZCDP or ApproxDP")
     return replace(cost)  # type: ignore[type-var, return-value]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.checks import is_exactly
 from pgmpy_dp.schema import Date, Number, Schema
 
 __all__ = ["Question", "distinct_names", "scope_name", "told"]
@@ -117,7 +118,7 @@ def _told(value: Any) -> Any:
         return int(value)
     if isinstance(value, numbers.Real):
         return float(value) if math.isfinite(value) else str(float(value))
-    if type(value) in (Number, Date, Schema):
+    if is_exactly(value, Number, Date, Schema):
         return value.to_dict()
     if isinstance(value, np.ndarray):
         if value.size > _LONGEST:

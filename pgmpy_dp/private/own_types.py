@@ -55,8 +55,10 @@ def is_own(kind: type) -> bool:
     >>> is_own(Budget), is_own(type("Budget", (Budget,), {"__module__": Budget.__module__}))
     (True, False)
     """
-    module = sys.modules.get(kind.__module__)
-    return kind.__module__ in (*OPERATORS, *_OTHERS) and getattr(module, kind.__qualname__, None) is kind
+    # As the class has them, whatever its metaclass says; and texts of Python's own, which say the same twice.
+    module, name = (type.__dict__[said].__get__(kind) for said in ("__module__", "__qualname__"))
+    listed = type(module) is str and type(name) is str and module in (*OPERATORS, *_OTHERS) and module in sys.modules
+    return listed and vars(sys.modules[module]).get(name) is kind
 
 
 def require_own(what: str, value: object, instead: str) -> None:

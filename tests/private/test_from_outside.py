@@ -13,6 +13,7 @@ import itertools
 import pickle
 import signal
 import sys
+from abc import ABCMeta
 from collections import Counter
 from fractions import Fraction
 
@@ -22,7 +23,8 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
-from pgmpy_dp.checks import own_copy
+from pgmpy_dp.checks import is_exactly, own_copy
+from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.communities.operators.graph_operators import NeighbourSums
 from pgmpy_dp.fields.operators.field_gradients import PseudoLikelihood, RegressionPath
@@ -36,6 +38,7 @@ from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.observer import Observer, observed
 from pgmpy_dp.private.curator.outside_functions import outside_function, plain_arguments
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.data.table import PrivateTable as OwnTable
 from pgmpy_dp.private.data.vectors import PrivateVectors
@@ -47,6 +50,7 @@ from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.own_types import is_own
+from pgmpy_dp.schema import Date, encode_label
 
 STATES = {"a": [0, 1], "b": [0, 1, 2]}
 FRAME = pd.DataFrame({"a": [0, 1, 1, 0] * 25, "b": [0, 1, 2, 2] * 25})
@@ -774,3 +778,65 @@ class TestQuestionsInTheMiddleOfAnAnswer:
         finally:
             signal.signal(signal.SIGINT, before)
         assert len(told) == 3 and curator.left == Fraction(1, 2) and len(curator.answers) == 1
+
+
+class _AnyText(str):
+    """Equal to every text, and found under its own name alone."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = str.__hash__
+
+
+class _EqualToAll(ABCMeta):
+    def __eq__(cls, other: object) -> bool:
+        return True
+
+    __hash__ = ABCMeta.__hash__
+
+
+class TestClassesThatLie:
+    """Of what a class says of itself, the boundary believes what Python keeps, and compares classes by identity."""
+
+    def test_a_module_that_equals_all_others(self):
+        lying = type("Tables", (Tables,), {"__module__": _AnyText("pgmpy_dp.private.operators.tables")})
+        assert not is_own(lying) and is_own(Tables)
+
+    def test_a_metaclass_that_tells_another_module_each_time(self):
+        told = itertools.cycle([__name__, "pgmpy_dp.private.operators.tables"])
+
+        class Telling(ABCMeta):
+            def __getattribute__(cls, name):
+                return next(told) if name == "__module__" else super().__getattribute__(name)
+
+        lying = Telling("Lying", (Tables,), {})
+        sys.modules[__name__].Lying = lying
+        try:
+            assert not any(is_own(lying) for _ in range(4))
+        finally:
+            delattr(sys.modules[__name__], "Lying")
+
+    @pytest.mark.parametrize("base", [Number, Schema, Budget, PureDP, str])
+    def test_a_metaclass_that_equals_all_others(self, base):
+        lying = _EqualToAll("Lying", (base,), {})
+        value = lying("x") if base is str else object.__new__(lying)
+        assert lying == base and not is_exactly(value, base)
+        if base is str:
+            assert type(encode_label(value)) is str
+
+    def test_a_schema_of_columns_is_the_boundary_s(self):
+        lying = type("Lying", (Schema,), {})
+        with pytest.raises(TypeError, match="schema is a Lying"):
+            PrivateColumns(pd.DataFrame({"x": [1.0]}), lying({"x": Number(0, 10)}), ledger=Budget(epsilon=1.0))
+
+    def test_choices_and_formats_of_numbers_are_texts_of_python(self):
+        class Lying(str):
+            pass
+
+        number = Number(0, 10, missing=Lying("drop"), outside=Lying("drop"))
+        assert type(number.missing) is type(number.outside) is str
+        assert type(Date("2020-01-01", "2020-02-01", format=Lying("%d.%m.%Y")).format) is str
+        assert type(BlockProjection(60, 30.0, 1.0, analysis=Lying("tight")).analysis) is str
+        with pytest.raises(ValueError, match="missing='x'"):
+            Number(0, 10, missing=_AnyText("x"))

@@ -121,8 +121,10 @@ class BlockProjection(CheckedProgram):
         if self.bias > 1:
             raise ValueError(f"bias={self.bias!r} is above 1: edge probabilities would be negative; pass 0 < bias <= 1")
         object.__setattr__(self, "n_communities", checked_integer("n_communities", self.n_communities, 2))
-        if self.analysis not in ANALYSES:
+        own = next((one for one in ANALYSES if one == self.analysis), None)
+        if own is None:
             raise ValueError(f"analysis={self.analysis!r} is not supported; use one of {ANALYSES}")
+        object.__setattr__(self, "analysis", own)  # what is equal to it now may not be so later
         theta = self.theta
         if theta is None:
             theta = 1.5 if self.analysis == "tight" else 1.0

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pgmpy_dp.checks import is_exactly
 from pgmpy_dp.private.mathematics.one_thread import one_thread
 
 __all__ = [
@@ -264,7 +265,7 @@ def silent_warnings() -> Iterator[None]:
 def _is_plain(value: object) -> bool:
     if type(value) is tuple:
         return all(map(_is_plain, value))
-    return type(value) in (int, float, str, bool, type(None))
+    return is_exactly(value, int, float, str, bool, type(None))
 
 
 def _kept_state(function: FunctionType) -> str:

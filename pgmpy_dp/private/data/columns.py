@@ -106,7 +106,7 @@ class PrivateColumns(PrivateData):
         unit: Hashable = None,
         random_state: int | None = None,
     ) -> None:
-        self._schema = schema
+        self._schema = Schema.coerce(schema, "schema")
         self._unit = None if unit is None else decode_label(encode_label(unit))
         if self._unit is not None and self._unit in schema:
             raise ValueError(f"unit={unit!r} is a column that is asked about too; leave it out of the variables")

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.checks import checked_integer, is_exactly
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
@@ -261,7 +261,7 @@ class NumberTables(Operator[list[np.ndarray]]):
         asked = [(name, number) for name, number in self.tables]
         names, with_count = _checked_names([name for name, _ in asked], facts), bool(self.with_count)
         # Of these very classes: one made from them could count a cell by what it has seen before.
-        undivided = [name for name, number in asked if type(number) not in (Number, Date) or not number.divided]
+        undivided = [name for name, number in asked if not is_exactly(number, Number, Date) or not number.divided]
         if undivided:
             raise ValueError(f"tables has {undivided}, not divided Numbers; pass number.with_cuts(cuts) of each")
         if with_count and facts.n_records is not None:
