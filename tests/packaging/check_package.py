@@ -90,7 +90,7 @@ def check_contents(dist: Path) -> None:
     wanted = {
         str(path.relative_to(ROOT))
         for path in package.rglob("*")
-        if path.is_file() and path.suffix in (".py", ".md", ".typed", ".html", ".css", ".js")
+        if path.is_file() and path.suffix in (".py", ".md", ".typed", ".html", ".css", ".js", ".yaml")
     }
     special = {"pgmpy_dp/py.typed", "pgmpy_dp/private/ledger.md", "pgmpy_dp/reporting/templates/inference.js"}
     check(special <= wanted, "types, proofs and templates are in the source")
