@@ -781,12 +781,13 @@ class TestQuestionsInTheMiddleOfAnAnswer:
 
 
 class _AnyText(str):
-    """Equal to every text, and found under its own name alone."""
+    """Equal to every text, and found where this module is."""
 
     def __eq__(self, other: object) -> bool:
         return True
 
-    __hash__ = str.__hash__
+    def __hash__(self) -> int:
+        return hash(__name__)
 
 
 class _EqualToAll(ABCMeta):
@@ -799,11 +800,12 @@ class _EqualToAll(ABCMeta):
 class TestClassesThatLie:
     """Of what a class says of itself, the boundary believes what Python keeps, and compares classes by identity."""
 
-    def test_a_module_that_equals_all_others(self):
-        lying = type("Tables", (Tables,), {"__module__": _AnyText("pgmpy_dp.private.operators.tables")})
+    def test_a_module_that_equals_all_others(self, monkeypatch):
+        lying = type("Lying", (Tables,), {"__module__": _AnyText("pgmpy_dp.private.operators.tables")})
+        monkeypatch.setattr(sys.modules[__name__], "Lying", lying, raising=False)
         assert not is_own(lying) and is_own(Tables)
 
-    def test_a_metaclass_that_tells_another_module_each_time(self):
+    def test_a_metaclass_that_tells_another_module_each_time(self, monkeypatch):
         told = itertools.cycle([__name__, "pgmpy_dp.private.operators.tables"])
 
         class Telling(ABCMeta):
@@ -811,11 +813,8 @@ class TestClassesThatLie:
                 return next(told) if name == "__module__" else super().__getattribute__(name)
 
         lying = Telling("Lying", (Tables,), {})
-        sys.modules[__name__].Lying = lying
-        try:
-            assert not any(is_own(lying) for _ in range(4))
-        finally:
-            delattr(sys.modules[__name__], "Lying")
+        monkeypatch.setattr(sys.modules[__name__], "Lying", lying, raising=False)
+        assert not any(is_own(lying) for _ in range(4))
 
     @pytest.mark.parametrize("base", [Number, Schema, Budget, PureDP, str])
     def test_a_metaclass_that_equals_all_others(self, base):
