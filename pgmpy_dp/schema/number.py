@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import math
 import numbers
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -366,7 +367,8 @@ class Number:
         """The distance from the lower bound from which on fine cells become wider; None where all are equally wide."""
         if self.kind != "number" or self.lower < 0:
             return None
-        return max(self.lower, self.resolution or _LEAST * (self.upper - self.lower))
+        near = max(self.lower, self.resolution or _LEAST * (self.upper - self.lower))
+        return near if near >= sys.float_info.min else None  # quotients by what is smaller are infinite
 
     def fine_scale(self, values: np.ndarray, bins: int = _FINE) -> np.ndarray:
         """A scale on which fine cells are equally wide: linear and, for bounds from 0 on, a logarithm added to it.
@@ -386,7 +388,7 @@ class Number:
             Numbers of cells from the lower bound.
         """
         above = np.maximum(np.asarray(values, dtype=np.float64) - self.lower, 0.0)
-        linear = bins / (self.upper - self.lower) * above
+        linear = above / (self.upper - self.lower) * bins
         return linear if self._fine_near is None else linear + np.log1p(above / self._fine_near) / _FINER
 
     def _narrowing(self, bins: int) -> list[float]:
@@ -396,7 +398,7 @@ class Number:
         high = np.full(len(low), width)
         wanted = np.arange(1, len(low) + 1) * float(self.fine_scale(np.array(self.upper), bins)) / (len(low) + 1)
         for _ in range(100):
-            middle = (low + high) / 2
+            middle = low + (high - low) / 2
             below = self.fine_scale(self.lower + middle, bins) < wanted
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         rounded = [float(f"{distance:.4g}") for distance in high]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from fractions import Fraction
 from functools import partial
 
@@ -777,6 +778,22 @@ class TestNumbers:
         with pytest.raises(ValueError, match=r"one_way_share=0.5 and number_share=0.5 leave nothing"):
             run(table, network_settings(one_way_share=0.5, number_share=0.5), Budget(rho=0.5))
         assert table.ledger.spent.rho == 0
+
+    @pytest.mark.parametrize("bounds", [(0, 10), (0, 1e-320), (0, 1e308), (-1e300, 1e300)], ids=str)
+    @pytest.mark.parametrize(
+        "values", [[], [5.0], [1.0] * 300 + [1e308], [np.nan] * 100], ids=["none", "one", "far", "nan"]
+    )
+    def test_no_bound_and_no_record_raises_or_warns(self, bounds, values):
+        """Of what is computed: that little was found is said from the released number of records."""
+        table = PrivateTable(
+            pd.DataFrame({"x": np.array(values, dtype=float), "z": ["a"] * len(values)}),
+            Schema({"x": Number(*bounds), "z": ["a", "b"]}),
+            ledger=Budget(rho=1.0),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            model = PrivateNetwork(rho=1.0, random_state=0).fit(table).model_
+        assert np.isfinite(model.marginal(["x"]).values).all()
 
     def test_means_and_quantiles_are_near_those_of_the_records(self):
         """Equal cells of a 64th of the range are 16 wide, more than the median is away from 0."""
