@@ -11,6 +11,9 @@ RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 # A worker that is done takes over half of what another has left. Until then each makes the fixtures of its files alone.
 PYTEST := -m pytest -n auto --dist worksteal
 
+# Where this is set, each of the hundred processes of tests and tutorials compiles all that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help install demo test test-all test-kernel test-lowest test-readers test-spark package study paper paper-cgm paper-mrf paper-blocks paper-gaussian compare audit nightly mutants tutorials docs site pictures screenshots lint format clean
 
 help:
