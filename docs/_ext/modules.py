@@ -52,13 +52,15 @@ def module_names() -> list[str]:
 
 
 def elsewhere(name: str, public: set[int]) -> list[str]:
-    """Names that a module exports and that have their place on another page."""
+    """Names that a module or package exports and that have their place on another page."""
     module = importlib.import_module(name)
     exported = {one: getattr(module, one) for one in getattr(module, "__all__", vars(module))}
     return [
         one
         for one, value in exported.items()
-        if (inspect.isclass(value) or inspect.isfunction(value)) and (id(value) in public or value.__module__ != name)
+        if not one.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and (id(value) in public or (value.__module__ != name and hasattr(module, "__all__")))
     ]
 
 

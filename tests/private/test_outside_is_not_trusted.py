@@ -55,9 +55,9 @@ def outside() -> dict[int, types.FunctionType]:
             if ".operators" in info.name:
                 continue  # inside: the trusted part of a subject
             module = importlib.import_module(info.name)
-            for name in getattr(module, "__all__", ()):
-                function = getattr(module, name)
-                if isinstance(function, types.FunctionType) and function.__module__ == info.name:
+            for name, function in vars(module).items():
+                own = isinstance(function, types.FunctionType) and function.__module__ == info.name
+                if own and not name.startswith("_"):
                     found[id(function)] = function
     return found
 
