@@ -5,9 +5,6 @@ from __future__ import annotations
 FEW = 5.0
 """So many standard deviations from 0 an estimated number is next to nothing."""
 
-_HARDLY = 0.1
-"""Part of the budget for tables of several variables below which a graph has hardly what there is to find."""
-
 
 class FewRecordsWarning(UserWarning):
     """What was learned is noise: the estimated number of records is within a few standard deviations of 0.
