@@ -25,7 +25,7 @@ from pgmpy_dp.private.data.table_distances import WHOLE, surplus
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.reading.arrow_cells import by_counting, in_order, keyed, quietly
+from pgmpy_dp.private.reading.arrow_cells import Column, by_counting, in_order, keyed, quietly
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.sources import open_source
@@ -458,18 +458,23 @@ def _state_column(schema: Schema, sequence: Hashable, order: Hashable | None) ->
 
 def _sequences(source: Source, visits: Visits) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sequences from a source with :attr:`Visits.columns`."""
-    owners, states, times = Owners(), [], []
+    owners, times = Owners(), []
+    cells: list[Column] = []
+    states: list[np.ndarray] = []
     variable = Variable(visits.schema, visits.schema.variables[0])
     with source.one_pass(visits.columns, [None, *[frozenset[str]()] * (len(visits.columns) - 1)]) as batches:
         for first, *middle, last in batches:
             owners.add(first)
             times += middle
-            states.append(last if visits.order is None else variable.codes(variable.marks(last)))
+            if visits.order is None:
+                cells.append(last)
+            else:
+                states.append(variable.codes(variable.marks(last)))
     if visits.order is None:
         owner = owners.numbered()
         named = owner >= 0
         place = key_coder(visits.schema, visits.schema.variables[0])
-        state, state_keys = quietly(keyed, states)
+        state, state_keys = quietly(keyed, cells)
         parsed = [
             np.array([place(visit) for visit in _visits(key, visits.separator)], dtype=np.int32) for key in state_keys
         ]
