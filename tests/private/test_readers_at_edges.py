@@ -150,7 +150,7 @@ class TestDuckDB:
 
     @pytest.mark.parametrize("data", ["relation", "lazy"])
     def test_a_query_without_columns_is_one_sentence_of_ours(self, data):
-        """Columns are asked for when data are opened: of a closed connection, or of a query for a column that is none."""
+        """Columns are asked for when data are opened: of a closed connection, of a query for what is not there."""
         connection = duckdb.connect()
         relation = connection.sql("SELECT 'a' AS x")
         connection.close()
