@@ -15,7 +15,7 @@ from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.linked.linked_model import guarantee_of_a_child
 from pgmpy_dp.linked.linked_search import PAIRS_FROM, TRIOS_FROM
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
-from pgmpy_dp.linked.operators.wide_table import wide_table
+from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork, as_two_tables
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
@@ -123,7 +123,7 @@ def plan_linked(
     >>> _, _, schema = made_up_families(0)
     >>> found = plan_linked(schema, Budget(epsilon=3.2, delta=1e-9), 6_000)
     >>> str(found.privacy.asked), str(found.guarantee_of_a_child), found.siblings
-    ('(3.2, 1e-09)-DP', '(6.78, 1e-09)-DP', 2)
+    ('(3.2, 1e-09)-DP', '(6.78455, 1e-09)-DP', 2)
     """
     require_budget(budget)
     _, _, linked = as_two_tables(None, None, schema, key)
@@ -157,14 +157,15 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int) -> pd.DataFrame
     sizes = [fine.cardinality(name) for name in singles]
     weights = one_way_weights(sizes, shares.cost)
     noises = Tables.noise_of(len(singles), shares.adjacency, shares.cost, shares.one_way, weights)
+    child = linked.names[1]
     found: list[tuple[str, int, Noise]] = [
-        (_told(linked, own, name), size, noise) for name, size, noise in zip(singles, sizes, noises, strict=True)
+        (_told(wide, child, own, name), size, noise) for name, size, noise in zip(singles, sizes, noises, strict=True)
     ]
     names = wide.schema.variables
     each = shares.noise(shares.each_required) if shares.each_required else None
     for scope in shares.required if each is not None else ():
         scope_names = [names[place] for place in scope]
-        told = " - ".join(_told(linked, own, name) for name in scope_names)
+        told = " - ".join(_told(wide, child, own, name) for name in scope_names)
         found.append((told, math.prod(likely[name] for name in scope_names), each))
     if shares.first_round:
         start = shares.start(n)
@@ -179,6 +180,9 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int) -> pd.DataFrame
     return pd.DataFrame(rows, index=index, columns=["cells", "noise", "scale", "expected_error"])
 
 
-def _told(linked: LinkedSchema, own: Mapping[Hashable, Hashable], name: Hashable) -> str:
+def _told(wide: WideTable, child: str, own: Mapping[Hashable, Hashable], name: Hashable) -> str:
     """A column of the wide table, as users know it."""
-    return f"{shown(linked.names[1])}.{shown(own[name])}" if name in own else shown(name)
+    if name not in own:
+        return shown(name)
+    before = "" if name in wide.slots[0] else " of the one before"
+    return f"{shown(child)}.{shown(own[name])}{before}"
