@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.linked.family_check import FamilyCheck
     from pgmpy_dp.tables.discovery import Discovery
 
-__all__ = ["check_linked_tables", "discover_linked_tables", "found_columns", "plan_linked_tables"]
-
 
 def check_linked_tables(
     tables: option.LinkedOptions,

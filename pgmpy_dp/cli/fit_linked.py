@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["fit_linked", "private_tables", "refit_linked"]
-
 
 def fit_linked(
     tables: option.LinkedOptions,

@@ -27,8 +27,6 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables.schema_check import ALL, NOISE, NOTHING, WORDS, percent, rounded, share_of, verdict_of
 
-__all__ = ["FamilyCheck", "check_linked"]
-
 
 @dataclass(frozen=True, eq=False)
 class FamilyCheck:
@@ -175,7 +173,7 @@ def check_linked(
     Parameters
     ----------
     parents, children, schema, key
-        As :func:`~pgmpy_dp.linked.private_linked_network.learn_linked` takes them. PrivateLinkedTables in the place of
+        As :func:`~pgmpy_dp.linked.learn_linked` takes them. PrivateLinkedTables in the place of
         `parents` charge their own ledger.
     budget : Budget
         What the check spends, e.g. ``Budget(epsilon=0.05)``: each count has noise of about ``(d + 1)/epsilon`` families

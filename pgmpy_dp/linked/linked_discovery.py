@@ -19,8 +19,6 @@ from pgmpy_dp.shown import shown
 from pgmpy_dp.tables.category_search import CATEGORIES
 from pgmpy_dp.tables.discovery import Discovery, columns_to_look_at, look_at, warn_of_few
 
-__all__ = ["LinkedDiscovery", "discover_linked"]
-
 _STAND_IN = ("categories", 0), ("categories", 1)  # states of columns whose categories are not known yet
 
 

@@ -26,8 +26,6 @@ from pgmpy_dp.shown import shown
 from pgmpy_dp.tables.networks.budget_shares import NetworkShares, network_shares, one_way_weights
 from pgmpy_dp.tables.networks.search_size import NetworkSize, network_size
 
-__all__ = ["LinkedPlan", "plan_linked"]
-
 _MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small
 _WITH = ("no sibling: children are independent, given the parent", "one sibling", "two siblings")
 
@@ -97,7 +95,7 @@ def plan_linked(
     Parameters
     ----------
     schema : LinkedSchema, or Schema or mapping with `key`
-        As :func:`~pgmpy_dp.linked.private_linked_network.learn_linked` takes it.
+        As :func:`~pgmpy_dp.linked.learn_linked` takes it.
     budget : Budget
         What the fit would spend.
     n : int

@@ -19,19 +19,6 @@ from pgmpy_dp.schema import Schema
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables import matched_counts
 
-__all__ = [
-    "ALL",
-    "NOISE",
-    "NOTHING",
-    "WORDS",
-    "SchemaCheck",
-    "check_schema",
-    "percent",
-    "rounded",
-    "share_of",
-    "verdict_of",
-]
-
 NOTHING = "nothing"
 NOISE = "too noisy"
 _LITTLE = "less than half"

@@ -31,8 +31,6 @@ from pgmpy_dp.linked.operators.unit_rows import CodedParents, Rows
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.schema import Schema
 
-__all__ = ["CELLS", "KIND", "KINDS", "kinds_schema", "unit_kinds"]
-
 KIND = ("kind",)
 """The column that says what a unit is; others are pairs of a table and its column."""
 
