@@ -112,16 +112,14 @@ def discover_linked_tables(
     account_ = open_account(account, budget, adjacency, fit=False)
     ledger = account_ if isinstance(account_, Ledger) else Ledger(account_, adjacency=str(adjacency))
     limits = {name: value for name, value in limits.items() if name != "impossible"}
+    own_options: dict[str, Any] = {
+        **{"parent": own[0] if records["--parents"] is not None else None, "child": own[1], "key": linked.key},
+        **{"most": linked.most, "counts": linked.count or (), "order": order, "names": names, "ledger": ledger},
+        **{"adjacency": str(adjacency), "parent_options": cells[0], "child_options": cells[1], **limits},
+    }
     remedy = "pgmpy_dp.Release.load; what was found in one table is its .schema"
     with marked(ledger), kept(out.with_suffix(".release.npz"), remedy):
-        found = discover_linked(
-            *(records["--parents"], records["--children"], budget),
-            parent=own[0] if records["--parents"] is not None else None,
-            child=own[1],
-            **{"key": linked.key, "most": linked.most, "counts": linked.count or (), "order": order, "names": names},
-            **{"ledger": ledger, "adjacency": str(adjacency), "parent_options": cells[0], "child_options": cells[1]},
-            **limits,
-        )
+        found = discover_linked(records["--parents"], records["--children"], budget, **own_options)
         found.to_json(out)
         document = {
             "schema": str(out),
@@ -176,7 +174,7 @@ def _reading_of(
     own: dict[str, dict[str, Any]], given: column_options.ReadingOptions
 ) -> Iterator[tuple[dict[str, Any], column_options.ReadingOptions]]:
     """Each table's columns, and what is said of how its cells are read: of all columns, or of one of them."""
-    parts: dict[str, dict[str, list[str]]] = {table: {"missing": [], "recode": []} for table in own}
+    parts: dict[str, dict[str, Any]] = {table: {"missing": [], "recode": []} for table in own}
     for kind, sign, texts in (("missing", "=", given.missing), ("recode", ":", given.recode)):
         for text in texts or []:
             column = text.partition(sign)[0].strip() if sign in text else None

@@ -13,10 +13,11 @@ from pgmpy_dp.learning.privacy_record import Privacy, handed_over
 from pgmpy_dp.linked.linked_model import guarantee_of_a_child
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import Number, Schema
 from pgmpy_dp.shown import shown
-from pgmpy_dp.tables.category_search import CATEGORIES
+from pgmpy_dp.tables.category_search import CATEGORIES, DiscoverSettings
 from pgmpy_dp.tables.discovery import Discovery, columns_to_look_at, look_at, warn_of_few
 
 _STAND_IN = ("categories", 0), ("categories", 1)  # states of columns whose categories are not known yet
@@ -91,7 +92,7 @@ def discover_linked(
     Parameters
     ----------
     parents, children : dataframe or path
-        As :class:`~pgmpy_dp.linked.operators.linked_tables.PrivateLinkedTables` takes them; parents None where
+        As :class:`~pgmpy_dp.PrivateLinkedTables` takes them; parents None where
         `parent` is.
     budget : Budget
         What this spends, divided by the number of columns that are looked at. For categories it needs a delta.
@@ -143,14 +144,17 @@ def discover_linked(
     (('owns', 'rents', 'other'), ['child', 'employed', 'other'])
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.2, delta=1e-8)")
-    said: dict[str, Any] = {"least": least, "counts": list(counts), "order": list(order), "size": size, "names": names}
+    said: dict[str, Any] = {"least": least, "size": size, "names": tuple(names)}
+    said |= {"counts": tuple(counts), "order": tuple(order)}
     if (parent is None) != (parents is None):
         raise ValueError("parents and parent: pass a table and its columns, or None for both")
     own = {"parent": dict(parent_options or {}), "child": dict(child_options or {})}
-    declared = {"parent": parent, "child": child}
+    declared: dict[str, Any] = {"parent": parent, "child": child}
     bins = options.get("bins")
     wanted = {which: _looked_at(found, bins) for which, found in declared.items()}
-    stand_ins = {which: _stand_in(found, own[which], wanted[which] > 0) for which, found in declared.items()}
+    stand_ins: dict[str, Any] = {
+        which: _stand_in(found, own[which], wanted[which] > 0) for which, found in declared.items()
+    }
     linked = LinkedSchema(stand_ins["parent"], stand_ins["child"], key, most, **said)  # what is wrong is said now
     cut = [n for n, cuts in linked.count_cuts.items() if cuts and n in child and not linked.child.numbers[n].divided]
     if bins is not None and cut:
@@ -162,17 +166,24 @@ def discover_linked(
     if ledger is None or isinstance(ledger, Budget):
         ledger = Ledger(ledger or budget, adjacency=str(adjacency))
     spent = _divided(budget, [wanted["parent"] / total, wanted["child"] / total])
-    asked = {}
-    for which, data, part in (("parent", parents, spent[0]), ("child", children, spent[1])):
+    asked: dict[str, tuple[PrivateColumns, DiscoverSettings, Budget]] = {}
+    for which, data, cost in (("parent", parents, spent[0]), ("child", children, spent[1])):
         if wanted[which]:
-            table = columns_to_look_at(data, declared[which], part, ledger, unit=linked.key, **own[which], **options)
-            asked[which] = (*table, part)
+            table = columns_to_look_at(data, declared[which], cost, ledger, unit=linked.key, **own[which], **options)
+            asked[which] = (*table, cost)
     found: dict[str, Discovery] = {}
-    for which, table in asked.items():
-        found[which] = look_at(*table)
-    schemas = {which: found[which].schema if which in found else stand_ins[which] for which in declared}
-    made = LinkedSchema(schemas["parent"], schemas["child"], linked.key, linked.most, **said)
-    result = LinkedDiscovery(made, found.get("parent"), found.get("child"))
+    for which, question in asked.items():
+        try:
+            found[which] = look_at(*question)
+        except BaseException as error:
+            for earlier in found.values():
+                error.earlier = earlier.release_  # type: ignore[attr-defined]
+                error.add_note("What was found in the parents is paid for: it is this exception's .earlier")
+            raise
+    schemas = [found[which].schema if which in found else stand_ins[which] for which in declared]
+    result = LinkedDiscovery(
+        LinkedSchema(schemas[0], schemas[1], linked.key, linked.most, **said), found.get("parent"), found.get("child")
+    )
     for part in result.parts:
         with handed_over(part.release_):
             warn_of_few(part)

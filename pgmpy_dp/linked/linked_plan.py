@@ -95,7 +95,7 @@ def plan_linked(
     Parameters
     ----------
     schema : LinkedSchema, or Schema or mapping with `key`
-        As :func:`~pgmpy_dp.linked.learn_linked` takes it.
+        As :func:`~pgmpy_dp.learn_linked` takes it.
     budget : Budget
         What the fit would spend.
     n : int
@@ -160,11 +160,10 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int) -> pd.DataFrame
         (_told(wide, child, own, name), size, noise) for name, size, noise in zip(singles, sizes, noises, strict=True)
     ]
     names = wide.schema.variables
-    each = shares.noise(shares.each_required) if shares.each_required else None
-    for scope in shares.required if each is not None else ():
+    for scope in shares.required:
         scope_names = [names[place] for place in scope]
         told = " - ".join(_told(wide, child, own, name) for name in scope_names)
-        found.append((told, math.prod(likely[name] for name in scope_names), each))
+        found.append((told, math.prod(likely[name] for name in scope_names), shares.noise(shares.each_required)))
     if shares.first_round:
         start = shares.start(n)
         noise = shares.noise(start * (1 - shares.selecting(start, n, len(shares.candidates))))
@@ -178,7 +177,7 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int) -> pd.DataFrame
     return pd.DataFrame(rows, index=index, columns=["cells", "noise", "scale", "expected_error"])
 
 
-def _told(wide: WideTable, child: str, own: Mapping[Hashable, Hashable], name: Hashable) -> str:
+def _told(wide: WideTable, child: str, own: Mapping[Any, Hashable], name: Hashable) -> str:
     """A column of the wide table, as users know it."""
     if name not in own:
         return shown(name)

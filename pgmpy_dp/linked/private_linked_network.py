@@ -242,7 +242,7 @@ def learn_linked(
     Returns
     -------
     PrivateLinkedNetwork
-        Fitted: ``.model_`` is a :class:`~pgmpy_dp.linked.linked_model.LinkedModel`.
+        Fitted: ``.model_`` is a :class:`~pgmpy_dp.LinkedModel`.
 
     Raises
     ------

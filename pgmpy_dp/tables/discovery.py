@@ -268,10 +268,12 @@ def discover(
     >>> found.schema["job"], found.schema.other["job"]
     (('baker', 'nurse', 'other'), 'other')
     """
-    given = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode, "impossible": impossible}
-    limits = {"other": other, "max_categories": max_categories, "max_length": max_length, "bins": bins}
-    whose = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state, "unit": unit}
-    data, settings = columns_to_look_at(df, variables, budget, ledger, **given, **limits, **whose)
+    options: dict[str, Any] = {
+        **{"missing": missing, "strip": strip, "casefold": casefold, "recode": recode, "impossible": impossible},
+        **{"other": other, "max_categories": max_categories, "max_length": max_length, "bins": bins},
+        **{"adjacency": adjacency, "n_records": n_records, "random_state": random_state, "unit": unit},
+    }
+    data, settings = columns_to_look_at(df, variables, budget, ledger, **options)
     found = look_at(data, settings, budget)
     with handed_over(found.release_):
         warn_of_few(found)

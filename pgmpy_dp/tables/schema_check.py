@@ -229,12 +229,15 @@ def _keeps_all(schema: Schema, name: Hashable) -> str | None:
 
 
 def share_of(matched: float, n: float) -> float:
+    """A noisy count as a part of another, from 0 to 1."""
     return min(max(matched / max(n, 1.0), 0.0), 1.0)
 
 
 def percent(matched: float, n: float) -> str:
+    """`share_of` in words."""
     return f"{share_of(matched, n):.0%}"
 
 
 def rounded(number: float) -> str:
+    """A noisy count in words: not below 0."""
     return f"{max(number, 0.0):,.0f}"
