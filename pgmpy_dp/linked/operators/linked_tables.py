@@ -38,7 +38,7 @@ class PrivateLinkedTables(PrivateTable):
     """Parents and their children that estimators may learn from, with one ledger for all of them.
 
     To whoever asks it is one table, a `PrivateTable` of units whose rows count by shares: a row has a parent's columns,
-    the number of children, and up to three of the children (:mod:`pgmpy_dp.linked.operators.wide_table`). It shows
+    the number of children, and up to two of the children (:mod:`pgmpy_dp.linked.operators.wide_table`). It shows
     public facts alone, and refuses to be copied or pickled.
 
     Parameters
