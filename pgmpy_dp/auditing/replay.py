@@ -65,8 +65,6 @@ from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.operators.column_operators import StableMarks
 
-__all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
-
 _ROUNDING = 1e-9  # relative: of norms that are computed in floating point here
 
 
