@@ -250,7 +250,7 @@ class NumberDensity:
         best, before = (bend, lower, upper), None
 
         def beside(axis: int) -> list[Choice]:
-            return [(*best[:axis], other, *best[axis + 1 :]) for other in options[axis]]  # type: ignore[misc]
+            return [(*best[:axis], other, *best[axis + 1 :]) for other in options[axis]]
 
         while best != before:
             before = best
