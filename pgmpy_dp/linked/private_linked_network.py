@@ -41,7 +41,7 @@ __all__ = ["PrivateLinkedNetwork", "as_two_tables", "learn_linked", "schema_of_o
 class PrivateLinkedNetwork(BasePrivateEstimator):
     """Parents with their children, learned together under one budget: households and persons, patients and visits.
 
-    A parent with all its children is rewritten as rows of one table, with up to three of the children in each, that
+    A parent with all its children is rewritten as rows of one table, with up to two of the children in each, that
     count 1 together. A network of this table is learned as :class:`~pgmpy_dp.estimators.PrivateNetwork` does it.
 
     Parameters
@@ -53,9 +53,9 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
         Of parents with all their children.
     n_records : int, optional
         The number of parents, if it is public. Required under "replace_one".
-    siblings : {"auto", 0, 1, 2}
-        How many siblings a child is learned together with: none (children are independent given the parent), one or
-        two. "auto" takes as many as the noise lets one learn about. Of no matter where children have an order.
+    siblings : {"auto", 0, 1}
+        How many siblings a child is learned together with: none (children are independent given the parent), or one.
+        "auto" says one where the noise lets one learn about pairs. Of no matter where children have an order.
     max_clique_cells : int
         No clique of the junction tree has more cells: bounds time and memory.
     n_rounds : int, optional
@@ -176,7 +176,7 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
         wide = wide_table(linked)
         slots = Slots(wide)
         siblings = None if self.siblings == "auto" else int(self.siblings)
-        most = 3 if siblings is None else 1 + siblings
+        most = 2 if siblings is None else 1 + siblings
 
         def among(scope: Any) -> bool:
             return wide.ordered or slots.allowed(scope, most)
@@ -317,8 +317,8 @@ _ROWS_OF_ONE_FILE = 8
 def _checked_siblings(name: str, value: Any) -> Any:
     if isinstance(value, str) and value == "auto":
         return "auto"
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= 2:
-        raise ValueError(f"{name}={value!r}; pass 'auto', or how many siblings a child is learned with: 0, 1 or 2")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= 1:
+        raise ValueError(f"{name}={value!r}; pass 'auto', or how many siblings a child is learned with: 0 or 1")
     return int(value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 import warnings
@@ -40,8 +39,8 @@ def difference(first, second) -> dict:
 
 
 class TestRowsAreThoseOfTheDefinition:
-    @pytest.mark.parametrize("n", range(6))
-    def test_up_to_five_children(self, n):
+    @pytest.mark.parametrize("n", range(7))
+    def test_up_to_six_children(self, n):
         rng = np.random.default_rng(n)
         children = [(int(rng.integers(3)), int(rng.integers(2))) for _ in range(n)]
         raw = [("h", [5, 30, 80][age], "fm"[sex]) for age, sex in children]
@@ -50,20 +49,18 @@ class TestRowsAreThoseOfTheDefinition:
         assert dict(found) == dict(naive_rows(1, children, 7, adults))
         assert GRID - 120 <= sum(found.values()) <= GRID
 
-    @pytest.mark.parametrize("n", [6, 7, 30, 10_000])
-    def test_of_more_there_are_15_trios_in_all_orders(self, n):
+    @pytest.mark.parametrize("n", [7, 8, 30, 10_000])
+    def test_of_more_there_are_15_pairs_in_both_orders(self, n):
         # Every child is another one, by a column of its own.
         schema = LinkedSchema(PARENT, {"who": [*range(7)]}, key="house", most=7)
         children = pd.DataFrame({"house": ["h"] * n, "who": [k % 7 for k in range(n)]}, dtype=object)
         parents, _ = frames([("h", "n")], [])
         start = time.process_time()
         rows = tables(parents, children, schema)._records.codes()
-        assert len(rows) == 90 and time.process_time() - start < 5.0
-        assert len({tuple(sorted(row)) for row in rows[:, -3:].tolist()}) <= 15
-        own = Counter(map(tuple, rows[:, -3:].tolist()))
-        orders = list(itertools.permutations(range(3)))
-        assert all(own[tuple(np.array(row)[list(order)])] == own[row] for row in own for order in orders)
-        assert set(rows[:, 1].tolist()) == {min(n, 7) + 4}  # the pattern of so many
+        assert len(rows) == 30 and time.process_time() - start < 5.0
+        own = Counter(map(tuple, rows[:, -2:].tolist()))
+        assert all(own[row[::-1]] == own[row] for row in own)
+        assert set(rows[:, 1].tolist()) == {min(n, 7) + 1}  # the pattern of so many
 
     def test_slots_are_exchangeable_to_the_last_part(self):
         rng = np.random.default_rng(0)
@@ -71,9 +68,9 @@ class TestRowsAreThoseOfTheDefinition:
         parents = [(f"h{k}", "ns"[k % 2]) for k in range(300)]
         children = [(f"h{k}", rng.integers(99), "fm?"[rng.integers(3)]) for k in range(300) for _ in range(sizes[k])]
         private = tables(*frames(parents, children))
-        scopes = [("a.age", "b.sex"), ("b.age", "a.sex"), ("c.age", "b.sex"), ("region", "a.age"), ("region", "c.age")]
-        one, two, three, four, five = (t.value for t in contingency_tables(private, scopes))
-        assert (one == two).all() and (one == three).all() and (four == five).all()
+        scopes = [("a.age", "b.sex"), ("b.age", "a.sex"), ("region", "a.age"), ("region", "b.age")]
+        one, two, three, four = (t.value for t in contingency_tables(private, scopes))
+        assert (one == two).all() and (three == four).all()
 
     @pytest.mark.parametrize(("n", "most"), [(9, 7), (5, 3), (4, 1)])
     def test_each_child_is_as_likely_in_a_slot(self, n, most):
@@ -82,10 +79,10 @@ class TestRowsAreThoseOfTheDefinition:
         children = pd.DataFrame([(h, j) for h in homes for j in range(n)], columns=["house", "who"], dtype=object)
         (counts,) = contingency_tables(tables(frames([(h, "n") for h in homes], [])[0], children, schema), [("a.who",)])
         shares = counts.value[:n] / GRID / 2_000
-        shares /= shares.sum()  # of one child each row has two slots without
+        shares /= shares.sum()  # of one child each row has a slot without
         # A child's share of a family is between 0 and 1, so its variance is at most this: five deviations.
         assert np.abs(shares - 1 / n).max() < 5 * math.sqrt((1 - 1 / n) / n / 2_000)
-        assert most < 3 or counts.value[n:].sum() == 0
+        assert most < 2 or counts.value[n:].sum() == 0
 
     def test_a_chain_has_a_row_for_each_child_with_the_one_before(self):
         days = ["2020-01-05", "2020-11-05", "2020-06-05"]
@@ -103,19 +100,15 @@ class TestRowsAreThoseOfTheDefinition:
     def test_a_child_outside_the_schema_costs_nothing_and_a_parent_outside_its_family(self):
         children = [("h", "?", "f"), ("h", 3, "x"), ("i", 3, "f")]
         rows = tables(*frames([("h", "n"), ("i", "?")], children))._records
-        assert rows.rows().n_units == 1 and sorted(rows.codes()[:, 2].tolist()) == [4, 4, 5, 5, 6, 6]
-        assert {tuple(cell) for row in rows.codes().tolist() for cell in (row[3:5], row[5:7], row[7:9])} == {
-            (4, 0),
-            (0, 3),
-            (3, 2),
-        }
+        assert rows.rows().n_units == 1 and rows.codes()[:, 2].tolist() == [3, 3]
+        assert {tuple(cell) for row in rows.codes().tolist() for cell in (row[3:5], row[5:7])} == {(4, 0), (0, 3)}
 
     def test_without_parents_each_key_is_one(self):
         schema = LinkedSchema(None, CHILD, key="house", most=3)
         _, children = frames([], [("h", 3, "f"), ("h", 70, "m"), (None, 3, "f"), (7, 3, "f"), ("7", 4, "m")])
         private = tables(None, children, schema)
         assert private._records.rows().n_units == 2
-        assert Counter(private._records.codes()[:, 0].tolist()) == {3: 4, 4: 4, 5: 4}
+        assert Counter(private._records.codes()[:, 0].tolist()) == {2: 4}
 
 
 KEYS = st.sampled_from(["h", "i", "j", "", " ", 1, "1", 1.0, "1.0", True, None, math.nan, 10**30, b"h", ("h",)])
@@ -265,7 +258,7 @@ class TestReadersAndKeys:
     @pytest.mark.parametrize("kind", ["csv", "parquet", "polars", "duckdb", "texts", "pandas"])
     def test_all_give_the_same_rows(self, kind, tmp_path):
         found = dict(measure(tables(*self.sources(kind, tmp_path))))
-        assert found == dict(measure(tables(self.PARENTS, self.CHILDREN))) and len(found) == 10
+        assert found == dict(measure(tables(self.PARENTS, self.CHILDREN))) and len(found) == 5
 
     @pytest.mark.parametrize("kind", ["csv", "texts", "parquet", "polars", "duckdb"])
     def test_whole_numbers_and_texts_are_one_by_their_digits(self, kind, tmp_path):
@@ -274,7 +267,7 @@ class TestReadersAndKeys:
         other["house"] = other["house"].astype("string" if kind in ("parquet", "polars", "duckdb") else "int64")
         for key_kind in ("text", "integer"):
             schema = LinkedSchema(PARENT, CHILD, key="house", most=7, counts=["age >= 18"], key_kind=key_kind)
-            assert len(measure(tables(ours, other, schema))) == 10
+            assert len(measure(tables(ours, other, schema))) == 5
         del theirs
 
     def test_whole_numbers_are_read_from_texts_where_that_is_said(self):
@@ -284,7 +277,7 @@ class TestReadersAndKeys:
         )
         schema = LinkedSchema(PARENT, CHILD, key="house", most=7, key_kind="integer")
         rows = tables(parents, children, schema)._records
-        assert rows.rows().n_units == 4 and set(rows.codes()[:, 1].tolist()) == {1, 2, 3}  # each has a child
+        assert rows.rows().n_units == 4 and set(rows.codes()[:, 1].tolist()) == {1, 2}  # each has a child
 
     @pytest.mark.parametrize("library", ["duckdb", "pandas", "polars", "pyarrow"])
     def test_an_odd_key_of_a_file_whose_types_were_guessed_raises_nothing(self, library, tmp_path):
@@ -310,7 +303,7 @@ class TestReadersAndKeys:
         homes = [1e15, 1e16, 1e22]
         parents, children = frames([(home, "n") for home in homes], [(str(int(home)), 3, "f") for home in homes])
         rows = tables(parents, children, schema)._records
-        assert rows.rows().n_units == 3 and set(rows.codes()[:, 1].tolist()) == {0 + 1, 2, 3}
+        assert rows.rows().n_units == 3 and set(rows.codes()[:, 1].tolist()) == {1, 2}
         odd, _ = frames([(home, "n") for home in (math.inf, math.nan, 0.5, -math.inf)], [])
         assert tables(odd, children, schema)._records.rows().n_units == 0
 

@@ -136,7 +136,7 @@ class LinkedSchema:
                     "says who belongs together, and nothing is learned of it"
                 )
         own = [*(self.parent or ()), *self.counts, self.size]
-        slots = [f"{slot}.{name}" for slot in "abc" for name in self.child]
+        slots = [f"{slot}.{name}" for slot in "ab" for name in self.child]
         everything = [*map(str, own), *slots, "rank"]
         if twice := sorted({name for name in everything if everything.count(name) > 1}):
             raise ValueError(
