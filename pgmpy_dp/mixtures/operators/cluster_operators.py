@@ -30,25 +30,8 @@ from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts, vector_ro
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, stability_histogram
 from pgmpy_dp.private.noise.measures import OfRho, amount_of
-from pgmpy_dp.private.operators.operator_base import Operator, own_array, own_choice
+from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_array, own_choice
 from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = [
-    "MAX_BLOCKS",
-    "MOMENT_KINDS",
-    "BlockClusters",
-    "BlockCells",
-    "BlockScales",
-    "ClusterMoments",
-    "ClusterSums",
-    "MeanLogScale",
-    "cluster_noise",
-    "moment_noise",
-    "moment_unit",
-    "power_of_two",
-    "require_clusters",
-    "stable_histogram",
-]
 
 MAX_BLOCKS = 1 << 16
 MOMENT_KINDS = ("spherical", "diag", "tied", "full")
@@ -404,7 +387,7 @@ class BlockScales(Operator[tuple[np.ndarray, np.ndarray]]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MeanLogScale(Operator[float]):
+class MeanLogScale(SumOperator[float]):
     """The mean over blocks of log2 of their scales, within an octave about `middle`, with noise.
 
     Parameters
@@ -429,6 +412,11 @@ class MeanLogScale(Operator[float]):
     Privacy: a block adds its log-scale less the middle, clamped to +-1 and truncated to units of 2**-16, or 0 where it
     has none. Under both adjacencies one block changes, so the sum moves by at most 2**17 units; the number of blocks is
     public. Gaussian noise of scale ``2**17/sqrt(2 s rho)``, Laplace noise of scale ``2**17/(s epsilon)``.
+
+    Examples
+    --------
+    >>> MeanLogScale.noise_of(ZCDP(0.5), Fraction(1))
+    Noise(distribution='discrete_gaussian', scale=131072.0)
     """
 
     blocks: BlockClusters
@@ -436,12 +424,10 @@ class MeanLogScale(Operator[float]):
 
     name = "mean_log_scale"
     asks = VectorFacts
+    moved = staticmethod(lambda: (_LOG_MOVED, _LOG_MOVED))
 
     def checked(self, facts: VectorFacts) -> MeanLogScale:
         return MeanLogScale(_checked_kmeans(self.blocks, facts), _checked_log("middle", self.middle))
-
-    def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned([(_LOG_MOVED, _LOG_MOVED)], cost, share)
 
     def _exact(
         self, data: PrivateVectors, facts: VectorFacts, mechanism: AdditiveNoise, coins: Coins
@@ -453,17 +439,6 @@ class MeanLogScale(Operator[float]):
     def answered(self, drawn: list[np.ndarray]) -> float:
         mean = math.ldexp(float(drawn[0][0]), -_LOG_BITS) / self.blocks.n_blocks
         return self.middle + min(max(mean, -1.0), 1.0)
-
-    @staticmethod
-    def noise_of(cost: PureDP | ZCDP, share: Fraction) -> Noise:
-        """The noise, in units of 2**-16 of the blocks' sum: from public numbers.
-
-        Examples
-        --------
-        >>> MeanLogScale.noise_of(ZCDP(0.5), Fraction(1))
-        Noise(distribution='discrete_gaussian', scale=131072.0)
-        """
-        return AdditiveNoise.planned([(_LOG_MOVED, _LOG_MOVED)], cost, share).noise[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
