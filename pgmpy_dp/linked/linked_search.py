@@ -24,10 +24,10 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.adaptive_search import Search
 
-__all__ = ["TRIOS_FROM", "LinkedSearch", "merged_parts"]
+__all__ = ["LinkedSearch", "merged_parts"]
 
-TRIOS_FROM, PAIRS_FROM = 2_000.0, 200.0
-"""Records over the noise of a cell with the whole budget, above which three, and two, children are learned together."""
+_PAIRS_FROM = 200.0
+"""Records over the noise of a cell with the whole budget, above which two children are learned together."""
 
 
 class LinkedSearch(Search):
@@ -70,7 +70,7 @@ class LinkedSearch(Search):
     def _narrow(self) -> None:
         if self.siblings is None:
             strength = self.shares.strength(self.n_records)
-            self.siblings = 2 if strength >= TRIOS_FROM else 1 if strength >= PAIRS_FROM else 0
+            self.siblings = int(strength >= _PAIRS_FROM)
         self.asked["siblings"] = self.siblings
         slots, most = self.slots, 1 + self.siblings
 
