@@ -13,7 +13,7 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.learning.fine_grids import undivided
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.linked.linked_model import guarantee_of_a_child
-from pgmpy_dp.linked.linked_search import PAIRS_FROM, TRIOS_FROM
+from pgmpy_dp.linked.linked_search import siblings_at
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork, as_two_tables
@@ -27,7 +27,7 @@ from pgmpy_dp.tables.networks.budget_shares import NetworkShares, network_shares
 from pgmpy_dp.tables.networks.search_size import NetworkSize, network_size
 
 _MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small
-_WITH = ("no sibling: children are independent, given the parent", "one sibling", "two siblings")
+_WITH = ("no sibling: children are independent, given the parent", "one sibling")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def plan_linked(
     >>> _, _, schema = made_up_families(0)
     >>> found = plan_linked(schema, Budget(epsilon=3.2, delta=1e-9), 6_000)
     >>> str(found.privacy.asked), str(found.guarantee_of_a_child), found.siblings
-    ('(3.2, 1e-09)-DP', '(6.78455, 1e-09)-DP', 2)
+    ('(3.2, 1e-09)-DP', '(6.78455, 1e-09)-DP', 1)
     """
     require_budget(budget)
     _, _, linked = as_two_tables(None, None, schema, key)
@@ -135,8 +135,7 @@ def plan_linked(
     wide = wide_table(linked)
     shares = network_shares(wide.schema, parsed, settings, budget, among)
     if siblings is None:
-        strength = shares.strength(n)
-        siblings = 2 if strength >= TRIOS_FROM else 1 if strength >= PAIRS_FROM else 0
+        siblings = siblings_at(shares.strength(n))
     asked = budget.guarantee if budget.delta else None
     own = Privacy(shares.cost, parsed, "planned", unit=linked.key, asked=asked, rows_per_unit="shares")
     privacy = own.with_schema_of(wide.schema.discovered)

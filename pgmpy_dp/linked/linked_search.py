@@ -30,6 +30,11 @@ _PAIRS_FROM = 200.0
 """Records over the noise of a cell with the whole budget, above which two children are learned together."""
 
 
+def siblings_at(strength: float) -> int:
+    """With how many siblings a child is learned, where it is not said; `strength` as `NetworkShares` has it."""
+    return int(strength >= _PAIRS_FROM)
+
+
 class LinkedSearch(Search):
     """The course of a search over the rows of units.
 
@@ -69,8 +74,7 @@ class LinkedSearch(Search):
 
     def _narrow(self) -> None:
         if self.siblings is None:
-            strength = self.shares.strength(self.n_records)
-            self.siblings = int(strength >= _PAIRS_FROM)
+            self.siblings = siblings_at(self.shares.strength(self.n_records))
         self.asked["siblings"] = self.siblings
         slots, most = self.slots, 1 + self.siblings
 

@@ -22,7 +22,6 @@ from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data.vectors import vector_rows
-from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays
@@ -381,7 +380,7 @@ def test_rules_of_movement():
 
     def arrays(*values):
         units = Fraction(2), Fraction(100)
-        planned = WeightedNoise.planned(units, Fraction(4), ZCDP(1.0), Fraction(1))
+        planned = WeightedNoise.planned(units, Fraction(4), Fraction(1))
         return planned.over([np.array(v, dtype=np.int64) for v in values])
 
     assert movement(arrays([1, 2], [0]), arrays([3, 2], [100])) == pytest.approx(math.sqrt(2) / 2)

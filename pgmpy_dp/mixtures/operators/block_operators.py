@@ -428,11 +428,13 @@ def _checked_blocks(blocks: BlockClusters) -> BlockClusters:
 
 
 def gaussian_rho(cost: PureDP | ZCDP, share: Fraction | float) -> Fraction:
+    """The rho of a share; ValueError for a pure cost."""
     refusal = f"this takes Gaussian noise, and a curator of {cost} has none; open it with a delta or a rho"
     return amount_of(OfRho, cost, checked_share(share), refusal)
 
 
 def checked_length(name: str, value: float) -> float:
+    """A length whose squares are floats; TypeError or ValueError for another."""
     length = checked_number(name, value, positive=True)
     if not 1.0 / _LARGEST_LENGTH <= length <= _LARGEST_LENGTH:
         raise ValueError(f"{name}={length!r} is out of range; use units in which it is near 1")
