@@ -62,6 +62,19 @@ class LinkedModel:
     Attributes
     ----------
     linked, privacy, n_records, n_records_sd
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from pgmpy_dp import Budget, learn_linked
+    >>> from pgmpy_dp.linked import made_up_families
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     model = learn_linked(*made_up_families(2_000)[:2], Budget(rho=2.0), made_up_families(0)[2]).model_
+    >>> float(model.query("person.status", {"age": "0:15", "n": 3}).values[0].round(2))
+    1.0
+    >>> households, persons = model.sample(5)
+    >>> int(households["n"].sum()) == len(persons)
+    True
     """
 
     def __init__(
@@ -102,6 +115,10 @@ class LinkedModel:
 
     def to_bayesian_network(self) -> NoReturn:
         """Refused: a family has more children than the network has slots.
+
+        Returns
+        -------
+        NoReturn
 
         Raises
         ------

@@ -31,7 +31,12 @@ _PAIRS_FROM = 200.0
 """Records over the noise of a cell with the whole budget, above which two children are learned together."""
 
 _OF_CHILDREN, _DROWNED = Fraction(3, 5), 0.5
-"""Of what rounds have, for all pairs of columns of children; of the records, what the noise of such a table is below."""
+"""Of what rounds have, for pairs of columns of children; of the records, what such a table's noise is below."""
+
+
+def siblings_at(strength: float) -> int:
+    """With how many siblings a child is learned, where it is not said; `strength` as `NetworkShares` has it."""
+    return int(strength >= _PAIRS_FROM)
 
 
 class LinkedSearch(Search):
@@ -73,8 +78,7 @@ class LinkedSearch(Search):
 
     def _narrow(self) -> None:
         if self.siblings is None:
-            strength = self.shares.strength(self.n_records)
-            self.siblings = int(strength >= _PAIRS_FROM)
+            self.siblings = siblings_at(self.shares.strength(self.n_records))
         self.asked["siblings"] = self.siblings
         slots, most = self.slots, 1 + self.siblings
 
@@ -95,12 +99,13 @@ class LinkedSearch(Search):
             return
         slot_of = self.slots.slot_of
         children = [pair for pair in self.pairs if min(slot_of[i] for i in pair) >= 0]
-        if not 0 < len(children) <= 2 * len(self.names):
-            return
         width, most = len(self.slots.wide.child), self.n_records * _DROWNED
         # The same column of two children, then of one child, then others, large tables first: they say the most.
         kind = {pair: 2 - (slot_of[pair[1]] == 0) - 2 * ((pair[1] - pair[0]) == width) for pair in children}
         children.sort(key=lambda pair: (kind[pair], -self.sets.cells(pair)))
+        children = children[: 2 * len(self.names)]
+        if not children:
+            return
         share = _OF_CHILDREN * self.shares.rounds / len(children)
         scopes: list[Scope] = []
         for pair in children:

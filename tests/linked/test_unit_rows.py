@@ -14,12 +14,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pgmpy_dp import Budget, Date, Number, Schema
+from pgmpy_dp import Budget, Date, Number, PrivateTable, Schema, check_schema
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
-from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
+from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables, table_of_kinds
+from pgmpy_dp.linked.operators.unit_kinds import KIND, KINDS, kinds_schema
 from pgmpy_dp.linked.operators.wide_table import wide_table
 from pgmpy_dp.private.data.contributions import GRID
-from pgmpy_dp.private.data.table import contingency_tables, matched_records
+from pgmpy_dp.private.data.table import contingency_tables
 from tests.linked.families import CHILD, PARENT, SCHEMA, frames, measure, naive_rows, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::pgmpy_dp.GuessedTypesWarning")
@@ -144,8 +145,9 @@ def test_a_unit_moves_its_own_rows_alone(parents, children, own, own_children, s
     assert added == dict(measure(alone)) and sum(added.values()) <= GRID
     assert all(weight > 0 for weight in added.values())
     assert both._records.rows().n_units == without._records.rows().n_units + alone._records.rows().n_units
-    moved = matched_records(both).value - matched_records(without).value
-    assert (moved == matched_records(alone).value).all() and (moved >= 0).all() and moved.max() <= GRID
+    kinds = [measure(table_of_kinds(private)) for private in (both, without, alone)]
+    moved = difference(*kinds[:2])
+    assert moved == dict(kinds[2]) and sum(moved.values()) <= GRID and all(weight > 0 for weight in moved.values())
 
 
 @settings(max_examples=60, deadline=None)
@@ -160,9 +162,10 @@ def test_one_child_moves_a_table_by_two_in_l1_and_the_root_of_two_in_l2(others, 
     found = []
     for child in (before, after):
         own = [("odd", *cell) for cell in [*family, *([] if child is None else [child])]]
-        found.append(measure(tables(*frames(parents, [*others, *own]))))
-    moved = difference(*found).values()
-    assert sum(map(abs, moved)) <= 2 * GRID and sum(d * d for d in moved) <= 2 * GRID**2
+        found.append(tables(*frames(parents, [*others, *own])))
+    for rows in (found, [table_of_kinds(private) for private in found]):
+        moved = difference(*map(measure, rows)).values()
+        assert sum(map(abs, moved)) <= 2 * GRID and sum(d * d for d in moved) <= 2 * GRID**2
 
 
 def test_a_child_that_moves_to_another_parent_moves_a_table_by_four_in_l1_and_two_in_l2():
@@ -182,6 +185,52 @@ def test_what_it_cost_to_find_a_schema_stays_with_the_wide_table(number):
             of_parent = () if linked.parent is None else linked.parent.discovered
             found = [str(cost) for cost in wide_table(linked).schema.discovered]
             assert sorted(found) == sorted(map(str, [*of_parent, *child.discovered]))
+
+
+class TestWhatUnitsAre:
+    """By hand: kinds, and cells that are declared, each of which counts for the unit's own share."""
+
+    PARENTS = [("h", "n"), ("i", "n"), ("i", "s"), ("j", "?"), ("k", "s"), ("l", "n"), (None, "n")]
+    CHILDREN = [
+        *[("h", 3, "f"), ("h", "?", "m"), ("h", 30, "?"), ("h", 31, "f"), ("i", 3, "f"), ("j", 3, "f")],
+        *[("orphan", 3, "?"), (None, 3, "f"), ("l", 3, "f")],
+        *[("l", 3, "f")] * 7,
+    ]
+
+    def counts(self, private):
+        asked = table_of_kinds(private)
+        names = asked.schema.variables
+        tables_ = contingency_tables(asked, [(name,) for name in names])
+        return {name: (table.value / GRID).round(4).tolist() for name, table in zip(names, tables_, strict=True)}
+
+    def test_by_hand(self):
+        found = self.counts(tables(*frames(self.PARENTS, self.CHILDREN)))
+        assert dict(zip(KINDS, found[KIND], strict=True)) == {
+            **{"no parent": 1, "several parents": 1, "outside": 1, "no child": 1, "children": 1, "more children": 1},
+        }
+        assert found["parent", "region"] == [3, 1, 2]  # of the orphan, and of who occurs twice: none
+        assert found["child", "age"] == [4.75, 0.25, 1] and found["child", "sex"] == [3.75, 1.25, 1]
+
+    def test_without_parents_each_key_is_one(self):
+        schema = LinkedSchema(None, CHILD, key="house", most=7)
+        found = self.counts(tables(None, frames([], self.CHILDREN)[1], schema))
+        assert found[KIND] == [0, 0, 0, 0, 4, 1] and set(found) == set(kinds_schema(schema).variables)
+
+    def test_nothing_and_nobody(self):
+        for rows in (([], []), ([(None, "n")], [(None, 3, "f")])):
+            assert not any(map(sum, self.counts(tables(*frames(*rows))).values()))
+
+    def test_ten_thousand_children_of_one_parent_count_one(self):
+        found = self.counts(tables(*frames([("h", "n")], [("h", 3, "f")] * 10_000)))
+        assert found[KIND][5] == found["child", "sex"][0] and 0.99 < found[KIND][5] <= 1
+
+    def test_of_other_data_nobody_asks(self):
+        with pytest.raises(TypeError, match="pass PrivateLinkedTables"):
+            table_of_kinds(PrivateTable(pd.DataFrame({"a": [0]}), {"a": [0, 1]}, ledger=Budget(rho=1.0)))
+        private = tables(*frames(self.PARENTS, self.CHILDREN))
+        with pytest.raises(ValueError, match="check_linked"):
+            check_schema(private, Budget(epsilon=0.1))
+        assert not private.ledger.entries
 
 
 class TestReadersAndKeys:

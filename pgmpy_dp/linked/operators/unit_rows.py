@@ -53,8 +53,6 @@ import numpy as np
 from pgmpy_dp.linked.operators.wide_table import WideTable
 from pgmpy_dp.private.data.contributions import GRID
 
-__all__ = ["MOST_PAIRS", "CodedChildren", "CodedParents", "Rows", "unit_rows"]
-
 MOST_PAIRS = 15
 _ALL_PAIRS = 6  # children, of which there are no more pairs than that
 

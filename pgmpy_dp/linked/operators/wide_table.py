@@ -4,7 +4,7 @@ A row has the parent's columns, the number of children, and up to two children o
 that no child is in are *absent*, by rules that models obey. Children have no order: a row with its slots exchanged,
 absent ones included, is a row as well, so that both slots have the same distribution. So that rules are about two
 columns at a time, the state of the number of children says too which slot has a child, where there is one. Where
-children have an order, a row is a child (a) and the one before it (b), and says the rank of the child.
+children have an order, a row is a child (a) and the one before it (b), and says the child's rank.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from typing import Any
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.schema.provenance import listed
-
-__all__ = ["RANK", "WideTable", "wide_table"]
 
 RANK = "rank"
 _ABSENT, _OUTSIDE = "absent", "outside"
