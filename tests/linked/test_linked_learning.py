@@ -135,7 +135,7 @@ class TestFamilies:
         assert abs(alike[0] - alike[1]) < 0.25 * alike[0]
 
     def test_families_of_all_sizes_together_agree_with_the_model(self, learned, drawn):
-        """Total variation from the model's own tables of two persons: .003 to .012 measured; .04 where none is chosen."""
+        """Total variation from the model's own tables of two persons, each household of weight 1."""
         persons = drawn[1]
         home, place = persons["household"].to_numpy(), persons.groupby("household").cumcount().to_numpy()
         size = np.bincount(home)[home]
