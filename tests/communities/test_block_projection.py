@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
 from pgmpy_dp.communities import projection_solvers
-from pgmpy_dp.communities.correlation_projection import Projection
+from pgmpy_dp.communities.correlation_products import Projection
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.projection_solvers import projection, release, released_matrix, solvers
 from pgmpy_dp.private.accounting import approx_to_zcdp

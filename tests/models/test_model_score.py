@@ -24,7 +24,7 @@ from pgmpy_dp import (
     score_model,
 )
 from pgmpy_dp.estimators import CollectiveMAP
-from pgmpy_dp.models.model_score import ModelScore
+from pgmpy_dp.models.score_reading import ModelScore
 from pgmpy_dp.models.scored_model import model_digest
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.ledger import BudgetExceeded
