@@ -279,3 +279,9 @@ def test_lines_are_counted_once_each_by_what_they_are_for():
     )
     kinds = {"imports": 2, "signatures": 4, "checks": 2, "declarations": 2, "algorithm": 1}
     assert by_kind(source) == kinds and sum(kinds.values()) == code_lines(source)
+
+
+def test_lists_of_exports_are_for_packages():
+    """What a module exports is what it defines without an underscore; `metrics` is a front door."""
+    listed = {name for name, path in MODULES.items() if "__all__ = " in path.read_text(encoding="utf-8")}
+    assert {name for name in listed if MODULES[name].name != "__init__.py"} == {"pgmpy_dp.metrics"}

@@ -8,8 +8,6 @@ import numpy as np
 
 from pgmpy_dp.inference.log_linear import LogLinearModel
 
-__all__ = ["SlotDraws"]
-
 _AT_ONCE = 1 << 22
 _NEVER = -1e9  # of states that are not to be drawn, below those that are possible
 

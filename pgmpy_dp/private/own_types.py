@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["OPERATORS", "is_own", "require_own"]
-
 OPERATORS = (
     "pgmpy_dp.private.operators.distances",
     "pgmpy_dp.private.operators.record_count",

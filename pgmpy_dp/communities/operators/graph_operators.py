@@ -33,16 +33,6 @@ from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = [
-    "CommunityChoice",
-    "CommunityLabels",
-    "EdgeAnswers",
-    "EdgeCount",
-    "NeighbourSums",
-    "RandomisedResponse",
-    "community_law",
-]
-
 _BATCH = 1 << 22  # coins thrown at once
 _POINT = 1 << 20  # unit of an edge's weights: epsilon is met to 1e-6
 _SIZE_POINT = 256 * math.log(2.0)  # of the weights of sizes

@@ -27,8 +27,6 @@ from pgmpy_dp.private.noise.measures import pure_epsilon
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["MAX_BLOCKS", "AgreedGraph", "EdgeVotes", "agreement_test", "vote_sensitivity"]
-
 MAX_BLOCKS = 1 << 16
 """More would take minutes and memory for little: it is 4 ln(1/delta)/epsilon at delta = 1e-6 and epsilon = .0008."""
 

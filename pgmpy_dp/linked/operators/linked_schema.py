@@ -13,8 +13,6 @@ from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.schema.rules import Column, Rule, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
 
-__all__ = ["KEY_KINDS", "MOST_CHILDREN", "LinkedSchema"]
-
 FORMAT, VERSION = "pgmpy_dp.linked_schema", 1
 MOST_CHILDREN = 64
 KEY_KINDS = ("text", "integer")

@@ -29,8 +29,6 @@ from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["PrivateLinkedTables"]
-
 _WHOLE = re.compile(rb"\s*([+-]?\d+)(?:\.0*)?\s*")
 
 

@@ -53,8 +53,6 @@ import numpy as np
 from pgmpy_dp.linked.operators.wide_table import WideTable
 from pgmpy_dp.private.data.contributions import GRID
 
-__all__ = ["MOST_TRIOS", "CodedChildren", "CodedParents", "Rows", "unit_rows"]
-
 MOST_TRIOS = 15
 _ALL_TRIOS = 5  # children, of which there are no more trios than that
 

@@ -18,8 +18,6 @@ from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.schema.provenance import listed
 
-__all__ = ["RANK", "WideTable", "wide_table"]
-
 RANK = "rank"
 _ABSENT, _OUTSIDE = "absent", "outside"
 

@@ -33,23 +33,6 @@ from pgmpy_dp.private.noise.measures import OfRho, amount_of
 from pgmpy_dp.private.operators.operator_base import Operator, own_array, own_choice
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = [
-    "MAX_BLOCKS",
-    "MOMENT_KINDS",
-    "BlockClusters",
-    "BlockCells",
-    "BlockScales",
-    "ClusterMoments",
-    "ClusterSums",
-    "MeanLogScale",
-    "cluster_noise",
-    "moment_noise",
-    "moment_unit",
-    "power_of_two",
-    "require_clusters",
-    "stable_histogram",
-]
-
 MAX_BLOCKS = 1 << 16
 MOMENT_KINDS = ("spherical", "diag", "tied", "full")
 """Second moments of :class:`ClusterMoments`, by scikit-learn's names of covariances."""

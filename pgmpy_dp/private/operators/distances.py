@@ -20,8 +20,6 @@ from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.operators.tables import joined_tables
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["Distances"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distances(Operator[np.ndarray]):

@@ -17,8 +17,6 @@ from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.data_base import Facts
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["Operator", "own_array", "own_choice", "own_numbers", "planned_noise"]
-
 Answered_co = TypeVar("Answered_co", covariant=True)
 
 

@@ -16,8 +16,6 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["RecordCount"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordCount(Operator[int]):

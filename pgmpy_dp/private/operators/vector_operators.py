@@ -14,8 +14,8 @@ from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax, SymmetricNoise
 from pgmpy_dp.private.curator.observer import Coins
-from pgmpy_dp.private.data.boxes import MAGNITUDES, Box, magnitude_sensitivity, magnitudes, sign_products
-from pgmpy_dp.private.data.moments import GRID, centered_sums, mean_sensitivity, second_moments, unit_count
+from pgmpy_dp.private.data.boxes import Box, magnitude_sensitivity, magnitudes, sign_products
+from pgmpy_dp.private.data.moments import centered_sums, mean_sensitivity, second_moments, unit_count
 from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up
@@ -23,23 +23,6 @@ from pgmpy_dp.private.noise.matrix import MECHANISMS, WITH_ETA, MatrixNoise, pla
 from pgmpy_dp.private.operators.operator_base import Operator, own_choice
 from pgmpy_dp.private.operators.solutions import part_of
 from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = [
-    "GRID",
-    "MAGNITUDES",
-    "MECHANISMS",
-    "Box",
-    "ClippedSum",
-    "Magnitudes",
-    "MatrixNoise",
-    "PairSigns",
-    "SecondMoments",
-    "StrongestPairs",
-    "UnitCount",
-    "checked_box",
-    "checked_norm",
-    "checked_point",
-]
 
 
 def checked_norm(name: str, value: Any) -> float:

@@ -27,8 +27,6 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.operators.operator_base import Operator, own_numbers
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["LARGEST_TABLE", "NgramTables", "OrderDeparture", "user_additions"]
-
 LARGEST_TABLE = 1 << 24
 """Cells of a table at most: triples of up to 256 states."""
 
