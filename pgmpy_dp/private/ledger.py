@@ -20,6 +20,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.entry import Entry, entries_table
 from pgmpy_dp.private.filter import Account, Filter
+from pgmpy_dp.private.filter import BudgetExceeded as BudgetExceeded
 from pgmpy_dp.private.guarantee import Guarantee, own_guarantee
 from pgmpy_dp.private.ledger_file import LedgerFile, agreed, read_ledger, write_ledger
 from pgmpy_dp.private.turns import Turns

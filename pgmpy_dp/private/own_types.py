@@ -18,6 +18,7 @@ OPERATORS = (
     "pgmpy_dp.fields.operators.interactions",
     "pgmpy_dp.fields.operators.parities",
     "pgmpy_dp.fields.operators.vote_operators",
+    "pgmpy_dp.mixtures.operators.block_operators",
     "pgmpy_dp.mixtures.operators.cluster_operators",
     "pgmpy_dp.sequences.operators.sequence_operators",
 )
