@@ -121,7 +121,7 @@ print(f"About {model.n_records:,.0f} households (standard deviation {model.n_rec
 print(ledger.summary())
 
 # %% [markdown]
-# The wide table behind it has a household's columns and up to three of its persons. A table is bought once for all
+# The wide table behind it has a household's columns and up to two of its persons. A table is bought once for all
 # ways to name them.
 
 # %%
