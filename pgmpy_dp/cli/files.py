@@ -121,13 +121,26 @@ def load_schema(path: Path, option: str = "--schema") -> Schema:
     except ValueError:  # no UTF-8, no JSON, or brackets without end
         content = None
     if isinstance(content, dict) and content.keys() >= {"child", "key", "most"}:
-        ask_for(option, str(path), "that is a schema of linked tables; fit --parents and --children take it")
+        ask_for(
+            option,
+            str(path),
+            "that is a schema of linked tables; fit and check take it with --parents and --children",
+        )
     if not isinstance(content, dict) or ("domain" not in content and content.get("format") != "pgmpy_dp.schema"):
         ask_for(option, str(path), "that is not a schema; pgmpy-dp schema --help shows how to write one")
     try:
         return Schema.from_text(json.dumps(content))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         ask_for(option, str(path), f"{error}")
+
+
+def holds_linked_schema(path: Path) -> bool:
+    """Whether a file says that it is a schema of linked tables."""
+    from pgmpy_dp.schema.stored import json_content
+
+    with suppress(Exception):
+        return json_content(path.read_bytes()).keys() >= {"child", "key", "most"}
+    return False
 
 
 def load_linked_schema(path: Path) -> LinkedSchema:
@@ -198,7 +211,7 @@ def _read(path: Path, load: Callable[[Path], _Found]) -> _Found:
     except Exception:  # whatever else numpy, zip and JSON find wrong with a file of another kind
         what = "which is not a saved model; pass a file that fit wrote"
         if holds_linked_model(path):
-            what = "which is a model of linked tables; only info, query, sample and evidence take one"
+            what = "which is a model of linked tables; only info, query, sample, report and evidence take one"
         if _holds_release(path):
             what = "which holds noisy tables and no model; pgmpy-dp refit learns one from them"
         raise ValueError(f"MODEL is {str(path)!r}, {what}") from None

@@ -28,16 +28,6 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
-__all__ = [
-    "GRID",
-    "chosen_segments",
-    "contribution_sensitivity",
-    "count_table",
-    "segment_keys",
-    "share_table",
-    "user_shares",
-]
-
 GRID = 1 << 20
 """Integer units in one user's share. Fine enough that rounding down is far below any useful noise (G/epsilon units),
 coarse enough that 2**43 users fit in 64 bits and scales stay below the sampler's 2**48 down to epsilon of 1e-8."""
@@ -108,11 +98,17 @@ def user_shares(
     user, cell, share : ndarrays of int64
         In the order of users, then cells. A user's shares are not negative and sum to at most `total`.
     """
-    user, cell = user[informative].astype(np.int64), cell[informative].astype(np.int64)
-    occupied, counts = np.unique(user * n_cells + cell, return_counts=True)
-    owner = occupied // n_cells
-    in_all = np.bincount(user) if len(user) else np.zeros(1, dtype=np.int64)
-    return owner, occupied % n_cells, total * counts.astype(np.int64) // in_all[owner]
+    place = user[informative].astype(np.int64, copy=False)
+    in_all = np.bincount(place) if len(place) else np.zeros(1, dtype=np.int64)
+    place = place * n_cells
+    place += cell[informative]
+    place.sort()  # in its place, as all of this is the memory that a table takes
+    is_new = np.ones(len(place), dtype=bool)
+    is_new[1:] = place[1:] != place[:-1]
+    starts = np.flatnonzero(is_new)
+    counts, place = np.diff(starts, append=len(place)), place[starts]
+    owner = place // n_cells
+    return owner, place % n_cells, total * counts // in_all[owner]
 
 
 def count_table(cell: np.ndarray, informative: np.ndarray, n_cells: int) -> np.ndarray:
