@@ -35,7 +35,8 @@ class MatchedCounts(Operator[np.ndarray]):
     Raises
     ------
     ValueError
-        For a random part of the records, which has none that do not match, and noise that would bury any count.
+        For a random part of the records and for rows made of linked tables, of which none does not match, and noise
+        that would bury any count.
 
     Notes
     -----
@@ -58,7 +59,10 @@ class MatchedCounts(Operator[np.ndarray]):
 
     def checked(self, facts: TableFacts) -> MatchedCounts:
         if facts.is_part:
-            raise ValueError("a random part has no records outside the schema; ask before the table is split")
+            raise ValueError(
+                "a random part, and rows made of linked tables, have none outside the schema; ask before the table is "
+                "split, or ask check_linked"
+            )
         return MatchedCounts()
 
     def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
