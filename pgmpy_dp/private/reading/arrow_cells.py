@@ -261,9 +261,14 @@ def in_order(columns: Sequence[Column], places: np.ndarray) -> np.ndarray:
         is_missing = np.count_nonzero(np.isnan(values))
         return places[np.roll(order, is_missing)]
     positions, keys = places_among(columns, _order_key)
-    rank = np.empty(len(keys), dtype=np.int64)
-    rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-    return by_counting(rank[positions], places)
+    return by_counting(key_ranks(keys)[positions], places)
+
+
+def key_ranks(keys: Sequence[tuple]) -> np.ndarray:
+    """The place of each of some different match keys in their order."""
+    ranks = np.empty(len(keys), dtype=np.int64)
+    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return ranks
 
 
 def by_counting(numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
