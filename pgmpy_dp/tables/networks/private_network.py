@@ -73,7 +73,7 @@ class PrivateNetwork(BaseStructureEstimator):
         say nothing new. (A round selects a table for each 16 variables, and more above 512, before it refits.)
     one_way_share : float in (0, 1), optional
         Share of the budget for single variables. Default: a tenth, and then up to all that is for rounds, if tables of
-        pairs are predicted to drown in noise (:meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.again`).
+        pairs are predicted to drown in noise (:meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.singles`).
     selection_share : float in (0, 1), optional
         Share of each round for choosing the table. Default: more where there is more to choose from and less budget.
     merge_rare : bool
@@ -233,7 +233,8 @@ class PrivateNetwork(BaseStructureEstimator):
     ) -> dict[type[Warning], str | None]:
         graph = learned["graph_"]
         doubts = super()._doubts(release, privacy, learned)
-        return doubts | {NoEdgeWarning: no_edge(len(graph), graph.number_of_edges())}
+        share = sum(record["share"] for record in release.public["rounds"])
+        return doubts | {NoEdgeWarning: no_edge(len(graph), graph.number_of_edges(), share)}
 
     def _fitted(self, release: Release, noisy: NoisyMarginals, progress: Progress = None) -> tuple[Fit, NoisyMarginals]:
         """What some tables of a release say, and with a prior that they speak for also its own tables."""
@@ -422,7 +423,7 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
 
 def _error_when_passed_over(release: Release, measurement: int, cells: int, weight: float) -> float:
     """l1 error, in records, of a table of so many cells that was not chosen when another was, just before that."""
-    rounds, first = release.public["rounds"], chosen_tables(release).start
+    rounds, tables = release.public["rounds"], chosen_tables(release)
     here = rounds[measurement]
     bounds = []
     # Where each selection of a round has a part of the candidates, which had this one is not told.
@@ -431,6 +432,6 @@ def _error_when_passed_over(release: Release, measurement: int, cells: int, weig
             heaviest = record.get("heaviest", 1.0)
             chosen = record["misfit"] * record.get("weight", 1.0) - record["offset"] * heaviest
             chosen += record["selection_scale"] * math.log(record["candidates"]) * heaviest
-            noise = cells * record["offset"] / release[release.names[first + k]].array.size
+            noise = cells * record["offset"] / release[release.names[tables[k]]].array.size
             bounds.append((max(chosen, 0.0) + noise * heaviest) / weight)
     return max(bounds)
