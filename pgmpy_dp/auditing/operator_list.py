@@ -8,8 +8,6 @@ from typing import Any
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.own_types import OPERATORS
 
-__all__ = ["every_operator"]
-
 
 def every_operator() -> dict[str, type[Operator[Any]]]:
     """The operators by name, in the order of the boundary's list of modules.

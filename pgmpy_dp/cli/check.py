@@ -14,8 +14,6 @@ from pgmpy_dp.cli.ledger import marked, note_uncounted, open_account, show_charg
 if TYPE_CHECKING:
     from pgmpy_dp.tables.schema_check import SchemaCheck
 
-__all__ = ["check"]
-
 
 @command(
     app,

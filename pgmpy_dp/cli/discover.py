@@ -16,8 +16,6 @@ from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show
 if TYPE_CHECKING:
     from pgmpy_dp.tables.discovery import Discovery
 
-__all__ = ["discover"]
-
 CategoriesOption = Annotated[
     list[str] | None,
     typer.Option("--categories", metavar="<str>", help='Columns whose categories are to be found: "job,city".'),

@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.schema import Schema
 
-__all__ = [
-    *("STANDARD_OUTPUT", "free_name", "load_model", "load_model_file", "load_release", "load_schema"),
-    *(
-        "holds_linked_model",
-        "load_linked_model",
-        "load_linked_schema",
-        "load_saved_model",
-        "require_writable",
-        "write_output",
-    ),
-]
-
 _Found = TypeVar("_Found")
 _TRIAL = 1 << 16  # bytes: more than most models take
 _BEGINNING = 1 << 10  # bytes of a file's header, which begins with what the file is

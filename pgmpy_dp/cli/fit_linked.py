@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.linked import LinkedSchema
     from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["fit_linked", "refit_linked"]
-
 
 def fit_linked(
     tables: option.LinkedOptions,

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.sensitive import Noise
     from pgmpy_dp.schema import Schema
 
-__all__ = ["plan"]
-
 _SHOWN = 12
 _NEARLY_ALL = 0.9  # of the budget, for single variables: hardly an edge can be found
 _MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small

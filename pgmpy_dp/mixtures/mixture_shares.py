@@ -20,20 +20,6 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 
-__all__ = [
-    "AUTO",
-    "BLOCK_SOLVERS",
-    "MAX_COMPONENTS",
-    "Shares",
-    "advised_blocks",
-    "checked_components",
-    "checked_covariances",
-    "checked_length",
-    "largest_block",
-    "most_components",
-    "shares_of",
-]
-
 BLOCK_SOLVERS = ("kmeans", "sdp")
 
 MAX_COMPONENTS = 1000

@@ -56,8 +56,6 @@ from pgmpy_dp.private.operators.vector_operators import UnitCount
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
-__all__ = ["STATUSES", "MixtureEstimate", "Outcome", "mixture_estimate", "run"]
-
 
 class Outcome(StrEnum):
     """How a search for centres ended. Releases have the number: new ones go to the end."""

@@ -33,8 +33,6 @@ from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.theory import required_records
 
-__all__ = ["PrivateGaussianMixture"]
-
 _METHODS = ("blocks", "sdp")
 
 

@@ -38,6 +38,7 @@ _OTHERS = (
     "pgmpy_dp.private.data.table",
     "pgmpy_dp.private.data.vectors",
     "pgmpy_dp.communities.operators.block_projection",
+    "pgmpy_dp.private.curator.charged_base",
     "pgmpy_dp.private.curator.curator_base",
     "pgmpy_dp.private.curator.gradient_curator",
     "pgmpy_dp.gaussian.operators.precision",

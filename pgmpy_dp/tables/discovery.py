@@ -27,8 +27,6 @@ from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables import category_search as plan
 
-__all__ = ["Discovery", "discover"]
-
 
 @dataclass(frozen=True, eq=False)
 class Discovery:

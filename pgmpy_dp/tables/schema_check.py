@@ -19,8 +19,6 @@ from pgmpy_dp.schema import Schema
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables import matched_counts
 
-__all__ = ["SchemaCheck", "check_schema"]
-
 _NOTHING = "nothing"
 _NOISE = "too noisy"
 _LITTLE = "less than half"

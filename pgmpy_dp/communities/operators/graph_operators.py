@@ -23,11 +23,12 @@ from pgmpy_dp.communities.operators.graph import (
     neighbour_sums,
 )
 from pgmpy_dp.communities.operators.sign_sampling import SignLaw, sample_signs
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, pure_epsilon
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import bulk
 from pgmpy_dp.private.noise.additive import root_up
+from pgmpy_dp.private.noise.measures import pure_epsilon
 from pgmpy_dp.private.noise.subsampling import poisson_sample
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise, Sensitive

@@ -13,7 +13,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableMode, pure_epsilon
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableMode
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.data.contributions import GRID
@@ -23,6 +23,7 @@ from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up, round_down
 from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
+from pgmpy_dp.private.noise.measures import pure_epsilon
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 

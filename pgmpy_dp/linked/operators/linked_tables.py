@@ -203,10 +203,11 @@ def _marks(
     names = list(schema.variables)
     variables = [Variable(schema, name) for name in names]
     batches: list[list[np.ndarray]] = []
-    for *columns, whose in source.batches([*names, key], [*spelled_texts(schema), None]):
-        marks = [variable.marks(column) for variable, column in zip(variables, columns, strict=True)]
-        batches.append([*marks, *(quietly(_ranks, schema, name, columns[names.index(name)]) for name in order)])
-        owners.add(_whole_numbers(whose) if whole else whose)
+    with source.one_pass([*names, key], [*spelled_texts(schema), None]) as read:
+        for *columns, whose in read:
+            marks = [variable.marks(column) for variable, column in zip(variables, columns, strict=True)]
+            batches.append([*marks, *(quietly(_ranks, schema, name, columns[names.index(name)]) for name in order)])
+            owners.add(_whole_numbers(whose) if whole else whose)
     kinds = [*(variable.dtype for variable in variables), *(np.dtype(float) for _ in order)]
     return [np.concatenate([np.empty(0, kind), *(batch[k] for batch in batches)]) for k, kind in enumerate(kinds)]
 

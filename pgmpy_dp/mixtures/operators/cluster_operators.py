@@ -29,6 +29,7 @@ from pgmpy_dp.private.curator.outside_functions import named_function, plain_arg
 from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts, vector_rows
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, stability_histogram
+from pgmpy_dp.private.noise.measures import OfRho, amount_of
 from pgmpy_dp.private.operators.operator_base import Operator, own_array, own_choice
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -165,7 +166,7 @@ def stable_histogram(
     """
     failing = float(checked_eta(eta))
     # The threshold's own margin is above what rounding eta to a float can add.
-    return stability_histogram(n_marks, checked_share(share) * Fraction(_rho(cost).rho), failing)
+    return stability_histogram(n_marks, _rho(cost, share), failing)
 
 
 def cluster_noise(
@@ -187,7 +188,7 @@ def cluster_noise(
     [2.0, 80000.0]
     """
     units, square = _step_units(adjacency, bound)
-    return WeightedNoise.noise_for(units, square, _rho(cost), checked_share(share))
+    return WeightedNoise.noise_for(units, square, _rho(cost, share))
 
 
 def moment_noise(
@@ -218,7 +219,7 @@ def moment_noise(
     """
     bound = 1 << _MOMENT_BITS
     units, square = _moment_units(kind, n_centres, n_columns, adjacency, bound)
-    noises = WeightedNoise.noise_for(units, square, _rho(cost), checked_share(share))
+    noises = WeightedNoise.noise_for(units, square, _rho(cost, share))
     return tuple(replace(noise, scale=noise.scale / bound**2) for noise in noises)
 
 
@@ -515,7 +516,7 @@ class ClusterSums(Operator[tuple[np.ndarray, np.ndarray]]):
         return ClusterSums(_checked_centres(self.centres, len(facts.columns)), radius)
 
     def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> WeightedNoise:
-        return WeightedNoise.planned(*_step_units(facts.adjacency, self._grid[1]), _rho(cost), share)
+        return WeightedNoise.planned(*_step_units(facts.adjacency, self._grid[1]), _rho(cost, share))
 
     def _exact(
         self, data: PrivateVectors, facts: VectorFacts, mechanism: WeightedNoise, coins: Coins
@@ -596,7 +597,7 @@ class ClusterMoments(Operator[list[np.ndarray]]):
 
     def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> WeightedNoise:
         (k, d), (_, bound) = self.centres.shape, self._grid
-        return WeightedNoise.planned(*_moment_units(self.kind, k, d, facts.adjacency, bound), _rho(cost), share)
+        return WeightedNoise.planned(*_moment_units(self.kind, k, d, facts.adjacency, bound), _rho(cost, share))
 
     def _exact(
         self, data: PrivateVectors, facts: VectorFacts, mechanism: WeightedNoise, coins: Coins
@@ -700,10 +701,9 @@ def _checked_blocks(blocks: BlockClusters) -> BlockClusters:
     return BlockClusters(**{name: getattr(blocks, name) for name in BlockClusters.__dataclass_fields__})
 
 
-def _rho(cost: PureDP | ZCDP) -> ZCDP:
-    if not isinstance(cost, ZCDP):
-        raise ValueError(f"this takes Gaussian noise, and a curator of {cost} has none; open it with a delta or a rho")
-    return cost
+def _rho(cost: PureDP | ZCDP, share: Fraction | float) -> Fraction:
+    refusal = f"this takes Gaussian noise, and a curator of {cost} has none; open it with a delta or a rho"
+    return amount_of(OfRho, cost, checked_share(share), refusal)
 
 
 def _checked_length(name: str, value: float) -> float:

@@ -48,7 +48,7 @@ def seeded_generator(random_state: int | None) -> np.random.Generator | None:
         f"random_state={random_state!r} makes the noise reproducible: this release is NOT private. "
         "Use it for tests and benchmarks on public data only.",
         ReproducibleNoiseWarning,
-        stacklevel=3,  # the caller of the learner's run
+        stacklevel=4,  # the caller of the learner's run
     )
     return np.random.default_rng(random_state)
 
