@@ -265,10 +265,10 @@ def _of_network(
     ]
     if few:
         lines[0] = (
-            f"A graph with hardly an edge is expected: {float(single / both):.0%} of the budget for the model would go to "
-            f"tables of {len(sizes)} variables, measured twice, since those of two would drown in noise. Where "
-            "dependence matters, pass fit a --workload with the sets of variables that it matters in, fewer variables or "
-            "states, or more budget"
+            f"A graph with hardly an edge is expected: {float(single / both):.0%} of the budget for the model would go "
+            f"to tables of {len(sizes)} variables, measured twice, since those of two would drown in noise. Where "
+            "dependence matters, pass fit a --workload with the sets of variables that it matters in, fewer variables "
+            "or states, or more budget"
         )
     if star:
         part = "all" if star == shares.rounds else f"{float(star / shares.rounds):.0%}"

@@ -87,7 +87,7 @@ class LargeDeltaWarning(UserWarning):
 
 
 class NoEdgeWarning(UserWarning):
-    """A learned graph has next to no edges: the budget went to single variables, and the model says hardly more than they.
+    """A learned graph has next to no edges: the budget went to single variables, and the model says little more.
 
     That was decided by the noise and by released tables of single variables. Nothing is said of how dependent the
     variables are.
@@ -102,7 +102,7 @@ class NoEdgeWarning(UserWarning):
     >>> import numpy as np
     >>> import pandas as pd
     >>> from pgmpy_dp import Budget, learn
-    >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 5, (500, 20)), columns=[f"v{i}" for i in range(20)])
+    >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 5, (150, 20)), columns=[f"v{i}" for i in range(20)])
     >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     fitted = learn(data, Budget(epsilon=1.0, delta=1e-9), {name: range(5) for name in data})
     >>> [warning.category.__name__ for warning in caught], fitted.graph_.number_of_edges()
@@ -135,8 +135,8 @@ def no_edge(n_variables: int, n_edges: int, share: float, option: str = "workloa
         return None
     edges = "1 edge" if n_edges == 1 else f"{n_edges or 'no'} edges"
     return (
-        f"the graph has {edges}: {100 * share:.0f} % of the budget "
-        f"went to tables of several variables, which were predicted to drown in noise. Where dependence matters, pass {option} with the sets of variables that it "
+        f"the graph has {edges}: {100 * share:.0f} % of the budget went to tables of several variables, which were "
+        f"predicted to drown in noise. Where dependence matters, pass {option} with the sets of variables that it "
         "matters in (or one_way_share=0.1, in Python), fewer variables or states, or more budget"
     )
 

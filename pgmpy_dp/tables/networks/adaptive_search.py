@@ -157,8 +157,8 @@ def run(
         # n_rounds following the number of records over the noise (`start`), and so does the part of it that selects
         # (`selecting`). Once measurements have changed the model's tables by no more than noise alone would
         # (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds get twice as much, and if less than two rounds'
-        # budget is left, the next takes it all. (What differs from the model by 1.3 times its noise says something, though
-        # so noisy a table changes little.) After a sixth of what rounds have, what they have found says whether single
+        # budget is left, the next takes it all. (What differs from the model by 1.3 times its noise says something,
+        # though so noisy a table changes little.) After a sixth of what rounds have, what they have found says whether single
         # variables should have more of the budget. The score subtracts what measuring would add in noise, so that large
         # tables are measured only for much; sets of three and more whose noise would be expected to exceed the number
         # of records are no candidates.

@@ -197,9 +197,7 @@ class NetworkShares:
         i, j = np.array(self.candidates).T
         return 0.5 * _INTERACTION * np.asarray(spread)[i] * np.asarray(spread)[j]
 
-    def singles(
-        self, n_records: float, sizes: Sequence[int], spread: Sequence[float], found: float = 1.0
-    ) -> Fraction:
+    def singles(self, n_records: float, sizes: Sequence[int], spread: Sequence[float], found: float = 1.0) -> Fraction:
         """Share for all tables of single variables together: what is predicted to leave tables of pairs least wrong.
 
         Parameters
@@ -333,7 +331,11 @@ def network_shares(
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
     numbers = Fraction(settings.number_share) if undivided(schema) else Fraction(0)
-    one_way = Fraction(settings.one_way_share or (_ONE_WAY if settings.target is None else _ONE_WAY_STAR)) if candidates else 1 - numbers
+    one_way = (
+        Fraction(settings.one_way_share or (_ONE_WAY if settings.target is None else _ONE_WAY_STAR))
+        if candidates
+        else 1 - numbers
+    )
     if one_way + numbers >= 1 and candidates:
         raise ValueError(
             f"one_way_share={settings.one_way_share} and number_share={settings.number_share} leave nothing to find "

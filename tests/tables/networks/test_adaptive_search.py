@@ -714,8 +714,8 @@ class TestSinglesAgain:
         assert found == [36, 24]
 
     def test_many_records_or_a_share_that_was_asked_for(self):
-        for n, settings in ((10**6, {}), (30, {"one_way_share": 0.1})):
-            release = run(private(frame(n)), network_settings(**settings), Budget(rho=0.1))
+        for n, given in ((10**6, {}), (30, {"one_way_share": 0.1})):
+            release = run(private(frame(n)), network_settings(**given), Budget(rho=0.1))
             assert sum(len(scope) == 1 for scope in release.scopes) == len(STATES)
             assert release.public["rounds"]
 

@@ -317,7 +317,8 @@ class TestNetwork:
         assert bounds.isna().sum() == 3 and all("coin" in pair for pair in bounds.index[bounds.isna()])
 
     def test_what_has_no_target_is_unknown(self):
-        estimator = PrivateNetwork(rho=1e-4, state_names=STATES, target="rain", probe_share=0.0).fit(records())
+        estimator = PrivateNetwork(rho=1e-4, state_names=STATES, target="rain", probe_share=0.0, max_order=2)
+        estimator = estimator.fit(records())
         assert edges(estimator) == {frozenset(("rain", name)) for name in STATES if name != "rain"}
         bounds = estimator.errors_.set_index(["first", "second"])["error_bound"]
         assert all(("rain" in pair) == (bound == bound) for pair, bound in bounds.items())
