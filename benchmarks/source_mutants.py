@@ -699,6 +699,27 @@ _ROWS = [
         "test_discovery.py test_columns.py",
     ),
     (
+        "a family that counts once for each child in a check",
+        "unit_kinds:unit_kinds",
+        "GRID // size[child_owner[rows]]",
+        "np.full(len(rows), GRID)",
+        "test_unit_rows.py test_replay_linked.py",
+    ),
+    (
+        "parents who occur twice, by each of their rows",
+        "unit_kinds:unit_kinds",
+        "times[parents.owner[own]] == 1",
+        "times[parents.owner[own]] >= 1",
+        "test_unit_rows.py test_replay_linked.py",
+    ),
+    (
+        "a schema found by texts for keys that are whole numbers",
+        "linked_tables:PrivateLinkedTables.__init__",
+        'self._linked.key_kind == "integer" and part.discovered',
+        'self._linked.key_kind == "integer" and not part.discovered and False',
+        "test_before_linked.py",
+    ),
+    (
         "the first row of a person counts, whatever is drawn",
         "units:drawn_rows",
         "keys=_mixed(seeds[whose], rank)",

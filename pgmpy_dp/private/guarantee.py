@@ -14,19 +14,6 @@ from typing import Any, ClassVar
 from pgmpy_dp.checks import checked_number, is_exactly
 from pgmpy_dp.private import accounting
 
-__all__ = [
-    "ApproxDP",
-    "Guarantee",
-    "PureDP",
-    "ReservedZCDP",
-    "ZCDP",
-    "guarantee_from_dict",
-    "own_guarantee",
-    "part_for_each",
-    "privacy_profile",
-    "share_of_cost",
-]
-
 
 @dataclass(frozen=True)
 class PureDP:

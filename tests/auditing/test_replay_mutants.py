@@ -30,7 +30,7 @@ from pgmpy_dp.communities.operators import graph_operators
 from pgmpy_dp.fields.operators import feature_matrices, field_gradients
 from pgmpy_dp.fields.operators import vote_operators as votes
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
-from pgmpy_dp.mixtures.operators import cluster_operators
+from pgmpy_dp.mixtures.operators import block_operators, cluster_operators
 from pgmpy_dp.private.curator.charged_base import ChargedCurator
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data import moments
@@ -215,9 +215,9 @@ OTHERWISE = {
     ("community_choice", tripled): instead(graph_operators, adjacency_matrix=thrice_the_edges),
     ("second_moments", halved): half_a_trace,
     ("solution", halved): instead(PrecisionProgram, sensitivity=lambda true: property(lambda p: true.fget(p) / 2)),
-    ("stable_cells", halved): instead(cluster_operators, stability_histogram=twice_the_rho),
+    ("stable_cells", halved): instead(block_operators, stability_histogram=twice_the_rho),
     ("stable_cells", tripled): instead(
-        cluster_operators, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])
+        block_operators, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])
     ),
     ("cluster_sums", halved): instead(
         cluster_operators, _step_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)

@@ -48,10 +48,6 @@ from pgmpy_dp.private.noise.measures import OfEpsilon, amount_of
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = [
-    *("ContrastMatrix", "FeatureMatrix", "InteractionMatrixSums", "MatrixSums", "ParityMatrix", "ParityMatrixSums"),
-]
-
 _MOST_WEIGHT = 1 << 10
 _FINE = 1 << 32  # of the scale in lattice units over d**2: few matrices are drawn twice
 

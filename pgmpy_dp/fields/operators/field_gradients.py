@@ -30,19 +30,6 @@ from pgmpy_dp.private.noise.measures import OfRho, amount_of
 from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = [
-    "LARGEST_REACH",
-    "RESIDUAL_UNIT",
-    "FieldDesign",
-    "PseudoLikelihood",
-    "RegressionPath",
-    "ResidualGrid",
-    "gradient_multiplier",
-    "selection_weight",
-    "vertex_scale",
-]
-
-
 LARGEST_REACH = 1 << 20
 """Largest absolute value of integer logits: a table of residuals has six times as many entries."""
 

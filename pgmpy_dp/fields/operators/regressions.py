@@ -41,8 +41,6 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.one_thread import one_thread
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["RESIDUAL_UNIT", "GradientSums", "Regressions", "feature_rows", "residual_table", "selection_weight"]
-
 RESIDUAL_UNIT = 1 << 12
 """Residuals are multiples of its inverse: off by at most 2**-13, and by less than 2**-16 on average over logits."""
 

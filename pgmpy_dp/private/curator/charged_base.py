@@ -30,8 +30,6 @@ from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.private.turns import Turns
 
-__all__ = ["Answer", "ChargedCurator", "Cost"]
-
 Step = TypeVar("Step")
 Cost = PureDP | ZCDP | ApproxDP  # the last for curators whose operators are accounted jointly
 

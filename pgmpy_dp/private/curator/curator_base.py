@@ -28,8 +28,6 @@ from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
-__all__ = ["Curator", "checked_eta", "checked_share", "cost_of"]
-
 Answered = TypeVar("Answered")
 Units = tuple[Callable[[], np.ndarray], int, Callable[[np.ndarray], PrivateData]]
 

@@ -22,8 +22,6 @@ from pgmpy_dp.private.data.table_facts import checked_scopes, require_scopes
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = ["ChainGradientCurator", "GradientCurator"]
-
 _EXAMPLE = "a Budget, e.g. Budget(rho=0.1)"
 
 

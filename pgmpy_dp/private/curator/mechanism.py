@@ -23,11 +23,6 @@ from pgmpy_dp.private.noise.measures import asked_by
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = [
-    *("AdditiveNoise", "JointNoise", "Mechanism", "NoisyMax", "SeveralNoisyMax", "StableCells", "StableMode"),
-    *("SymmetricNoise", "WeightedNoise"),
-]
-
 
 class Mechanism(ABC):
     """Exact statistics and the noise with which they may leave. Shows nothing of them, refuses copies and pickles."""

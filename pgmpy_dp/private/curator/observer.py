@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.curator.charged_base import ChargedCurator
     from pgmpy_dp.private.curator.curator_base import Curator
 
-__all__ = ["Coins", "Observer", "Request", "observed", "observer"]
-
 
 @dataclass(frozen=True, repr=False)
 class Request:

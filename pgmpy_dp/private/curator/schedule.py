@@ -34,8 +34,6 @@ from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
 from pgmpy_dp.private.noise.subsampling import rounded_rate
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["SampledCurator", "Schedule", "sampled_schedule"]
-
 _MOST_STEPS = 10**6
 _PARTS_OF_STEPS = 1 << 10  # beside 10 bits of the clipping weights
 

@@ -46,8 +46,6 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales, root_up, round_up
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["FineGrid", "fine_grid", "on_grid"]
-
 _TAU_SHARE = 2.0**-10  # of delta, at most, for the distance between discrete and continuous noise
 
 

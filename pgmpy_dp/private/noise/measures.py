@@ -14,8 +14,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive, samplers
 
-__all__ = ["OfEpsilon", "OfRho", "amount_of", "asked_by", "pure_epsilon"]
-
 Norms = Sequence[tuple[float, float]]
 Weights = Sequence[float | Fraction] | None
 

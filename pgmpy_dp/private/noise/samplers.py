@@ -20,16 +20,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "ReproducibleNoiseWarning",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "exponential_argmax",
-    "exercised",
-    "gumbel_argmax",
-    "seeded_generator",
-]
-
 _CHUNK = 1 << 18  # cells handed to OpenDP at once; as Python integers they take about 10 MB
 
 

@@ -22,8 +22,6 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.noise.measures import asked_by
 
-__all__ = ["noisy_argmax", "selection_scale"]
-
 
 def selection_scale(linf: float, cost: PureDP | ZCDP, share: Fraction) -> float:
     """Scale of the noise of one selection that may spend the given share of `cost`.

@@ -32,8 +32,6 @@ from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import Date, Number
 
-__all__ = ["NumberTables", "StableCategories", "StableMarks", "category_histogram", "category_labels"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StableMarks(Mechanism):

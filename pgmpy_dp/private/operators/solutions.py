@@ -46,22 +46,6 @@ from pgmpy_dp.private.operators.operator_base import Operator, own_choice
 from pgmpy_dp.private.own_types import is_own
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = [
-    "CheckedProgram",
-    "MatrixGrid",
-    "Program",
-    "Solution",
-    "SolutionMatrixNoise",
-    "SolutionNoise",
-    "Solver",
-    "StableProgram",
-    "UncertifiedSolution",
-    "certified_solution",
-    "matrix_plan",
-    "noise_plan",
-    "part_of",
-]
-
 Records = TypeVar("Records", contravariant=True)
 Solver = tuple[str, Mapping[str, Any]]
 """Name of a registered function, and public arguments."""
