@@ -86,9 +86,9 @@ def run(
     Release
         ``kind="marginals"``: one table per variable, in the order of the schema, then one per number that the schema
         does not divide, in cells that follow its first table (:func:`~pgmpy_dp.learning.fine_grids.refine`), then one
-        per measurement, in the order in which they were made; a set may be measured again. ``public["rounds"]`` has an
-        entry for each of the latter, all of it computed from released and public numbers: ``round`` (0 for a required
-        set and for the star on a target), ``share`` of the budget, ``selection_scale``, ``candidates`` (how many),
+        per measurement, in the order in which they were made; a set may be measured again, and single variables too.
+        ``public["rounds"]`` has an entry for each table of several variables that is no probe, all of it computed from
+        released and public numbers: ``round`` (0 for a required set and for the star on a target), ``share`` of the budget, ``selection_scale``, ``candidates`` (how many),
         ``weight`` of the set and of the ``heaviest``, ``misfit`` and ``change`` (l1 distances in records between what
         the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
         table's noise); where candidates are so many that each selection of a round has a part of them, ``parts``.
@@ -158,10 +158,10 @@ def run(
         # (`selecting`). Once measurements have changed the model's tables by no more than noise alone would
         # (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds get twice as much, and if less than two rounds'
         # budget is left, the next takes it all. (What differs from the model by 1.3 times its noise says something,
-        # though so noisy a table changes little.) After a sixth of what rounds have, what they have found says whether single
-        # variables should have more of the budget. The score subtracts what measuring would add in noise, so that large
-        # tables are measured only for much; sets of three and more whose noise would be expected to exceed the number
-        # of records are no candidates.
+        # though so noisy a table changes little.) After a sixth of what rounds have, what they have found says whether
+        # single variables should have more of the budget. The score subtracts what measuring would add in noise, so
+        # that large tables are measured only for much; sets of three and more whose noise would be expected to exceed
+        # the number of records are no candidates.
         shares, before = search.shares, curator.left
         share, number = min(search.first_share(), before), 0
         while (left := curator.left - search.kept) > 0:
