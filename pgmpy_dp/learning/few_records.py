@@ -10,7 +10,14 @@ _HARDLY, _FEW_EDGES = 0.1, 6
 variables there are for each edge then."""
 
 
-class FewRecordsWarning(UserWarning):
+class _Doubt(UserWarning):
+    """Of a release, from what it says alone."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class FewRecordsWarning(_Doubt):
     """What was learned is noise: the estimated number of records is within a few standard deviations of 0.
 
     It depends on the release alone, as everything that is learned does.
@@ -31,11 +38,8 @@ class FewRecordsWarning(UserWarning):
     ['FewRecordsWarning']
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
 
-
-class DroppedRecordsWarning(UserWarning):
+class DroppedRecordsWarning(_Doubt):
     """Many records are outside the schema, of a number that is public: what is learned is not of all.
 
     The released tables say so. Where the number of records is not public, `pgmpy_dp.check_schema` tells.
@@ -57,11 +61,8 @@ class DroppedRecordsWarning(UserWarning):
     (['DroppedRecordsWarning'], True)
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
 
-
-class LargeDeltaWarning(UserWarning):
+class LargeDeltaWarning(_Doubt):
     """A delta above 1/n, for n records: what publishes each record outright with that probability would have it too.
 
     n is public or the released number, so that nothing is told of a record.
@@ -82,11 +83,8 @@ class LargeDeltaWarning(UserWarning):
     ['LargeDeltaWarning']
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
 
-
-class NoEdgeWarning(UserWarning):
+class NoEdgeWarning(_Doubt):
     """A learned graph has next to no edges: the budget went to single variables, and the model says little more.
 
     That was decided by the noise and by released tables of single variables. Nothing is said of how dependent the
@@ -108,9 +106,6 @@ class NoEdgeWarning(UserWarning):
     >>> [warning.category.__name__ for warning in caught], fitted.graph_.number_of_edges()
     (['NoEdgeWarning'], 1)
     """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
 
 
 def no_edge(n_variables: int, n_edges: int, share: float, option: str = "workload=") -> str | None:

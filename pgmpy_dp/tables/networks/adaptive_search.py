@@ -39,8 +39,6 @@ from pgmpy_dp.tables.networks.budget_shares import (
 from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.tables.networks.probes import draw_probes
 
-__all__ = ["Search", "run"]
-
 _FIRST_LOOK = Fraction(5, 6)  # of what rounds have: what is left when single variables are looked at again
 _TELLING = 1.3  # times its noise: a table that differs so much from the model says something, whatever is learned of it
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
@@ -88,8 +86,8 @@ def run(
         does not divide, in cells that follow its first table (:func:`~pgmpy_dp.learning.fine_grids.refine`), then one
         per measurement, in the order in which they were made; a set may be measured again, and single variables too.
         ``public["rounds"]`` has an entry for each table of several variables that is no probe, all of it computed from
-        released and public numbers: ``round`` (0 for a required set and for the star on a target), ``share`` of the budget, ``selection_scale``, ``candidates`` (how many),
-        ``weight`` of the set and of the ``heaviest``, ``misfit`` and ``change`` (l1 distances in records between what
+        released and public numbers: ``round`` (0 for a required set and for the star on a target), ``share`` of the
+        budget, ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit`` and ``change`` (l1 distances in records between what
         the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
         table's noise); where candidates are so many that each selection of a round has a part of them, ``parts``.
         ``public["unavailable"]`` has the pairs that are permitted and could not be selected in the last round, as they
