@@ -87,7 +87,8 @@ def run(
         per measurement, in the order in which they were made; a set may be measured again, and single variables too.
         ``public["rounds"]`` has an entry for each table of several variables that is no probe, all of it computed from
         released and public numbers: ``round`` (0 for a required set and for the star on a target), ``share`` of the
-        budget, ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit`` and ``change`` (l1 distances in records between what
+        budget, ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``,
+        ``misfit`` and ``change`` (l1 distances in records between what
         the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
         table's noise); where candidates are so many that each selection of a round has a part of them, ``parts``.
         ``public["unavailable"]`` has the pairs that are permitted and could not be selected in the last round, as they
