@@ -68,7 +68,7 @@ test-all: $(INSTALLED)
 # OpenBLAS, NumPy and torch round in another order on another processor. tests/kernels.py picks a kernel that is not this
 # machine's, KERNEL= another one (Nehalem, Haswell, Zen, SkylakeX), and checks that it is in use. By default it runs what rests
 # on arithmetic: solvers, fits, bounds and the learners' numbers; WHAT="pgmpy_dp tests" is everything.
-SUBJECTS := tables sequences fields gaussian mixtures communities
+SUBJECTS := $(patsubst pgmpy_dp/%/__init__.py,%,$(shell grep -l "^ESTIMATORS" pgmpy_dp/*/__init__.py))
 WHAT := tests/models tests/inference tests/learning tests/theory pgmpy_dp/models pgmpy_dp/inference pgmpy_dp/learning pgmpy_dp/theory \
 	pgmpy_dp/private/noise pgmpy_dp/private/mathematics $(addprefix tests/,$(SUBJECTS)) $(addprefix pgmpy_dp/,$(SUBJECTS))
 # Not what adds whole numbers: statistics, their proofs and noise, and the estimators' conduct.

@@ -203,7 +203,6 @@ METHODS: dict[str, Callable[..., Families]] = {
     "flat": flat,
     "siblings=0": linked(0),
     "siblings=1": linked(1),
-    "siblings=2": linked(2),
     "auto": linked("auto"),
     "floor": bootstrap,
 }

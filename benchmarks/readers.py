@@ -99,6 +99,15 @@ def visits(data: Any) -> int:
     return int((chain_tables(users)[1].value.astype(object) ** 2).sum())
 
 
+def started(frame: Any) -> int:
+    """Two workers that each hand over one row: what Spark's own processes take before they read anything."""
+    return len(frame.sparkSession.range(0, 2, 1, 2).mapInArrow(as_they_are, "id long").collect())
+
+
+def as_they_are(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches
+
+
 # ------------------------------------------------------------------------------------------------------ the containers
 
 
@@ -249,6 +258,7 @@ ROWS: dict[str, Row] = {
     "shares-texts": ("persons with keys of texts, shares", ".parquet", of_named_persons, as_path, by_shares, 1e6),
     "moments": ("moments of 20 columns", ".parquet", of_numbers, as_path, moments, 2e6),
     "visits": ("visits of users", ".parquet", of_visits, as_path, visits, 5e6),
+    "spark-start": ("Spark, the start of all processes alone", ".parquet", plain, in_spark, started, 5e5),
     "spark": ("Spark, all processes", ".parquet", plain, in_spark, pairs, 5e5),
     "spark-large": ("Spark, all processes, large", ".parquet", plain, in_spark, pairs, 5e6),
     "large": ("Parquet, one column of floats, large", ".parquet", with_floats, as_path, with_last_float, 1e8),

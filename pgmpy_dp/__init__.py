@@ -21,9 +21,12 @@ _HOME = {
     "LargeDeltaWarning": "pgmpy_dp.learning.few_records",
     "NoEdgeWarning": "pgmpy_dp.learning.few_records",
     "Ledger": "pgmpy_dp.private.ledger",
+    "LinkedModel": "pgmpy_dp.linked.linked_model",
+    "LinkedSchema": "pgmpy_dp.linked.operators.linked_schema",
     "MarkovNetwork": "pgmpy_dp.models.markov_network",
     "Number": "pgmpy_dp.schema",
     "PrivateGraph": "pgmpy_dp.communities.operators.graph",
+    "PrivateLinkedTables": "pgmpy_dp.linked.operators.linked_tables",
     "PrivateSequences": "pgmpy_dp.private.data.sequences",
     "PrivateTable": "pgmpy_dp.private.data.table",
     "PrivateVectors": "pgmpy_dp.private.data.vectors",
@@ -33,13 +36,17 @@ _HOME = {
     "TextFile": "pgmpy_dp.private.data.text_file",
     "VariableElimination": "pgmpy_dp.models.elimination",
     "ZCDP": "pgmpy_dp.private.guarantee",
+    "check_linked": "pgmpy_dp.linked.family_check",
     "check_schema": "pgmpy_dp.tables.schema_check",
     "combine_synthetic": "pgmpy_dp.models.posterior.multiple_imputation",
     "discover": "pgmpy_dp.tables.discovery",
+    "discover_linked": "pgmpy_dp.linked.linked_discovery",
     "fit_in_place": "pgmpy_dp.learning.in_place",
     "learn": "pgmpy_dp.tables.networks.private_network",
+    "learn_linked": "pgmpy_dp.linked.private_linked_network",
     "list_estimators": "pgmpy_dp.learning.registry",
     "list_metrics": "pgmpy_dp.metrics",
+    "plan_linked": "pgmpy_dp.linked.linked_plan",
     "preview": "pgmpy_dp.tables.preview",
     "preview_score": "pgmpy_dp.models.model_score",
     "score_model": "pgmpy_dp.models.model_score",
@@ -57,9 +64,12 @@ __all__ = [
     "LargeDeltaWarning",
     "NoEdgeWarning",
     "Ledger",
+    "LinkedModel",
+    "LinkedSchema",
     "MarkovNetwork",
     "Number",
     "PrivateGraph",
+    "PrivateLinkedTables",
     "PrivateSequences",
     "PrivateTable",
     "PrivateVectors",
@@ -70,13 +80,17 @@ __all__ = [
     "VariableElimination",
     "ZCDP",
     "__version__",
+    "check_linked",
     "check_schema",
     "combine_synthetic",
     "discover",
+    "discover_linked",
     "fit_in_place",
     "learn",
+    "learn_linked",
     "list_estimators",
     "list_metrics",
+    "plan_linked",
     "preview",
     "preview_score",
     "score_model",
@@ -93,6 +107,13 @@ if TYPE_CHECKING:
     )
     from pgmpy_dp.learning.in_place import fit_in_place
     from pgmpy_dp.learning.registry import list_estimators
+    from pgmpy_dp.linked.family_check import check_linked
+    from pgmpy_dp.linked.linked_discovery import discover_linked
+    from pgmpy_dp.linked.linked_model import LinkedModel
+    from pgmpy_dp.linked.linked_plan import plan_linked
+    from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+    from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
+    from pgmpy_dp.linked.private_linked_network import learn_linked
     from pgmpy_dp.metrics import list_metrics
     from pgmpy_dp.models.elimination import VariableElimination
     from pgmpy_dp.models.markov_network import MarkovNetwork

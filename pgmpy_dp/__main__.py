@@ -2,8 +2,6 @@
 
 from pgmpy_dp.signals import before_a_command
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line: with handlers of signals before anything else of it is there."""

@@ -11,23 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "checked_integer",
-    "checked_level",
-    "checked_number",
-    "checked_weight",
-    "checked_within",
-    "exact_fraction",
-    "exact_integer",
-    "is_exactly",
-    "missing_package",
-    "own_copy",
-    "require_choice",
-    "require_flag",
-    "require_given",
-]
-
-
 _INSTALL = {
     # Without the index pip takes the build for NVIDIA's GPUs, of more than 2 GB.
     "torch": "pip install torch --index-url https://download.pytorch.org/whl/cpu (for a GPU: pip install torch)",

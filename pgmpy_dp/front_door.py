@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import Any
 
-__all__ = ["front_door"]
 
-
-def front_door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def front_door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package.
 
     Parameters
@@ -26,7 +25,7 @@ def front_door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], o
     ('Budget', True)
     """
 
-    def find(name: str) -> object:
+    def find(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(home[name]), name)

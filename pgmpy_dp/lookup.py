@@ -6,8 +6,6 @@ from typing import Any
 
 from skbase.lookup import all_objects
 
-__all__ = ["list_objects"]
-
 
 def list_objects(kind: type, **tags: Any) -> list[type]:
     """The classes of this package derived from `kind`, optionally those with certain tags.

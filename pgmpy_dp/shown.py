@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["runs_in_spreadsheets", "shown", "spreadsheet_safe"]
-
 _JOINERS = "\u200c\u200d"  # without which Persian and some emoji read wrong
 _RUN = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n"  # with the wide forms, which some spreadsheets take for these
 

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-__all__ = ["INTERRUPTED", "Told", "before_a_command", "ending_once", "no_more"]
-
 INTERRUPTED = 128  # and the number of the signal, as shells have it
 
 _NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]

@@ -215,8 +215,35 @@ def all_cases() -> list[Case]:
     """Name and fit of every case."""
     cases = [*_given_graphs(), *_networks(), *_fields(), *_votes(), *_chains(), *_gaussian(), *_mixtures()]
     cases += [*_communities(), *_in_persons(), *_functions()]
+    cases += _of_others({name.split(" ")[0] for name, _ in cases})
     assert len({name for name, _ in cases}) == len(cases)
     return cases
+
+
+def _of_others(named: set[str]) -> Iterator[Case]:
+    """Of estimators without a list here: as the generic tests fit them, by each kind of budget that they take."""
+    from tests.estimators.cases import CASES, ORDINARY
+
+    taken, seen = {"pure": PURE, "approximate": BOTH, "zcdp": RHO}, set[str]()
+    for found in CASES:
+        tags, raw = found.estimator.get_class_tags(), ORDINARY[found.kind]
+        public = {"epsilon", "delta", "rho", "n_records"}
+        how = {key: value for key, value in found.options.items() if key not in public}
+        if found.estimator.__name__ not in named:
+            for guarantee, adjacency in itertools.product(tags["guarantees"], tags["adjacency"]):
+                whose = {"adjacency": adjacency} | ({"n_records": len(raw)} if adjacency == "replace_one" else {})
+                words = [f"{key}={_word(value)}" for key, value in {**taken[guarantee], **whose, **how}.items()]
+                made = partial(found.estimator, **how, **taken[guarantee], **whose, random_state=SEED)
+                name = " ".join([found.estimator.__name__, *words])
+                if name not in seen:
+                    seen.add(name)
+                    yield name, partial(_own_fit, found, made, raw, taken[guarantee], whose)
+
+
+def _own_fit(found: Any, made: Callable[[], Any], raw: Any, budget: dict[str, float], public: dict[str, Any]) -> Any:
+    from pgmpy_dp import Budget
+
+    return found.fit(made(), found.data(raw, Budget(**budget), **public))
 
 
 def _case(name: str, data: Any, *first: Any, kind: str = "n_records", count: int | None = None, **given: Any) -> Case:

@@ -25,7 +25,7 @@ from pgmpy_dp.cli import fit as fit_command
 from pgmpy_dp.cli import ledger as ledger_command
 from pgmpy_dp.cli.files import free_name
 from pgmpy_dp.models.answers import Answers
-from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.curator.charged_base import ChargedCurator
 
 COLUMNS = '--variable "job=office,field" --variable "income=low,high" --variable "sex=F,M"'
 # In the words of Typer of today, and of Click 8.2.
@@ -55,7 +55,7 @@ def folder(tmp_path, monkeypatch):
 
 def end_at(monkeypatch, number: int, how) -> None:
     """In the place of the `number`-th request of any curator, `how` is called."""
-    asked, true = [], Curator._answer_now  # steps and paths take their turns themselves
+    asked, true = [], ChargedCurator._answer_now  # steps and paths take their turns themselves
 
     def answer(self, *arguments, **options):
         asked.append(1)
@@ -63,7 +63,7 @@ def end_at(monkeypatch, number: int, how) -> None:
             how()
         return true(self, *arguments, **options)
 
-    monkeypatch.setattr(Curator, "_answer_now", answer)
+    monkeypatch.setattr(ChargedCurator, "_answer_now", answer)
 
 
 def press() -> None:

@@ -145,7 +145,7 @@ def survey(tmp_path_factory) -> Path:
 def families(tmp_path_factory) -> Path:
     """The files of docs/linked.md: households, persons and their schema, visits and theirs."""
     folder = tmp_path_factory.mktemp("families")
-    households, persons, schema = made_up_families(200, most=3, random_state=0)
+    households, persons, schema = made_up_families(2_000, most=3, random_state=0)
     households.to_csv(folder / "households.csv", index=False)
     persons.to_csv(folder / "persons.csv", index=False)
     schema.to_json(folder / "linked.json")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from repository import DOCS, contents, write
 
 import pgmpy_dp
+from pgmpy_dp import estimators
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -27,12 +28,6 @@ PARTS = {
     "inference": "Inference: log-linear models, without records and noise",
     "learning": "Learning: what all methods share",
     "models": "Models: what is learned and asked",
-    "tables": "Discrete tables",
-    "sequences": "Sequences",
-    "fields": "Markov random fields",
-    "gaussian": "Gaussian graphical models",
-    "mixtures": "Gaussian mixtures",
-    "communities": "Communities of graphs",
     "theory": "Theory: one function for each theorem",
 }
 TEXT = (
@@ -57,13 +52,15 @@ def module_names() -> list[str]:
 
 
 def elsewhere(name: str, public: set[int]) -> list[str]:
-    """Names that a module exports and that have their place on another page."""
+    """Names that a module or package exports and that have their place on another page."""
     module = importlib.import_module(name)
     exported = {one: getattr(module, one) for one in getattr(module, "__all__", vars(module))}
     return [
         one
         for one, value in exported.items()
-        if (inspect.isclass(value) or inspect.isfunction(value)) and (id(value) in public or value.__module__ != name)
+        if not one.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and (id(value) in public or (value.__module__ != name and hasattr(module, "__all__")))
     ]
 
 
@@ -74,12 +71,18 @@ def page(name: str, public: set[int]) -> str:
     return "\n".join(lines + [f"   :exclude-members: {', '.join(excluded)}"] * bool(excluded)) + "\n"
 
 
+def title(name: str) -> str:
+    """The first sentence of a package's docstring."""
+    return (importlib.import_module(name).__doc__ or name).partition("\n")[0].rstrip(".")
+
+
 def make_pages(app: Sphinx) -> None:
     """A page for each module that has anything of its own to show."""
     public = public_objects()
     names = module_names()
     made = {write(DOCS / "internals" / f"{name}.rst", page(name, public)) for name in names}
-    sections = {title: [name for name in names if name.split(".")[1] == part] for part, title in PARTS.items()}
+    parts = PARTS | {subject: title(f"pgmpy_dp.{subject}") for subject in estimators._SUBJECTS}
+    sections = {title: [name for name in names if name.split(".")[1] == part] for part, title in parts.items()}
     listed = {name for section in sections.values() for name in section}
     sections["Others"] = [name for name in names if name not in listed]
     made.add(write(DOCS / "internals" / "index.md", contents("All modules", TEXT, sections)))

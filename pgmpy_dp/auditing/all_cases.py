@@ -17,8 +17,6 @@ from pgmpy_dp.auditing.attack import AuditReport, one_thread_per_process
 from pgmpy_dp.auditing.cases_base import COSTS, AuditCase, OneRunCase
 from pgmpy_dp.auditing.one_run import OneRunReport
 
-__all__ = ["audit_catalogue", "catalogue", "family_wise"]
-
 
 def catalogue() -> dict[str, AuditCase | OneRunCase]:
     """All cases by name, in the order of ``docs/guarantees.md``.

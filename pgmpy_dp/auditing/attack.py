@@ -26,8 +26,6 @@ from pgmpy_dp.auditing.scores import Score, learned_scores
 from pgmpy_dp.private.guarantee import ZCDP, Guarantee
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["AuditReport", "Event", "audit", "audit_scores", "release_features"]
-
 Mechanism = Callable[[Any], Any]
 
 

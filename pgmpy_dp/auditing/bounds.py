@@ -17,17 +17,6 @@ from scipy.stats import beta
 
 from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP, ReservedZCDP
 
-__all__ = [
-    "claimed_value",
-    "epsilon_bound",
-    "guarantee_bound",
-    "lower_limit",
-    "lower_limits",
-    "rho_bound",
-    "upper_limit",
-    "upper_limits",
-]
-
 
 def lower_limit(hits: int, trials: int, alarm: float) -> float:
     """Clopper-Pearson: below the true probability except with probability at most `alarm`.

@@ -21,19 +21,6 @@ from pgmpy_dp.auditing.scores import Score
 from pgmpy_dp.learning.options import Settings, settings_of
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
-__all__ = [
-    "CLAIMS",
-    "COSTS",
-    "PAIR",
-    "AuditCase",
-    "OneRunCase",
-    "declared",
-    "fit_case",
-    "fitted",
-    "said",
-    "settings",
-]
-
 COSTS = ("small", "full")
 PAIR = {"a": [0, 1], "b": [0, 1]}
 """Two binary variables, as most cases have."""

@@ -15,8 +15,6 @@ import pandas as pd
 from pgmpy_dp.auditing.cases_base import PAIR, AuditCase, declared, fit_case, said
 from pgmpy_dp.auditing.neighbours import Neighbours, sequence_neighbours, table_neighbours
 
-__all__ = ["CASES"]
-
 ADJACENCIES = ("add_remove", "replace_one")
 
 TRIPLE = {**PAIR, "c": [0, 1]}

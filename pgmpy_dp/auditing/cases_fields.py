@@ -8,8 +8,6 @@ from typing import Any
 from pgmpy_dp.auditing.cases_base import PAIR, AuditCase, declared, fit_case, said
 from pgmpy_dp.auditing.neighbours import table_neighbours
 
-__all__ = ["CASES"]
-
 N = 2
 MIXED = {"a": [0, 1], "b": [0, 1, 2]}
 

@@ -19,8 +19,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ApproxDP, PureDP
 
-__all__ = ["CASES"]
-
 _CELLS = 1000
 
 

@@ -15,9 +15,6 @@ from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
-__all__ = ["CASES"]
-
-
 # -- graphs: two vertices, joined or not ------------------------------------------------------------------------------
 
 

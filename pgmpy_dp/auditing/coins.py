@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-__all__ = ["Coins", "hashed", "identities"]
-
 Key = tuple[bytes, int]
 
 

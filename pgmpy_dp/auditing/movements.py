@@ -14,24 +14,6 @@ from pgmpy_dp.private.data.columns import mark_row
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.column_operators import StableMarks
 
-__all__ = [
-    "arrays_moved",
-    "cells_moved",
-    "choices_moved",
-    "invented_arrays",
-    "invented_cells",
-    "invented_graph",
-    "invented_labels",
-    "invented_marks",
-    "invented_positions",
-    "marks_moved",
-    "invented_sums",
-    "matrices_moved",
-    "products_moved",
-    "responses_moved",
-    "selections_moved",
-]
-
 _TRACE = 2.0**30  # at most, of what one record or person adds to second moments
 
 

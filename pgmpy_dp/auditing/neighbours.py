@@ -18,8 +18,6 @@ import pandas as pd
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.schema import Schema
 
-__all__ = ["Neighbours", "graph_neighbours", "sequence_neighbours", "table_neighbours", "vector_neighbours"]
-
 KINDS = ("worst", "random")
 
 

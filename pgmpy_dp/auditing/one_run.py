@@ -11,8 +11,6 @@ from scipy.stats import binom
 
 from pgmpy_dp.private.guarantee import ApproxDP, PureDP
 
-__all__ = ["OneRunReport", "one_run_audit", "one_run_p_value"]
-
 
 @dataclass(frozen=True)
 class OneRunReport:

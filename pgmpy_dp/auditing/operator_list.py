@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import isabstract
 from typing import Any
 
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.own_types import OPERATORS
-
-__all__ = ["every_operator"]
 
 
 def every_operator() -> dict[str, type[Operator[Any]]]:
@@ -23,6 +22,6 @@ def every_operator() -> dict[str, type[Operator[Any]]]:
         kind
         for module in OPERATORS
         for kind in vars(import_module(module)).values()
-        if isinstance(kind, type) and issubclass(kind, Operator) and kind.__module__ == module
+        if isinstance(kind, type) and issubclass(kind, Operator) and kind.__module__ == module and not isabstract(kind)
     ]
     return {kind.name: kind for kind in kinds}

@@ -12,8 +12,6 @@ from pgmpy_dp.private.guarantee import ZCDP
 if TYPE_CHECKING:
     from pgmpy_dp.auditing.attack import AuditReport
 
-__all__ = ["plot_audit"]
-
 _BARS = 40
 
 

@@ -48,6 +48,7 @@ from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.communities.operators.graph_operators import CommunityChoice, RandomisedResponse
 from pgmpy_dp.fields.operators.feature_matrices import MatrixSums
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.charged_base import ChargedCurator
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import (
     AdditiveNoise,
@@ -64,8 +65,6 @@ from pgmpy_dp.private.curator.observer import Observer, Request, observed
 from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.operators.column_operators import StableMarks
-
-__all__ = ["INVENTED", "ReplayReport", "invented", "movement", "replay"]
 
 _ROUNDING = 1e-9  # relative: of norms that are computed in floating point here
 
@@ -416,7 +415,7 @@ class _Recorder(_Nameless):
         self.problems: list[str] = []
         self.spending = Spending()
 
-    def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
+    def opened(self, curator: ChargedCurator, budget: Budget, facts: Mapping[str, Any]) -> None:
         self.problems += self.spending.opened(curator)
         self.events.append(("opened", _seen((budget, facts, curator.cost)), None))
 
@@ -477,9 +476,9 @@ class Spending:
 
     def __init__(self) -> None:
         self._left: dict[int, tuple[Fraction, Fraction]] = {}
-        self._curators: list[Curator] = []  # kept alive, so that no two have one id
+        self._curators: list[ChargedCurator] = []  # kept alive, so that no two have one id
 
-    def opened(self, curator: Curator) -> list[str]:
+    def opened(self, curator: ChargedCurator) -> list[str]:
         cost, charged = curator.unit_cost, curator._data.ledger.entries[-1].cost
         reserve = 0.0
         if isinstance(charged, ReservedZCDP):
@@ -508,11 +507,11 @@ class Spending:
         self._left[id(curator)] = left, reserve
         return self._compared(curator, "parts")
 
-    def _keep(self, curator: Curator, share: Fraction, reserve: Fraction) -> None:
+    def _keep(self, curator: ChargedCurator, share: Fraction, reserve: Fraction) -> None:
         self._curators.append(curator)
         self._left[id(curator)] = share, reserve
 
-    def _compared(self, curator: Curator, what: str) -> list[str]:
+    def _compared(self, curator: ChargedCurator, what: str) -> list[str]:
         left = self._left[id(curator)]
         if min(left) < 0:
             return [f"{what}: more was answered than the curator's cost pays for"]
@@ -537,7 +536,7 @@ class _Player(_Nameless):
         self.problems: list[str] = []
         self.requests = 0
         self.splits: list[Sequence[Curator]] = []
-        self.moved: dict[int, Curator] = {}  # of each split, the part whose statistics moved
+        self.moved: dict[int, ChargedCurator] = {}  # of each split, the part whose statistics moved
 
     def _next(self, kind: str) -> tuple[str, Any, Any]:
         number = len(self.events)
@@ -547,7 +546,7 @@ class _Player(_Nameless):
             raise _Departed(f"the neighbour's run departs from the first one at event {number}, {kind!r}")
         return self.tape.events[number]
 
-    def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
+    def opened(self, curator: ChargedCurator, budget: Budget, facts: Mapping[str, Any]) -> None:
         _, seen, _ = self._next("opened")
         if seen != _seen((budget, facts, curator.cost)):
             self.problems.append("a curator was opened with other arguments")

@@ -18,8 +18,6 @@ from pgmpy_dp.private import accounting
 from pgmpy_dp.private.curator.observer import Request
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
-__all__ = ["SENSITIVITIES", "stated_scales"]
-
 SENSITIVITIES: dict[str, dict[str, Any]] = {
     # operator: adjacency: (l1, squared l2) of one table, or (linf,) of scores
     "tables": {"add_remove": (1, 1), "replace_one": (2, 2)},

@@ -8,8 +8,6 @@ from functools import partial
 
 import numpy as np
 
-__all__ = ["Score", "learned_scores"]
-
 Score = Callable[[np.ndarray], np.ndarray]
 """From features, shape (releases, n_features), to scores, shape (releases,)."""
 

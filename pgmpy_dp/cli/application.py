@@ -24,23 +24,6 @@ from pgmpy_dp.cli.option_groups import call_with_groups, options_of
 from pgmpy_dp.shown import shown
 from pgmpy_dp.signals import INTERRUPTED, ending_once, no_more
 
-__all__ = [
-    "CHECK_FAILED",
-    "CRASHED",
-    "INTERRUPTED",
-    "REFUSED",
-    "USAGE",
-    "aligned",
-    "app",
-    "as_document",
-    "ask_for",
-    "command",
-    "note",
-    "progress",
-    "say",
-    "show",
-]
-
 CHECK_FAILED = 1
 USAGE = 2
 REFUSED = 3

@@ -18,21 +18,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.schema import Schema
 
-__all__ = [
-    *(
-        "as_written",
-        "given_graph",
-        "given_rows",
-        "given_variable",
-        "given_workload",
-        "parse_assignment",
-        "parse_states",
-        "protection",
-    ),
-    "variable_named",
-]
-
-
 _QUOTED = re.compile('"(?:[^"]|"")*"')
 _STATE = re.compile(rf"(?:^|,)((?:\s*{_QUOTED.pattern}|[(\[][^()\[\]\"]*[)\]]|[^,])*)")
 _EXAMPLE = 'write commas between states, and marks around a state that has a comma, a bracket or marks: a,"b, c"'

@@ -17,8 +17,6 @@ from pgmpy_dp.shown import shown
 if TYPE_CHECKING:
     from pgmpy_dp.linked import LinkedModel
 
-__all__ = ["Of", "linked_info", "linked_query", "linked_sample"]
-
 
 class Of(StrEnum):
     """Of whom a question about linked tables is."""

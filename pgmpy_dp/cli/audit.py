@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.auditing import AuditReport, OneRunReport
     from pgmpy_dp.private.budget import Budget
 
-__all__ = ["audit"]
-
 _TABLES = ("CollectiveMAP", "NaiveMLE", "CollectiveEM")
 
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pgmpy_dp.cli import column_options, option
-from pgmpy_dp.cli.application import CHECK_FAILED, app, command
+from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command
 from pgmpy_dp.cli.arguments import as_written, protection
+from pgmpy_dp.cli.before_linked import check_linked_tables
 from pgmpy_dp.cli.ledger import marked, note_uncounted, open_account, show_charged
 
 if TYPE_CHECKING:
     from pgmpy_dp.tables.schema_check import SchemaCheck
-
-__all__ = ["check"]
 
 
 @command(
@@ -24,10 +23,12 @@ __all__ = ["check"]
     "check records.csv --schema schema.json --epsilon 0.05",
     'check records.csv --number "age=0:120 cuts 18,65" --missing "?,NA" --variable "sex=F,M" --strip --epsilon 0.05',
     "check records.csv --schema schema.json --epsilon 0.05 --ledger ledger.json --budget-epsilon 1",
+    "check --parents households.csv --children persons.csv --schema linked.json --epsilon 0.05",
 )
 def check(
     *,
-    data: option.Data,
+    data: option.FitData = None,
+    tables: option.LinkedOptions,
     described: column_options.ColumnOptions,
     spent: option.BudgetOptions,
     protected: option.ProtectionOptions,
@@ -43,8 +44,19 @@ def check(
     text file that are no record. For d columns each count has noise of about (d + 2)/epsilon records. It spends its
     --epsilon, which adds up with what fits spend.
 
+    Of linked tables (--parents and --children, as fit takes them) it counts families: without children, above the
+    schema's most, children without a parent, keys that several parents have, and cells of both tables.
+
     The exit code is 1 if the states of a column match next to nothing, or if hardly any record matches in all columns.
     """
+    if tables.parents is not None or tables.children is not None:
+        if data is not None:
+            ask_for("DATA", str(data), "--parents and --children are the data; leave it out")
+        if check_linked_tables(tables, described, spent, protected, account, text, quiet, as_json):
+            raise typer.Exit(CHECK_FAILED)
+        return
+    if data is None:
+        ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
     from pgmpy_dp.private.data.table import PrivateTable
     from pgmpy_dp.tables.schema_check import check_schema
 

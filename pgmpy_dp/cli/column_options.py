@@ -18,28 +18,6 @@ from pgmpy_dp.cli.files import load_schema
 if TYPE_CHECKING:
     from pgmpy_dp.schema import Number, Schema
 
-__all__ = [
-    "CasefoldOption",
-    "ColumnOptions",
-    "CutsOption",
-    "DateOption",
-    "DeclarationOptions",
-    "ImpossibleOption",
-    "MissingOption",
-    "NumberOption",
-    "OtherOption",
-    "ReadingOptions",
-    "RecodeOption",
-    "SchemaOption",
-    "StripOption",
-    "TextsOption",
-    "VariableOption",
-    "declarations",
-    "declared_number",
-    "described",
-    "reading_options",
-]
-
 SchemaOption = Annotated[
     Path | None,
     typer.Option("--schema", help="JSON file of the public schema, in place of the options after this one."),

@@ -10,13 +10,12 @@ import typer
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command
 from pgmpy_dp.cli.arguments import as_written
+from pgmpy_dp.cli.before_linked import discover_linked_tables, found_columns
 from pgmpy_dp.cli.files import require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
 
 if TYPE_CHECKING:
     from pgmpy_dp.tables.discovery import Discovery
-
-__all__ = ["discover"]
 
 CategoriesOption = Annotated[
     list[str] | None,
@@ -44,10 +43,14 @@ UnitOption = Annotated[
     "find categories and cuts, for a part of the budget",
     'discover records.csv --categories job,city --number "age=0:120:1" --epsilon 0.2 --delta 1e-9 --out schema.json',
     "discover records.csv --categories job --epsilon 0.2 --delta 1e-9 --ledger ledger.json --out schema.json",
+    "discover --parents households.csv --children persons.csv --key household --most 6 --categories region,status "
+    '--number "age=0:99:1" --epsilon 0.2 --delta 1e-9 --out linked.json',
 )
 def discover(
     *,
-    data: option.Data,
+    data: option.FitData = None,
+    tables: option.LinkedOptions,
+    linked: option.KeyOptions,
     out: Annotated[Path, typer.Option("--out", help="JSON file to write: the schema, with what it cost.")],
     categories: CategoriesOption = None,
     number: column_options.NumberOption = None,
@@ -80,9 +83,46 @@ def discover(
     because fits merge the cells of a fine grid. A number with cuts or bins, each --variable and each --cuts are known.
     They go into the schema as they are, and cost nothing; --impossible is about these. Columns are in the file's order.
 
+    --parents and --children are two tables with the column --key in common, in place of DATA. A parent with all its
+    children is protected: in each table one random row of it counts. A column is of the table that has it; of both,
+    write household.region, with one of --names before it.
+
     The exit code is 1 if next to no records were seen, or if no category of a column is frequent enough. If the schema
     cannot be written once it is paid for, the release is kept beside it (schema.release.npz).
     """
+    declared = _declared(categories, column_options.DeclarationOptions(variable, cuts, number, date))
+    limits: dict[str, Any] = {
+        "impossible": impossible or (),
+        "bins": bins,
+        "max_categories": max_categories,
+        "n_records": n_records,
+        "other": other or None,
+    }
+    if tables.parents is not None or tables.children is not None:
+        for name, value in {"DATA": data, "--unit": unit}.items():
+            if value is not None:
+                ask_for(name, str(value), "of linked tables pass --parents, --children and --key; leave it out")
+        if discover_linked_tables(
+            *(
+                tables,
+                linked,
+                declared,
+                reading,
+                limits,
+                spent,
+                adjacency,
+                account,
+                text,
+                out,
+                overwrite,
+                quiet,
+                as_json,
+            )
+        ):
+            raise typer.Exit(CHECK_FAILED)
+        return
+    if data is None:
+        ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
     from pgmpy_dp.learning.privacy_record import handed_over
     from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.ledger import Ledger
@@ -90,20 +130,12 @@ def discover(
 
     require_writable(overwrite, (data, account.ledger), out=out)
     budget = spent.budget()
-    declared = _declared(categories, column_options.DeclarationOptions(variable, cuts, number, date))
     records = as_written(data, text)
     declared = {str(name): declared[str(name)] for name in in_their_order(records, declared)}
     cells = column_options.reading_options(declared, reading)
     ledger = open_account(account, budget, adjacency, fit=False)
     ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, adjacency=str(adjacency))
-    limits: dict[str, Any] = {
-        "impossible": impossible or (),
-        "bins": bins,
-        "max_categories": max_categories,
-        "n_records": n_records,
-        "other": other or None,
-        "unit": unit,
-    }
+    limits["unit"] = unit
     remedy = "pgmpy_dp.Release.load; where all was found, its .schema is that"
     with marked(ledger), kept(out.with_suffix(".release.npz"), remedy):
         found = found_in(records, declared, budget, ledger=ledger, adjacency=str(adjacency), **cells, **limits)
@@ -131,21 +163,12 @@ def _declared(categories: list[str] | None, known: column_options.DeclarationOpt
 
 
 def _document(found: Discovery, out: Path) -> dict[str, Any]:
-    from pgmpy_dp.schema import encode_label
-
     return {
         "schema": str(out),
         "n_records": found.n_records,
         "n_records_sd": found.n_records_sd,
         "threshold": found.release_.public["threshold"],
-        "columns": [
-            {
-                "variable": encode_label(name),
-                "labels": [encode_label(s) for s in part.index],
-                "records": part.tolist(),
-            }
-            for name, part in found.counts.items()
-        ],
+        "columns": found_columns(found),
         "guarantee": found.guarantee.to_dict(),
         "adjacency": str(found.privacy_.adjacency),
     }

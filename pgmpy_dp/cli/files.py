@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.schema import Schema
 
-__all__ = [
-    *("STANDARD_OUTPUT", "free_name", "load_model", "load_model_file", "load_release", "load_schema"),
-    *(
-        "holds_linked_model",
-        "load_linked_model",
-        "load_linked_schema",
-        "load_saved_model",
-        "require_writable",
-        "write_output",
-    ),
-]
-
 _Found = TypeVar("_Found")
 _TRIAL = 1 << 16  # bytes: more than most models take
 _BEGINNING = 1 << 10  # bytes of a file's header, which begins with what the file is
@@ -133,13 +121,26 @@ def load_schema(path: Path, option: str = "--schema") -> Schema:
     except ValueError:  # no UTF-8, no JSON, or brackets without end
         content = None
     if isinstance(content, dict) and content.keys() >= {"child", "key", "most"}:
-        ask_for(option, str(path), "that is a schema of linked tables; fit --parents and --children take it")
+        ask_for(
+            option,
+            str(path),
+            "that is a schema of linked tables, which fit and check take with --parents and --children, and plan",
+        )
     if not isinstance(content, dict) or ("domain" not in content and content.get("format") != "pgmpy_dp.schema"):
         ask_for(option, str(path), "that is not a schema; pgmpy-dp schema --help shows how to write one")
     try:
         return Schema.from_text(json.dumps(content))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         ask_for(option, str(path), f"{error}")
+
+
+def holds_linked_schema(path: Path) -> bool:
+    """Whether a file says that it is a schema of linked tables."""
+    from pgmpy_dp.schema.stored import json_content
+
+    with suppress(Exception):
+        return json_content(path.read_bytes()).keys() >= {"child", "key", "most"}
+    return False
 
 
 def load_linked_schema(path: Path) -> LinkedSchema:

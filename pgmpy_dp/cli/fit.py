@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.schema import Schema
 
-__all__ = ["fit", "refit"]
-
 
 class Parameters(StrEnum):
     """How parameters are learned from noisy tables of a given graph."""

@@ -12,10 +12,9 @@ from pgmpy_dp.cli.files import load_linked_schema, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
 if TYPE_CHECKING:
-    from pgmpy_dp.linked import LinkedSchema
+    from pgmpy_dp.linked import LinkedSchema, PrivateLinkedTables
+    from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.sensitive import Release
-
-__all__ = ["fit_linked", "refit_linked"]
 
 
 def fit_linked(
@@ -32,24 +31,13 @@ def fit_linked(
     as_json: bool,
 ) -> None:
     """Learn a model of linked tables; everything is checked before anything is spent, as `fit` does."""
-    from pgmpy_dp.linked import PrivateLinkedNetwork, PrivateLinkedTables
+    from pgmpy_dp.linked import PrivateLinkedNetwork
 
     budget = spent.budget()
-    if tables.children is None:
-        ask_for("--children", None, "--parents was passed; pass the table of their children too")
-    require_writable(
-        overwrite, (tables.parents, tables.children, described.schema, account.ledger), out=out, release=release
-    )
-    if protected.rows_per_unit != "1":
-        ask_for("--rows-per-unit", protected.rows_per_unit, "all children of a parent count together; leave it out")
-    schema = _schema(tables, described, protected.unit)
-    parents = None if tables.parents is None else as_written(tables.parents, text, "--parents")
-    children = as_written(tables.children, text, "--children")
+    files = (tables.parents, tables.children, described.schema, account.ledger)
+    require_writable(overwrite, files, out=out, release=release)
     learner = PrivateLinkedNetwork(budget.epsilon, budget.delta, budget.rho, adjacency=str(protected.adjacency))
-    charged = open_account(account, budget, protected.adjacency)
-    private = PrivateLinkedTables(
-        parents, children, schema, adjacency=str(protected.adjacency), ledger=charged, n_records=protected.n_records
-    )
+    private = private_tables(tables, described, budget, protected, account, text)
     with marked(private.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit", learner), progress(quiet):
             learner.fit(private)
@@ -63,6 +51,32 @@ def fit_linked(
             note(warning, quiet)
         if account.ledger is None:
             note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)
+
+
+def private_tables(
+    tables: option.LinkedOptions,
+    described: column_options.ColumnOptions,
+    budget: Budget,
+    protected: option.ProtectionOptions,
+    account: option.LedgerOptions,
+    text: option.TextOptions,
+    *,
+    fit: bool = True,
+) -> PrivateLinkedTables:
+    """Both tables behind the ledger that options name; `fit` as `open_account` takes it."""
+    from pgmpy_dp.linked import PrivateLinkedTables
+
+    if tables.children is None:
+        ask_for("--children", None, "--parents was passed; pass the table of their children too")
+    if protected.rows_per_unit != "1":
+        ask_for("--rows-per-unit", protected.rows_per_unit, "all children of a parent count together; leave it out")
+    schema = _schema(tables, described, protected.unit)
+    parents = None if tables.parents is None else as_written(tables.parents, text, "--parents")
+    children = as_written(tables.children, text, "--children")
+    charged = open_account(account, budget, protected.adjacency, fit=fit)
+    return PrivateLinkedTables(
+        parents, children, schema, adjacency=str(protected.adjacency), ledger=charged, n_records=protected.n_records
+    )
 
 
 def refit_linked(tables: Release, out: Path, quiet: bool, as_json: bool) -> None:

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.ledger import Ledger
 
-__all__ = [
-    *("export", "kept", "ledgers", "marked", "new", "note_uncounted", "open_account", "show_charged", "show_ledger"),
-]
-
 ledgers = typer.Typer(
     help="What may be spent on the records of one file, and what was.",
     short_help="count what is spent on a file of records",

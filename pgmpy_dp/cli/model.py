@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.models.answers import Answers, SavedModel
     from pgmpy_dp.schema import Number
 
-__all__ = ["info", "query", "sample"]
-
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
 Evidence = Annotated[
     list[str] | None,

@@ -121,6 +121,29 @@ class LinkedOptions:
 
 
 @dataclass(frozen=True)
+class KeyOptions:
+    """How two tables belong together."""
+
+    key: Annotated[
+        str | None, typer.Option("--key", help="Linked tables: the column that both have, such as household.")
+    ] = None
+    most: Annotated[
+        int | None,
+        typer.Option("--most", help="Linked tables: so many children of a parent count, others are 'or more'."),
+    ] = None
+    count: Annotated[
+        list[str] | None,
+        typer.Option("--count", metavar="<str>", help='Linked tables: how many children meet "age >= 16" is learned.'),
+    ] = None
+    order: Annotated[
+        str | None, typer.Option("--order", help="Linked tables: columns that say the order of children: date.")
+    ] = None
+    names: Annotated[
+        str, typer.Option("--names", help="Linked tables: what the tables are called: household,person.")
+    ] = "parent,child"
+
+
+@dataclass(frozen=True)
 class ProtectionOptions:
     """What is protected."""
 

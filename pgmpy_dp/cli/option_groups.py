@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from typing import Any, get_type_hints
 
-__all__ = ["call_with_groups", "options_of"]
-
 
 def options_of(function: Callable) -> list[inspect.Parameter]:
     """The parameters of a function, with the fields of a dataclass in the place of one that is annotated with it.

@@ -11,7 +11,8 @@ import typer
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, progress, show
 from pgmpy_dp.cli.arguments import given_graph, given_rows, given_variable
-from pgmpy_dp.cli.files import load_schema
+from pgmpy_dp.cli.before_linked import plan_linked_tables
+from pgmpy_dp.cli.files import holds_linked_schema, load_schema
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.sensitive import Noise
     from pgmpy_dp.schema import Schema
-
-__all__ = ["plan"]
 
 _SHOWN = 12
 _MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small
@@ -81,6 +80,7 @@ class _Expected:
     "plan --schema schema.json --epsilon 1 --delta 1e-9 --n 20000",
     'plan --schema schema.json --edges "age-job,sex-job" --epsilon 1 --n 20000',
     "plan --schema schema.json --rho 0.1 --n 20000 --width 1 --min-weight 0.3 --alpha 0.01",
+    "plan --schema linked.json --epsilon 1 --delta 1e-9 --n 20000",
 )
 def plan(
     *,
@@ -110,12 +110,26 @@ def plan(
 
     With --width and --min-weight or --alpha it adds theory's bounds on the number of records. They are orders of
     magnitude.
+
+    Of a schema of linked tables --n is the number of parents. It says what one child is promised, and with how many
+    siblings a child is expected to be learned.
     """
     from pgmpy_dp.learning.fine_grids import undivided
     from pgmpy_dp.learning.privacy_record import Privacy
     from pgmpy_dp.private.adjacency import Adjacency
     from pgmpy_dp.private.budget import unit_budget
 
+    if holds_linked_schema(schema):
+        of_one_table: dict[str, Any] = {
+            **{"--structure": structure, "--target": target, "--edges": edges, "--edges-file": edges_file},
+            **{f"--{name.replace('_', '-')}": value for name, value in vars(theory).items()},
+            "--rows-per-unit": None if rows_per_unit == "1" else rows_per_unit,
+        }
+        for name, value in of_one_table.items():
+            if value is not None:
+                ask_for(name, str(value), "the schema is of linked tables, which are learned in one way; leave it out")
+        plan_linked_tables(schema, n, spent, adjacency, as_json)
+        return
     budget = unit_budget(spent.budget(), given_rows(rows_per_unit))
     public_schema = load_schema(schema)
     graph = given_graph(public_schema, edges, edges_file)

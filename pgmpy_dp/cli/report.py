@@ -19,8 +19,6 @@ from pgmpy_dp.cli.files import (
     write_output,
 )
 
-__all__ = ["evidence", "explore", "report"]
-
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
 Page = Annotated[Path, typer.Option("--out", help="HTML file to write; - prints it.")]
 Title = Annotated[str | None, typer.Option("--title", help="What the page is called.")]

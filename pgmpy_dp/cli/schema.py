@@ -15,8 +15,6 @@ from pgmpy_dp.cli.arguments import as_written
 from pgmpy_dp.cli.files import STANDARD_OUTPUT, load_schema, require_writable, write_output
 from pgmpy_dp.shown import shown
 
-__all__ = ["schema"]
-
 
 @command(
     app,

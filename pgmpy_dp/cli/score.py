@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.models.markov_network import MarkovNetwork
     from pgmpy_dp.private.budget import Budget
 
-__all__ = ["score"]
-
 DataArgument = Annotated[
     Path | None,
     typer.Argument(metavar="[DATA]", help="The private records. With --n in their place, how precise scores would be."),

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.schema import Number
 
-__all__ = ["StyleOptions", "as_day", "kind_of", "parquet_of", "text_of"]
-
 
 @dataclass(frozen=True)
 class StyleOptions:

@@ -21,16 +21,6 @@ from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
-__all__ = [
-    "COUNT_SHARE",
-    "Communities",
-    "communities",
-    "communities_release",
-    "noisy_degree",
-    "require_graph_and_budget",
-    "vote",
-]
-
 COUNT_SHARE = Fraction(1, 50)
 """Of the budget, for the number of edges where no degree is given: d enters small corrections only."""
 

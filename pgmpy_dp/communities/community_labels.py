@@ -14,19 +14,6 @@ import scipy.sparse.linalg
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = [
-    "balanced",
-    "centred_answers",
-    "combined",
-    "community_scores",
-    "expected_degrees",
-    "labels_of",
-    "marks_of",
-    "power_communities",
-    "random_labels",
-    "spectral_labels",
-]
-
 
 def random_labels(n: int, k: int, rng: np.random.Generator) -> np.ndarray:
     """Independent uniform labels, shape (n,)."""

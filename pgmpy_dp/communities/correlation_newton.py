@@ -9,8 +9,6 @@ import numpy as np
 from pgmpy_dp.communities.correlation_projection import Projection, estimated_distance
 from pgmpy_dp.learning.devices import require_torch
 
-__all__ = ["NEEDS_TORCH", "newton"]
-
 NEEDS_TORCH = "projecting on correlation matrices by Newton's method"
 
 _MOST_CG_STEPS = 200

@@ -25,8 +25,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
 
-__all__ = ["ProjectionPair", "central_path", "least_accuracy", "most_points"]
-
 _DECREMENT = 0.25
 _DIAGONAL = 0.35  # how far n X_ii may be from 1; a decrement of 1/4 leaves it between 4/5 and 4/3
 _SHORT = 20.0  # of which the factor that always works is made

@@ -15,8 +15,6 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.learning.devices import require_torch
 
-__all__ = ["ArrayProducts", "Products", "TensorProducts"]
-
 ASKED = 20  # eigenpairs at first
 _MOST_EIGENPAIRS = 200
 _DENSE = 6000  # rows up to which a device has room for all entries, and is quicker with them

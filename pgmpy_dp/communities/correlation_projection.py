@@ -39,8 +39,6 @@ from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusCons
 from pgmpy_dp.inference.lbfgs import minimize_lbfgs
 from pgmpy_dp.learning.devices import chosen_device
 
-__all__ = ["METHODS", "Projection", "project_correlation"]
-
 METHODS = ("auto", "descent", "newton")
 _SMALL = 300  # rows up to which Newton's complete eigendecompositions are the fastest
 _FACTOR_COLUMNS = ASKED

@@ -24,8 +24,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["MAX_VERTICES", "run"]
-
 MAX_VERTICES = 64
 """Larger graphs are refused. Above 22 vertices the time depends on the private edges: of 64 vertices, a path takes
 .03 s and a random 3-regular graph 7 s; a dense graph of 40 does not end."""

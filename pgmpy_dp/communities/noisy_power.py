@@ -30,8 +30,6 @@ from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["round_deviation", "run"]
-
 DEGREES_SHARE = Fraction(1, 20)
 """Of the budget, for the degrees of all vertices where none is given."""
 

@@ -26,8 +26,6 @@ from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.operators.solutions import noise_plan, part_of
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["DEFAULT_BIAS", "run"]
-
 DEFAULT_BIAS = 0.7
 """Where none is given. With the default scale of 1.5/bias, biases from .5 to 1 come out between 1 and 2 of what the
 projection needs, and so inside the range in which it works."""

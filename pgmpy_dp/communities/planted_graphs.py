@@ -9,8 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
-__all__ = ["error_rate", "misplaced", "planted_labels", "sample_block_model"]
-
 
 def planted_labels(n: int, shares: int | Sequence[float], rng: np.random.Generator) -> np.ndarray:
     """Communities of n vertices in random order.

@@ -14,8 +14,6 @@ from pgmpy_dp.plotting.style import COLOURS, GREY, MARKERS, PALE, bare_axes, leg
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_communities"]
-
 
 def plot_communities(
     labels: Mapping[Hashable, int],

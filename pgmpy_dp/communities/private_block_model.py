@@ -19,8 +19,6 @@ from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["METHODS", "PrivateBlockModel"]
-
 METHODS = ("auto", "noisy-power", "randomized-response", "sdp", "sdp-exact", "exponential", "exponential-exact")
 
 

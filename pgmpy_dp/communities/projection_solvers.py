@@ -24,8 +24,6 @@ from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.operators.solutions import Solution, Solver, noise_plan, part_of
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["projected", "projection", "release", "released_matrix", "solvers"]
-
 
 def projection(n: int, degree: float, bias: float, **options: Any) -> BlockProjection:
     """The program, whose solutions are released within what the last of its solvers is proved to reach.

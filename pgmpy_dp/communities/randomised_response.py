@@ -26,8 +26,6 @@ from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["MAX_DENSE_VERTICES", "answer_deviation", "run"]
-
 MAX_DENSE_VERTICES = 10_000
 """Every pair answers, so that time and memory grow with their number: 10,000 vertices take 1 GB and a minute."""
 

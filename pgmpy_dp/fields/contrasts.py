@@ -12,8 +12,6 @@ import numpy as np
 
 from pgmpy_dp.private.mathematics.field_design import helmert
 
-__all__ = ["Contrasts", "all_states"]
-
 
 def all_states(cardinalities: Iterable[int]) -> np.ndarray:
     """Codes of all joint states, shape (prod k_i, p), the last variable fastest."""

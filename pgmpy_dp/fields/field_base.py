@@ -30,8 +30,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["FIELD_MEMORY_LIMIT", "WIDTH", "BaseFieldEstimator"]
-
 FIELD_MEMORY_LIMIT = 2**28
 """Bytes that exact inference may take in `model_`: enough for about 22 binary variables that all interact."""
 

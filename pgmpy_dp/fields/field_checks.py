@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-__all__ = ["check_codes", "check_subset", "frozen"]
-
 ROUNDING = 1e-10
 """Interactions below this fraction of the largest log-potential are taken for rounding errors of zero."""
 

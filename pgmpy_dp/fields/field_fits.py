@@ -22,8 +22,6 @@ from pgmpy_dp.learning.public_graph import edge_positions, released_edges
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
 
-__all__ = ["FieldFit", "field_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class FieldFit:

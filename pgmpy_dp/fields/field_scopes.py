@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-__all__ = ["field_scopes"]
-
 Scope = tuple[int, ...]
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["STEPS", "denominator", "step_units", "weights_of"]
-
 STEPS = ("1/(t+1)", "2/(t+2)")
 
 

@@ -21,8 +21,6 @@ from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.schema import Schema
 
-__all__ = ["FrankWolfePlan", "completed", "frank_wolfe_plan"]
-
 _FEWEST = 10
 _MOST_AUTOMATIC = 10_000
 _MOST_WEIGHTS = 20_000_000  # 32 bytes each during a pass

@@ -25,8 +25,6 @@ from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["Descent", "FrankWolfePlan", "descend", "regression_weights", "regressions_of", "run"]
-
 
 @dataclass(frozen=True, eq=False)
 class Descent:

@@ -38,8 +38,6 @@ from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.fields.sparse_moment_fit import ContrastFit, fit_contrasts
 
-__all__ = ["MomentFit", "match_interactions", "match_parities"]
-
 _LARGEST = 8.0
 """Bound of each parameter where no width is given: odds of e^16, which no count of records tells from certainty."""
 

@@ -14,8 +14,6 @@ from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.sampling import forward_sample
 
-__all__ = ["Enumeration", "JunctionTreeMoments", "elimination_cells"]
-
 _GROUP = 16
 """Joint states of the variables that one matrix product transforms together."""
 

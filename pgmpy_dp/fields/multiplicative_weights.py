@@ -6,8 +6,6 @@ import numpy as np
 
 from pgmpy_dp.private.mathematics.walsh_hadamard import parities_of_cells
 
-__all__ = ["MultiplicativeWeights"]
-
 
 class MultiplicativeWeights:
     """A distribution over {-1, 1}^p, uniform at first, moved towards measured parities.

@@ -25,15 +25,6 @@ import numpy as np
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise, RandomField, by_pair
 from pgmpy_dp.fields.regression_layout import RegressionLayout
 
-__all__ = [
-    "binary_field_from_regressions",
-    "field_from_regressions",
-    "ising_from_regressions",
-    "node_monomials",
-    "pairwise_from_regressions",
-    "state_pairs",
-]
-
 
 def field_from_regressions(
     layout: RegressionLayout,

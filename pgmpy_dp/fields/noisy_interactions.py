@@ -26,8 +26,6 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["NoisyInteractions", "noisy_interactions", "run"]
-
 Pairs = tuple[tuple[int, int], ...]
 
 

@@ -29,17 +29,6 @@ from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
-__all__ = [
-    "METHODS",
-    "Found",
-    "ParityPlan",
-    "ask_parities",
-    "plan_parities",
-    "released_deviations",
-    "released_subsets",
-    "run",
-]
-
 Found = tuple[list[np.ndarray], str]  # the arrays of a release, and how they were found
 
 METHODS = ("noise", "gaussian", "laplace", "wishart", "pmw", "sepfem", "auto")

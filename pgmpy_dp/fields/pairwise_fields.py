@@ -15,8 +15,6 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.analysis_of_variance import log_linear_of, pure_effects
 
-__all__ = ["Pairwise"]
-
 
 @dataclass(frozen=True, eq=False)
 class Pairwise:

@@ -16,8 +16,6 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["MOST_FEATURES", "ParityFeatures", "parity_features"]
-
 Subsets = tuple[tuple[int, ...], ...]
 
 MOST_FEATURES = 1024

@@ -15,8 +15,6 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from pgmpy_dp.private.mathematics.walsh_hadamard import sign_of_size, transform
 
-__all__ = ["TRANSFORM_LIMIT", "Maximum", "linear_values", "maximise_by_milp", "polynomial_values"]
-
 TRANSFORM_LIMIT = 20
 """Largest number of variables for which all values are computed: 8 MB an array, .1 s."""
 

@@ -22,8 +22,6 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
 
-__all__ = ["default_rounds", "pmw_answers", "sepfem_answers"]
-
 Subsets = tuple[tuple[int, ...], ...]
 
 _ROUNDS = {"pmw": (1.0, 100), "sepfem": (4.0, 200)}  # factor and most, see `default_rounds`

@@ -16,8 +16,6 @@ from scipy.sparse import csr_array
 
 from pgmpy_dp.fields.contrasts import Contrasts
 
-__all__ = ["Chains", "PairwiseChains", "ParityChains", "make_chains"]
-
 _BLOCK = 32
 """Variables whose fields are computed by one matrix product; within a block they are corrected one after the other."""
 

@@ -17,8 +17,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["PrivateBinaryMRF"]
-
 _OBJECTIVES = ("l1", "linf")
 _QUERIES = ("auto", "gaussian", "pmw", "sepfem")
 

@@ -16,8 +16,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["PrivateIsing"]
-
 
 class PrivateIsing(BaseFieldEstimator):
     """Ising model of binary variables, with its graph, under differential privacy.

@@ -16,8 +16,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["PrivatePairwise"]
-
 
 class PrivatePairwise(BaseFieldEstimator):
     """Pairwise Markov random field over variables of any numbers of states, with its graph, under differential privacy.

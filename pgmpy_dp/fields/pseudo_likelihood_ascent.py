@@ -28,8 +28,6 @@ from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["log_potentials", "parameters", "run"]
-
 _MOST_SCOPES = 200_000
 _DEFAULTS = {"clip_norm": 1.5, "learning_rate": 0.3, "first_share": 0.5, "threshold": 3.0, "count_share": 0.01}
 

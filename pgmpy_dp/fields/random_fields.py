@@ -30,15 +30,6 @@ import numpy as np
 from pgmpy_dp.fields.binary_fields import BinaryField, Ising
 from pgmpy_dp.fields.pairwise_fields import Pairwise
 
-__all__ = [
-    "BinaryField",
-    "Ising",
-    "Pairwise",
-    "RandomField",
-    "by_pair",
-    "edge_scores",
-]
-
 RandomField = Ising | Pairwise | BinaryField
 
 

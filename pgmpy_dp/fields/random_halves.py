@@ -23,8 +23,6 @@ from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["parities_part", "regressions_part", "run"]
-
 
 def run(
     table: PrivateTable,

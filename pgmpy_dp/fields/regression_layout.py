@@ -15,8 +15,6 @@ from functools import cached_property
 
 import numpy as np
 
-__all__ = ["RegressionLayout", "regression_layout", "weight_count"]
-
 
 @dataclass(frozen=True, eq=False)
 class RegressionLayout:

@@ -18,8 +18,6 @@ from pgmpy_dp.fields.support_search import grow_support, matched, shrunk_by_prio
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.proximal import minimize_proximal
 
-__all__ = ["ContrastFit", "fit_contrasts"]
-
 _ENUMERATION_LIMIT = 2**16
 """Joint states, of 16 binary or 10 ternary variables; a pass takes a few milliseconds."""
 

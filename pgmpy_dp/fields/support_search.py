@@ -13,8 +13,6 @@ from pgmpy_dp.fields.persistent_gibbs import make_chains
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.lbfgs import Solution, minimize_lbfgs
 
-__all__ = ["grow_support", "matched"]
-
 _SEED = 20200708
 """Of the draws from the fitted model, see `moment_fit`."""
 

@@ -13,8 +13,6 @@ from pgmpy_dp.plotting.style import styled_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_partial_correlations"]
-
 
 def plot_partial_correlations(
     precision: np.ndarray, names: Sequence[Hashable] | None = None, ax: Axes | None = None

@@ -9,8 +9,6 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.operators.vector_operators import ClippedSum, Magnitudes, UnitCount
 
-__all__ = ["CENTER_SHARE", "SCALE_SHARE", "FirstShares"]
-
 SCALE_SHARE = Fraction(1, 10)
 CENTER_SHARE = Fraction(1, 20)  # in bounds: of a mean in their units, and of one in the columns' own
 

@@ -8,12 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import solve_triangular
 
-__all__ = [
-    "condition_gaussian",
-    "gaussian_log_likelihood",
-    "sample_gaussian",
-]
-
 
 def sample_gaussian(mean: np.ndarray, precision: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Independent draws: with Theta = L L^T, mean + L^-T z for a standard normal z.

@@ -8,8 +8,6 @@ import numpy as np
 
 from pgmpy_dp.gaussian.graphical_models import refit_on_support
 
-__all__ = ["PairModel", "orthant_correlations", "pair_model"]
-
 _LARGEST = 0.95  # correlation: of more, errors of a few hundredths would make a singular matrix
 _CAP = 40.0  # on the eigenvalues of the precision of standardised columns, for the same reason
 

@@ -12,8 +12,6 @@ from scipy.sparse.csgraph import connected_components
 from pgmpy_dp.gaussian.graphical_lasso_admm import admm
 from pgmpy_dp.gaussian.operators.log_determinant import duality_gap, into_cap
 
-__all__ = ["GraphicalLassoSolution", "graphical_lasso", "uncapped_distance_bound"]
-
 
 @dataclass(frozen=True)
 class GraphicalLassoSolution:

@@ -10,8 +10,6 @@ from pgmpy import config
 
 from pgmpy_dp.gaussian.operators.log_determinant import duality_gap, into_cap
 
-__all__ = ["admm"]
-
 # letter       in code    meaning
 # S, R         s, bound   the matrix whose precision is looked for, and the penalty of each entry; scaled in the code
 # Theta        x, z       what is minimised over: X of the spectral step, Z with exact zeros

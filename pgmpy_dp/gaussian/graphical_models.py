@@ -19,16 +19,6 @@ from pgmpy.models import LinearGaussianBayesianNetwork
 
 from pgmpy_dp.gaussian.graphical_lasso import GraphicalLassoSolution, graphical_lasso
 
-__all__ = [
-    "linear_gaussian_network",
-    "lasso_penalty",
-    "partial_correlations",
-    "precision_graph",
-    "project_psd",
-    "refit_on_support",
-    "unclipped_moments",
-]
-
 
 def project_psd(matrix: np.ndarray, floor: float = 1e-9) -> np.ndarray:
     """Nearest symmetric matrix, in Frobenius norm, with no eigenvalue below a floor.

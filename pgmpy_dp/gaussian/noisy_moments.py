@@ -35,16 +35,6 @@ from pgmpy_dp.private.operators.vector_operators import (
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
 
-__all__ = [
-    *(
-        "SCALINGS",
-        "NoisyCovariance",
-        "boxed_norm",
-        "checked_bounds",
-    ),
-    *("noisy_covariance", "run", "sided", "typical_sizes"),
-]
-
 SCALINGS = ("private", "bounds")
 
 _MEAN_SHARE = Fraction(1, 5)

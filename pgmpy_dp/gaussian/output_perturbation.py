@@ -26,8 +26,6 @@ from pgmpy_dp.private.operators.solutions import Solution, Solver, matrix_plan
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
-__all__ = ["OUTPUT_MECHANISMS", "NoisyPrecision", "lasso_solvers", "noisy_precision", "run"]
-
 OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
 
 _ROUNDS = 13  # of twice as many iterations each, up to 8 million: a limit, where days would pass without an answer

@@ -38,8 +38,6 @@ from pgmpy_dp.private.operators.vector_operators import (
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
-__all__ = ["NoisyPairs", "noisy_pairs", "run"]
-
 _ROUNDS = 2  # in each of which a column may name another
 _SELECTION_SHARE = 0.5  # of a round, for the choice
 _COUNT_SHARE = Fraction(1, 50)

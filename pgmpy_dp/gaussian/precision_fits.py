@@ -20,8 +20,6 @@ from pgmpy_dp.gaussian.noisy_moments import NoisyCovariance
 from pgmpy_dp.gaussian.output_perturbation import NoisyPrecision
 from pgmpy_dp.gaussian.pair_correlations import NoisyPairs
 
-__all__ = ["PrecisionFit", "fit_covariance", "fit_pairs", "fit_precision"]
-
 _FLOOR = 1e-9
 _TOLERANCE = 1e-7  # of the duality gap, for each variable: far below what noise and sampling leave unknown
 

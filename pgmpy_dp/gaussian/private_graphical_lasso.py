@@ -27,8 +27,6 @@ from pgmpy_dp.private.reading.frames import read_numbers
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["PrivateGraphicalLasso"]
-
 _PERTURB = ("covariance", "pairs", "output")
 
 

@@ -26,8 +26,6 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT, JunctionTree
 from pgmpy_dp.inference.sum_product import CliquePlan, Plan, make_plan, size_of_plan
 
-__all__ = ["SumProduct"]
-
 LOG_ZERO = -1e30
 """Stands for log 0: sums of many stay finite, and exp of its difference to any real potential is 0."""
 

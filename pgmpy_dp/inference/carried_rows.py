@@ -16,8 +16,6 @@ import numpy as np
 from pgmpy_dp.inference.junction_tree import JunctionTree
 from pgmpy_dp.inference.tree_moves import Homes, Moves, equal_rows
 
-__all__ = ["CarriedRows"]
-
 _NUMBERS = 1 << 25
 """In the conditional matrices that are held at once (256 MiB); variables come in parts where it takes more."""
 

@@ -13,8 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Cliques"]
-
 
 @dataclass(frozen=True)
 class Cliques:

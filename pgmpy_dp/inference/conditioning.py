@@ -10,8 +10,6 @@ import numpy as np
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 
-__all__ = ["ImpossibleEvidence", "conditioned"]
-
 
 class ImpossibleEvidence(ValueError):
     """What is known cannot be, under the model."""

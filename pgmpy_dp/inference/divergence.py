@@ -8,10 +8,6 @@ import numpy as np
 
 from pgmpy_dp.inference.log_linear import LogLinearModel
 
-__all__ = [
-    "kl_divergence",
-]
-
 
 def kl_divergence(p: LogLinearModel, q: LogLinearModel) -> float:
     """Kullback-Leibler divergence D(p || q) in nats.

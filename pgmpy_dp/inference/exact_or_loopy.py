@@ -23,20 +23,6 @@ from pgmpy_dp.inference.loopy_belief_propagation import (
 )
 from pgmpy_dp.inference.sum_product import inference_size
 
-__all__ = [
-    "InferenceEngine",
-    "InferenceStatus",
-    "InferenceUnavailable",
-    "checked_inference",
-    "choose_inference",
-    "engine_status",
-    "inference_from_dict",
-    "inference_of",
-    "inference_to_dict",
-    "make_engine",
-    "require_inference",
-]
-
 Inference = Literal["exact", "loopy", "auto"] | LoopySettings
 """What a caller may ask for; settings mean loopy inference with these settings."""
 

@@ -24,8 +24,6 @@ import numpy as np
 from pgmpy_dp.inference.junction_tree import JunctionTree
 from pgmpy_dp.inference.tree_moves import Axes, Homes, table_sums
 
-__all__ = ["FarSets"]
-
 LARGEST = 1 << 22
 """Numbers in one array (32 MiB)."""
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
 
-__all__ = ["gibbs_sample"]
-
 _FORBIDDEN = -1e4
 """Stands for log 0: so much below all else that no chain stays there, and finite so that one can leave."""
 

@@ -19,8 +19,6 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import BagTree, JunctionTree, build_junction_tree, rooted
 from pgmpy_dp.inference.triangulation import min_fill_cliques
 
-__all__ = ["GrowingTree", "by_order", "meeting"]
-
 _Stamp = tuple[frozenset[int], tuple[int, ...], frozenset[frozenset[int]]]
 
 _TRIES = 64

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 
 from pgmpy_dp.inference.cliques import Cliques
 
-__all__ = ["DEFAULT_MEMORY_LIMIT", "InferenceSize", "InferenceTooLarge", "JunctionTree", "build_junction_tree"]
-
 DEFAULT_MEMORY_LIMIT = 2**31
 """Bytes that exact inference may take unless the caller says otherwise (2 GiB)."""
 

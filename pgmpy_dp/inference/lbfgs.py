@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-__all__ = ["Solution", "minimize_lbfgs"]
-
 
 @dataclass(frozen=True)
 class Solution:

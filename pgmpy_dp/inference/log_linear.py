@@ -25,8 +25,6 @@ from pgmpy_dp.inference.loopy_belief_propagation import LoopyBeliefPropagation
 from pgmpy_dp.inference.sampling import SamplingMethod, forward_sample
 from pgmpy_dp.inference.scope_marginals import ScopeMarginals
 
-__all__ = ["LogLinearModel"]
-
 _JOINT_BYTES = 2**24, 2**28
 """A junction tree of a model and of queries may take four times what the model's own takes, but at least and at most
 this; where it would be larger, the model's own answers the queries."""

@@ -54,15 +54,6 @@ from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooL
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = [
-    "LoopyBeliefPropagation",
-    "LoopyFailed",
-    "LoopySettings",
-    "appearance_probabilities",
-    "loopy_memory_bytes",
-    "require_loopy_memory",
-]
-
 LOG_ZERO = -1e4
 """What a structural zero lies below the largest entry of its table: exp of it is 0, and sums keep 12 digits."""
 

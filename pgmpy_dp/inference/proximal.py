@@ -8,8 +8,6 @@ import numpy as np
 
 from pgmpy_dp.inference.lbfgs import Solution
 
-__all__ = ["minimize_proximal"]
-
 
 def minimize_proximal(
     function: Callable[[np.ndarray], tuple[float, np.ndarray]],

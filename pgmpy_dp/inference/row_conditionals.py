@@ -10,8 +10,6 @@ import numpy as np
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
 
-__all__ = ["row_conditionals"]
-
 _CHUNK = 4_000_000
 """Cells of intermediate tables, of all records that are looked at together."""
 

@@ -27,8 +27,6 @@ import numpy as np
 
 from pgmpy_dp.inference.belief_propagation import SumProduct
 
-__all__ = ["SamplingMethod", "check_method", "forward_sample", "inverted", "uniforms"]
-
 SamplingMethod = Literal["stratified", "independent"]
 
 _GOLDEN = (5**0.5 - 1) / 2

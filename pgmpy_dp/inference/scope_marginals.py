@@ -35,8 +35,6 @@ from pgmpy_dp.inference.growing_tree import GrowingTree, by_order, meeting
 from pgmpy_dp.inference.junction_tree import JunctionTree, build_junction_tree
 from pgmpy_dp.inference.tree_moves import Axes, Homes, Moves, equal_rows, table_sums
 
-__all__ = ["Scope", "ScopeMarginals", "admissible", "largest_clique"]
-
 Scope = tuple[int, ...]
 """Positions of variables, in ascending order."""
 

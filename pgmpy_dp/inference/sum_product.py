@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import InferenceSize, JunctionTree, build_junction_tree
 
-__all__ = ["Addition", "CliquePlan", "Marginalisation", "Plan", "inference_size", "make_plan"]
-
 Axes = tuple[int, ...]
 Term = tuple[str, int]
 """("potential", scope), ("message", child clique) or ("sum", index of an earlier addition)."""

@@ -9,8 +9,6 @@ import numpy as np
 
 from pgmpy_dp.inference.junction_tree import JunctionTree
 
-__all__ = ["Axes", "Homes", "Moves", "equal_rows", "table_sums"]
-
 Axes = tuple[int, ...]
 
 

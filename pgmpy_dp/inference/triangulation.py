@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-__all__ = ["min_fill_cliques"]
-
 
 def min_fill_cliques(
     neighbours: Mapping[int, int], sizes: Sequence[int], max_cells: float = math.inf

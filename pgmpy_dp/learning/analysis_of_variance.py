@@ -10,8 +10,6 @@ import numpy as np
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 
-__all__ = ["log_linear_of", "pure_effects"]
-
 
 def log_linear_of(
     terms: Mapping[tuple[int, ...], np.ndarray],

@@ -18,15 +18,6 @@ from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.curator.schedule import SampledCurator
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = [
-    "PARAMETER_UNIT",
-    "Ascent",
-    "ascend",
-    "largest_stable_rate",
-    "parameter_integers",
-    "released_parameters",
-]
-
 _LARGEST_PARAMETER = 50.0  # log-potentials stay within +-50: a ratio of exp(100) between two cells of a table
 _PARAMETER_BITS = 32
 PARAMETER_UNIT = math.ldexp(1.0, -_PARAMETER_BITS)

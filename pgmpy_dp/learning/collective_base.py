@@ -49,8 +49,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseMarginalsEstimator", "budget_bar", "private_table", "progress_bar", "schema_and_table"]
-
 Progress = Callable[[], None] | None
 
 
@@ -406,6 +404,7 @@ def schema_and_table(
 
 
 def checked_model_graph(model: Any) -> nx.Graph:
+    """The undirected graph of a model; TypeError or ValueError for what has none."""
     if not isinstance(model, nx.Graph):
         # No part of it is shown: arguments in the wrong order are records.
         raise TypeError(

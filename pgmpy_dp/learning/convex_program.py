@@ -20,8 +20,6 @@ from pgmpy_dp.private.operators.solutions import (
 )
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["release", "released_solution"]
-
 
 def release(
     program: Program,

@@ -8,8 +8,6 @@ from pgmpy.global_vars import config
 
 from pgmpy_dp.checks import missing_package
 
-__all__ = ["checked_device", "chosen_device", "require_torch"]
-
 
 def require_torch(what: str) -> Any:
     """The torch module; ImportError that says for what it is needed, and how to get it."""

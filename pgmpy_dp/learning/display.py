@@ -7,8 +7,6 @@ from html import escape
 
 from pgmpy_dp.shown import shown
 
-__all__ = ["as_table", "as_text", "states_text"]
-
 _SHOWN = 8
 """States of a variable that are named."""
 

@@ -48,8 +48,6 @@ from pgmpy_dp.learning.maximum_likelihood import Fit, finished_fit, first_sound_
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, CollectiveObjective
 
-__all__ = ["FreeEnergy", "collective_em", "mean_slope"]
-
 _MAX_ITER = 100
 """Iterations of L-BFGS by default, in EM and in each round before it."""
 

@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "FEW",
-    "DroppedRecordsWarning",
-    "FewRecordsWarning",
-    "LargeDeltaWarning",
-    "NoEdgeWarning",
-    "dropped_records",
-    "few_records",
-    "large_delta",
-    "no_edge",
-]
-
 FEW = 5.0
 """So many standard deviations from 0 an estimated number is next to nothing."""
 

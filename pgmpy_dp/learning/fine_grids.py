@@ -23,8 +23,6 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema, decode_label
 
-__all__ = ["fine_states", "following_cells", "largest_sizes", "merge", "merged_values", "refine", "undivided"]
-
 _SURE = 3.0  # standard deviations of a cell of later tables, below which a category is rare
 _CLEAR = 3.0  # standard deviations of a group of fine cells, below which its table says nothing
 _TAIL, _HALVES, _MIDDLE = 0.1, 8, 10  # the probability of both ends, how often they are halved, groups between them

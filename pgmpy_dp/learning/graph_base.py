@@ -13,8 +13,6 @@ from pgmpy_dp.learning.pgmpy_base import StructureBase
 from pgmpy_dp.learning.table_base import BaseTableEstimator
 from pgmpy_dp.metrics import list_metrics
 
-__all__ = ["BaseGraphEstimator", "graph_on"]
-
 
 class BaseGraphEstimator(BaseTableEstimator, StructureBase):
     """Graph of discrete variables, `graph_`, with or without parameters, from one release; abstract.

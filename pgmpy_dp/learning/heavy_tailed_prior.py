@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import kve
 
-__all__ = ["PRIOR_TAIL", "pseudo_huber", "pseudo_huber_curvature", "pseudo_huber_variance"]
-
 PRIOR_TAIL = 1.0
 """Default tail parameter a."""
 

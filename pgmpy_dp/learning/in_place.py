@@ -12,8 +12,6 @@ from pgmpy_dp.learning.graph_base import BaseGraphEstimator
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.models.markov_network import MarkovNetwork
 
-__all__ = ["fit_in_place"]
-
 Model = TypeVar("Model", DiscreteMarkovNetwork, DiscreteBayesianNetwork)
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
 
-__all__ = ["InteractionSplit"]
-
 
 class InteractionSplit:
     """Linear maps between tables and their variables, whose index arrays are made once.

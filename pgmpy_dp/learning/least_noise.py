@@ -11,8 +11,6 @@ from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["NOISES", "least_noise", "noise_for_ledger"]
-
 NOISES = ("auto", "laplace", "gaussian")
 
 

@@ -26,8 +26,6 @@ from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, CollectiveO
 from pgmpy_dp.learning.scale_evidence import VARIANCE_SHAPE
 from pgmpy_dp.learning.tilted_family import TiltedEngine
 
-__all__ = ["STALLED_ROUND", "collective_map", "fit_rounds"]
-
 _CERTAIN = 20.0
 """Nats of evidence above the uniform model from which on a fit needs no second opinion."""
 

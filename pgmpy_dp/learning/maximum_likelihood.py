@@ -23,16 +23,6 @@ from pgmpy_dp.inference.loopy_belief_propagation import LoopyBeliefPropagation, 
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.structural_zeros import Box, ObeyingEngine, engine_within
 
-__all__ = [
-    "Fit",
-    "finished_fit",
-    "first_sound_fit",
-    "maximize_likelihood",
-    "maximum_likelihood",
-    "naive_mle",
-    "noise_aware_penalty",
-]
-
 _LADDER = (0.0, 0.5, 1.0)
 """Counting numbers that are tried in turn, from Bethe's to tree-reweighting."""
 

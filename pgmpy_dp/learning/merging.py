@@ -17,8 +17,6 @@ import numpy as np
 from pgmpy_dp.learning.noisy_marginals import project_on_simplex
 from pgmpy_dp.schema import Reading, Schema, match_key
 
-__all__ = ["MOST_BINS", "Merging", "equal_bins", "likely_proportions", "merge_states", "rare_states", "useful_bins"]
-
 MOST_BINS = 32
 """Of one variable, however much budget there is."""
 

@@ -7,8 +7,6 @@ import math
 import numpy as np
 from scipy.special import erfcx
 
-__all__ = ["log_density", "negative_log_density"]
-
 _TAIL = -6.0
 """Below it erfcx(x) / (2 exp(x^2)) is 1 to double precision."""
 

@@ -13,8 +13,6 @@ import numpy as np
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.structural_zeros import forbidden_cells
 
-__all__ = ["NoisyMarginals", "project_on_simplex"]
-
 
 @dataclass(frozen=True, eq=False)
 class NoisyMarginals:

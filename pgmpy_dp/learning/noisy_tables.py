@@ -27,8 +27,6 @@ from pgmpy_dp.private.operators.tables import Tables, rehearsed_tables
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = ["agreed_total", "checked_weights", "noisy_marginals", "planned_noise", "rehearse", "run"]
-
 _CONTRADICTED = 5.0
 """So many standard deviations between a public number of records and the tables' sums are no noise."""
 

@@ -22,8 +22,6 @@ from pgmpy_dp.learning.scale_evidence import (
 )
 from pgmpy_dp.learning.structural_zeros import engine_within
 
-__all__ = ["ENTROPY_SHARE", "MARGIN_SHARE", "CollectiveObjective", "free_share"]
-
 ENTROPY_SHARE, MARGIN_SHARE = 0.3, 0.5
 """Defaults of what shapes the prior."""
 

@@ -16,24 +16,6 @@ from typing import Any, NoReturn, TypeVar
 from pgmpy_dp.checks import checked_integer, checked_number, require_choice, require_flag
 from pgmpy_dp.private.budget import Budget
 
-__all__ = [
-    "Rule",
-    "Settings",
-    "adjacencies",
-    "anything",
-    "arguments_of",
-    "by",
-    "checked",
-    "declares",
-    "flag",
-    "number",
-    "one_of",
-    "option",
-    "rules_of",
-    "settings_of",
-    "whole",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["StructureBase"]
-
 if TYPE_CHECKING:
     StructureBase: Any = object
 else:

@@ -27,8 +27,6 @@ from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema
 
-__all__ = ["Prior", "given_prior"]
-
 _KINDS = "a MarkovNetwork, pgmpy's Markov or Bayesian network, a LogLinearModel, a Release, or the file of one"
 
 

@@ -27,8 +27,6 @@ from pgmpy_dp.learning.noise_likelihood import log_density
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import free_share
 
-__all__ = ["collective_map_with_prior", "prior_potentials", "tables_of_prior", "with_unmeasured"]
-
 _DOUBT = 1e-5
 """Share of the uniform distribution in a prior: what it calls impossible is very unlikely instead."""
 

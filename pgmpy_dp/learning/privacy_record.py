@@ -18,8 +18,6 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, Reserv
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["Privacy", "composed", "handed_over", "require_agreement", "require_kind", "require_release", "steps_taken"]
-
 _PROMISES_NOTHING = 20
 
 

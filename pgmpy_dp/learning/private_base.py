@@ -29,8 +29,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["TABLE_EXAMPLES", "BasePrivateEstimator", "PrivateFit"]
-
 _RAIN = {"rain": ["no", "yes"], "wet": [False, True]}
 TABLE_EXAMPLES = (
     {"epsilon": 1.0, "state_names": _RAIN},

@@ -11,8 +11,6 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.scope_marginals import admissible
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["chosen_tables", "joined_probes", "probe_tables", "tables_within"]
-
 
 def chosen_tables(release: Release) -> range:
     """Places of the tables that were required or chosen: after those of single variables, before probes."""

@@ -10,8 +10,6 @@ import networkx as nx
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
-__all__ = ["checked_graph", "edge_positions", "encoded_graph", "released_edges", "set_positions"]
-
 
 def checked_graph(graph: Any, argument: str = "graph", sizes: tuple[int, ...] = (1, 2)) -> tuple[tuple, ...]:
     """A graph as a tuple of pairs of names, and of single names for isolated nodes; TypeError, ValueError for others.

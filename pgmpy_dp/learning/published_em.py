@@ -34,8 +34,6 @@ from pgmpy_dp.learning.maximum_likelihood import (
 )
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 
-__all__ = ["published_em"]
-
 _DUAL_ITERATIONS, _M_ITERATIONS = 30, 50
 """Iterations of L-BFGS in one "dual" step, and in the M-step after "nlbp", at most."""
 

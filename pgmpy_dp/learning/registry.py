@@ -8,8 +8,6 @@ from skbase.base import BaseEstimator
 
 from pgmpy_dp.lookup import list_objects
 
-__all__ = ["list_estimators"]
-
 
 def list_estimators(**tags: Any) -> list[type]:
     """The estimators of this package, optionally those with certain tags.

@@ -5,14 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp
 
-__all__ = [
-    "VARIANCE_GRID",
-    "VARIANCE_SHAPE",
-    "draw_variances",
-    "pooled_variance",
-    "posterior_variances",
-]
-
 VARIANCE_GRID = np.geomspace(1e-5, 9.0, 28)
 """Candidate prior variances of the groups; the smallest is that of an interaction which is not there, or as the prior
 says, as far as a million records tell."""

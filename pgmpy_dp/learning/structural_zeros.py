@@ -23,8 +23,6 @@ from pgmpy_dp.inference.exact_or_loopy import (
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 
-__all__ = ["ObeyingEngine", "engine_within", "forbidden_cells", "obeying", "with_zeros"]
-
 Box = Mapping[Hashable, frozenset[int]]
 
 _BARELY = -1e5

@@ -12,8 +12,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseTableEstimator"]
-
 
 class BaseTableEstimator(BasePrivateEstimator):
     """Learns from a discrete table; abstract.

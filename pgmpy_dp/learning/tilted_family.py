@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["TiltedEngine"]
-
 
 class TiltedEngine:
     """An inference engine whose theta is counted from `base` instead of from the uniform model.

@@ -19,8 +19,9 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import uniforms
 from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.linked.family_draws import Families, FamilyChoice
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
-from pgmpy_dp.linked.operators.wide_table import RANK, WideTable, wide_table
+from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.linked.slot_draws import SlotDraws
 from pgmpy_dp.models.answers import Drawn
 from pgmpy_dp.models.decoded_columns import as_series
@@ -37,9 +38,6 @@ from pgmpy_dp.schema.stored import read_from
 __all__ = ["FORMAT", "LinkedModel"]
 
 FORMAT, VERSION = "pgmpy_dp.LinkedModel", 1
-
-_TOGETHER = 2  # children that are drawn at once; others one by one
-_REPAIRS = 32
 
 
 class LinkedModel:
@@ -64,6 +62,19 @@ class LinkedModel:
     Attributes
     ----------
     linked, privacy, n_records, n_records_sd
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from pgmpy_dp import Budget, learn_linked
+    >>> from pgmpy_dp.linked import made_up_families
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     model = learn_linked(*made_up_families(2_000)[:2], Budget(rho=2.0), made_up_families(0)[2]).model_
+    >>> float(model.query("person.status", {"age": "0:15", "n": 3}).values[0].round(2))
+    1.0
+    >>> households, persons = model.sample(5)
+    >>> int(households["n"].sum()) == len(persons)
+    True
     """
 
     def __init__(
@@ -105,13 +116,17 @@ class LinkedModel:
     def to_bayesian_network(self) -> NoReturn:
         """Refused: a family has more children than the network has slots.
 
+        Returns
+        -------
+        NoReturn
+
         Raises
         ------
         NotImplementedError
             Always, with the reason.
         """
         raise NotImplementedError(
-            "a model of linked tables is no Bayesian network of one table: it has slots for three children, all with "
+            "a model of linked tables is no Bayesian network of one table: it has slots for two children, both with "
             "one distribution, and families have any number. Ask it by query, query_pairs and counts, or sample both "
             "tables from it"
         )
@@ -205,11 +220,11 @@ class LinkedModel:
 
         Notes
         -----
-        Two children are drawn as the model has them together. Each further one is drawn given two that were drawn
-        before, chosen at random. Beyond three that is an approximation: it weakens what large families have in common.
-        Where children have an order, each is drawn given the one before it. A child's cell that the model says is
-        outside the schema is drawn again. Where a count of the parent disagrees with the children drawn, as many of
-        them as needed are drawn again, among those that count, or do not.
+        Two children are drawn as the model has them together, each further one given all that were drawn before, which
+        is an approximation. So several families are drawn for each that is asked for, and one is taken, in such
+        proportions that tables of children, of two children and of counts are those of the model
+        (:mod:`pgmpy_dp.linked.family_draws`). Where children have an order, each is drawn given the one before it. A
+        child's cell that the model says is outside the schema is drawn again. Counts are those of the children drawn.
         """
         parents, children = self.sampled_columns(n_parents, random_state, labels)
         return _frame(parents), _frame(children)
@@ -230,7 +245,7 @@ class LinkedModel:
         """
         n = checked_integer("n_parents", n_parents, 0)
         rng = np.random.default_rng(random_state)
-        families = _Families(self, n, rng)
+        families = Families(self, n, rng)
         codes, size, children = families.codes, families.size, families.children
         keys, sizes = range(max(n, 1)), range(self.linked.most + 1)
         parents: dict[Hashable, Drawn] = {self.linked.key: (keys, np.arange(n))}
@@ -488,18 +503,24 @@ class LinkedModel:
     @cached_property
     def _in_first_slots(self) -> LogLinearModel:
         """The model of families whose children are in the first slots, with its own distribution of their number."""
-        names, patterns = self._wide.schema.variables, self._wide.patterns
+        found = self._given_size(np.ones(len(self._wide.patterns), dtype=bool))
+        assert found is not None
+        return found
+
+    def _given_size(self, states: np.ndarray) -> LogLinearModel | None:
+        """That model, given some states of the number of children; None where they have the probability 0."""
+        patterns = self._wide.patterns
         likely = self._model.marginal([self._wide.size])
         weights = np.full(len(patterns), -np.inf)
         for k, (n, present) in enumerate(patterns):
-            if present == tuple(range(len(present))) and likely[k] > 0:
+            if states[k] and present == tuple(range(len(present))) and likely[k] > 0:
                 whole = sum(p for p, (m, _) in zip(likely, patterns, strict=True) if m == n)
                 weights[k] = np.log(whole / likely[k])
+        if np.isneginf(weights).all():
+            return None
         cliques = self._model.cliques
         theta = np.append(self._model.theta, weights)
-        return replace(
-            self._model, cliques=replace(cliques, scopes=(*cliques.scopes, (names[self._size_at],))), theta=theta
-        )
+        return replace(self._model, cliques=replace(cliques, scopes=(*cliques.scopes, (self._wide.size,))), theta=theta)
 
     @property
     def _size_at(self) -> int:
@@ -508,7 +529,12 @@ class LinkedModel:
     @cached_property
     def _draws(self) -> SlotDraws:
         place = {name: k for k, name in enumerate(self._wide.schema.variables)}
-        return SlotDraws(self._model, [place[name] for name in self._wide.slots[0]])
+        slots = [[place[name] for name in slot] for slot in self._wide.slots]
+        return SlotDraws(self._model, slots[0], () if self._wide.ordered else slots[1], self._size_at)
+
+    @cached_property
+    def _choice(self) -> FamilyChoice:
+        return FamilyChoice(self)
 
 
 def guarantee_of_a_child(privacy: Privacy) -> Guarantee:
@@ -528,147 +554,6 @@ def guarantee_of_a_child(privacy: Privacy) -> Guarantee:
         own = said if isinstance(said, ApproxDP) else ApproxDP(zcdp_to_approx(own.rho, own.eta), delta)
     epsilon, delta = own.epsilon, own.delta
     return ApproxDP(2.0 * epsilon, min((1.0 + math.exp(epsilon)) * delta, 1.0 - 2**-53))
-
-
-class _Families:
-    """Families as codes: what a model draws.
-
-    Attributes
-    ----------
-    codes : ndarray, shape (n, n_variables)
-        Of the parents; what is in slots is of no matter.
-    size : ndarray, shape (n,)
-    children : ndarray, shape (n, most, columns)
-    counted : ndarray, shape (n, counts)
-    """
-
-    def __init__(self, model: LinkedModel, n: int, rng: np.random.Generator) -> None:
-        self._model, self._wide, self._rng = model, model._wide, rng
-        self._most = model.linked.most
-        wide = self._wide
-        names = wide.schema.variables
-        self._size_at = names.index(wide.size)
-        self._slots = [[names.index(name) for name in slot] for slot in wide.slots]
-        self._ranks = names.index(RANK) if wide.ordered else None
-        self.codes = model._in_first_slots.sample(n, rng, "stratified").astype(np.int64)
-        self.size = np.array([k for k, _ in wide.patterns])[self.codes[:, self._size_at]]
-        self.children = np.zeros((n, self._most, len(wide.child)), dtype=np.int64)
-        self._inside = [
-            np.arange(len(wide.schema.states[c])) < len(wide.child.states[x])
-            for x, c in zip(wide.child, wide.slots[0], strict=True)
-        ]
-        if wide.ordered:
-            for k in range(self._most):
-                rows = np.flatnonzero(self.size > k)
-                self._draw(rows, np.full(len(rows), k))
-        else:
-            self._take_slots()
-            for k in range(_TOGETHER, self._most):
-                rows = np.flatnonzero(self.size > k)
-                self._draw(rows, np.full(len(rows), k), known=k)
-        self._count()
-
-    def _take_slots(self) -> None:
-        """The children that the model drew together; cells outside the schema are drawn again."""
-        wide = self._wide
-        pattern = self.codes[:, self._size_at]
-        for state, (_, present) in enumerate(wide.patterns):
-            rows = np.flatnonzero(pattern == state)
-            for k, slot in enumerate(present[:_TOGETHER]):
-                self.children[rows, k] = self.codes[rows][:, self._slots[slot]]
-        outside = np.zeros(self.children.shape[:2], dtype=bool)
-        for j, inside in enumerate(self._inside):
-            outside |= ~inside[self.children[:, :, j]]
-        for k in range(min(_TOGETHER, self._most)):
-            rows = np.flatnonzero(outside[:, k] & (self.size > k))
-            self._draw_beside(rows, k)
-
-    def _draw_beside(self, rows: np.ndarray, which: int) -> None:
-        """Draw one of the children that were drawn together again, given the other one, in families of any size."""
-        codes = self.codes[rows].copy()
-        if which == 1:  # what is drawn is in the first slot
-            there = (self.size[rows] > 1)[:, None]
-            codes[:, self._slots[1]] = np.where(there, self.children[rows, 0], codes[:, self._slots[1]])
-        self.children[rows, which] = self._model._draws.draw(codes, self._rng, self._inside)
-
-    def _draw(self, rows: np.ndarray, which: np.ndarray, known: int | None = None, allowed: list | None = None) -> None:
-        """Draw a child of some families, given two others at random, or the one before it.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Families.
-        which : ndarray of int
-            The child of each.
-        known : int, optional
-            Only so many children were drawn yet.
-        allowed : list of ndarray, optional
-            For each column the states that may be drawn.
-        """
-        if len(rows) == 0:
-            return
-        codes = self.codes[rows].copy()
-        if self._wide.ordered:
-            codes[:, self._ranks] = which + 1 - self._model.linked.least
-            before = self.children[rows, np.maximum(which - 1, 0)]
-            codes[:, self._slots[1]] = np.where((which > 0)[:, None], before, np.array(self._wide.absent))
-        else:
-            there = self.size[rows] if known is None else np.full(len(rows), known)
-            others = there - (known is None)  # beside the child itself
-            pick = self._rng.integers(0, np.maximum(others, 1))
-            next_ = (pick + self._rng.integers(1, np.maximum(others, 2))) % np.maximum(others, 1)
-            for slot, chosen, least in ((1, pick, 1), (2, next_, 2)):
-                place = chosen + ((chosen >= which) & (known is None))
-                cells = self.children[rows, np.minimum(place, self._most - 1)]
-                codes[:, self._slots[slot]] = np.where((others >= least)[:, None], cells, np.array(self._wide.absent))
-        masks = self._inside if allowed is None else allowed
-        self.children[rows, which] = self._model._draws.draw(codes, self._rng, masks)
-
-    def _count(self) -> None:
-        """Make children agree with the counts of their parent, and count what there is."""
-        wide, counts = self._wide, self._model.linked.counts
-        conditions = self._model.linked.count_flags(wide.child)
-        names = wide.schema.variables
-        columns = {name: j for j, name in enumerate(wide.child)}
-        there = np.arange(self._most)[None, :] < self.size[:, None]
-
-        def met(k: int) -> np.ndarray:
-            found = there.copy()
-            for name, states in conditions[k]:
-                found &= np.array([*states, False, False])[self.children[:, :, columns[name]]]
-            return found
-
-        for _ in range(_REPAIRS if not wide.ordered else 0):
-            changed = False
-            for k, count in enumerate(counts):
-                flags, wanted = met(k), np.minimum(self.codes[:, names.index(count)], self.size)
-                for more in (True, False):
-                    lacking = flags.sum(axis=1) < wanted if more else flags.sum(axis=1) > wanted
-                    rows = np.flatnonzero(lacking)
-                    changed |= len(rows) > 0
-                    self._redraw(rows, (there & ~flags if more else flags)[rows], conditions[k], more)
-                    flags = met(k)
-            if not changed:
-                break
-        self.counted = (
-            np.stack([met(k).sum(axis=1) for k in range(len(counts))], axis=1)
-            if counts
-            else np.zeros((len(self.size), 0), int)
-        )
-
-    def _redraw(self, rows: np.ndarray, among: np.ndarray, conditions: list, meet: bool) -> None:
-        """Draw one child of each family again, so that it meets conditions, or does not."""
-        if len(rows) == 0:
-            return
-        which = np.where(among, self._rng.random(among.shape), -1.0).argmax(axis=1)
-        columns = {name: j for j, name in enumerate(self._wide.child)}
-        allowed = [mask.copy() for mask in self._inside]
-        chosen = conditions if meet else [conditions[self._rng.integers(len(conditions))]]
-        for name, states in chosen:
-            extra = len(allowed[columns[name]]) - len(states)
-            met = np.append(states, [False] * extra)
-            allowed[columns[name]] &= met if meet else ~met
-        self._draw(rows, which, allowed=allowed)
 
 
 def _frame(columns: Mapping[Hashable, Drawn]) -> pd.DataFrame:

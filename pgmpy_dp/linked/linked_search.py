@@ -24,10 +24,15 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.adaptive_search import Search
 
-__all__ = ["TRIOS_FROM", "LinkedSearch", "merged_parts"]
+__all__ = ["LinkedSearch", "merged_parts"]
 
-TRIOS_FROM, PAIRS_FROM = 2_000.0, 200.0
-"""Records over the noise of a cell with the whole budget, above which three, and two, children are learned together."""
+_PAIRS_FROM = 200.0
+"""Records over the noise of a cell with the whole budget, above which two children are learned together."""
+
+
+def siblings_at(strength: float) -> int:
+    """With how many siblings a child is learned, where it is not said; `strength` as `NetworkShares` has it."""
+    return int(strength >= _PAIRS_FROM)
 
 
 class LinkedSearch(Search):
@@ -69,8 +74,7 @@ class LinkedSearch(Search):
 
     def _narrow(self) -> None:
         if self.siblings is None:
-            strength = self.shares.strength(self.n_records)
-            self.siblings = 2 if strength >= TRIOS_FROM else 1 if strength >= PAIRS_FROM else 0
+            self.siblings = siblings_at(self.shares.strength(self.n_records))
         self.asked["siblings"] = self.siblings
         slots, most = self.slots, 1 + self.siblings
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -16,7 +16,7 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.merging import likely_proportions
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
-from pgmpy_dp.learning.options import anything, by, number, option, whole
+from pgmpy_dp.learning.options import Settings, anything, by, number, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.learning.probe_tables import chosen_tables, probe_tables
@@ -34,14 +34,14 @@ from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.first_guess import first_guess
 
-__all__ = ["PrivateLinkedNetwork", "learn_linked", "schema_of_one_file"]
+__all__ = ["PrivateLinkedNetwork", "as_two_tables", "learn_linked", "schema_of_one_file"]
 
 
 @dataclass(repr=False, eq=False)
 class PrivateLinkedNetwork(BasePrivateEstimator):
     """Parents with their children, learned together under one budget: households and persons, patients and visits.
 
-    A parent with all its children is rewritten as rows of one table, with up to three of the children in each, that
+    A parent with all its children is rewritten as rows of one table, with up to two of the children in each, that
     count 1 together. A network of this table is learned as :class:`~pgmpy_dp.estimators.PrivateNetwork` does it.
 
     Parameters
@@ -53,9 +53,9 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
         Of parents with all their children.
     n_records : int, optional
         The number of parents, if it is public. Required under "replace_one".
-    siblings : {"auto", 0, 1, 2}
-        How many siblings a child is learned together with: none (children are independent given the parent), one or
-        two. "auto" takes as many as the noise lets one learn about. Of no matter where children have an order.
+    siblings : {"auto", 0, 1}
+        How many siblings a child is learned together with: none (children are independent given the parent), or one.
+        "auto" says one where the noise lets one learn about pairs. Of no matter where children have an order.
     max_clique_cells : int
         No clique of the junction tree has more cells: bounds time and memory.
     n_rounds : int, optional
@@ -166,25 +166,30 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
         )
 
     def _run(self, data: PrivateLinkedTables, budget: Budget) -> Release:
-        wide = wide_table(data.linked)
+        settings, among, siblings = self._search(data.linked)
+        kind = partial(LinkedSearch, data.linked, siblings)
+        with budget_bar(type(self).__name__) as progress:
+            return adaptive_search.run(data, settings, budget, progress, kind=kind, among=among)
+
+    def _search(self, linked: LinkedSchema) -> tuple[Settings, Callable[[Any], bool], int | None]:
+        """What is asked of the search, which sets are candidates, and with how many siblings a child is learned."""
+        wide = wide_table(linked)
         slots = Slots(wide)
         siblings = None if self.siblings == "auto" else int(self.siblings)
-        most = 3 if siblings is None else 1 + siblings
+        most = 2 if siblings is None else 1 + siblings
 
         def among(scope: Any) -> bool:
             return wide.ordered or slots.allowed(scope, most)
 
         settings = self._options.but(
-            required_edges=_required(data.linked, wide),
+            required_edges=_required(linked, wide),
             forbidden_edges=None,
             merge_rare=False,
             max_order=3,
             workload=None,
             target=None,
         )
-        kind = partial(LinkedSearch, data.linked, siblings)
-        with budget_bar(type(self).__name__) as progress:
-            return adaptive_search.run(data, settings, budget, progress, kind=kind, among=among)
+        return settings, among, siblings
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
@@ -237,7 +242,7 @@ def learn_linked(
     Returns
     -------
     PrivateLinkedNetwork
-        Fitted: ``.model_`` is a :class:`~pgmpy_dp.linked.linked_model.LinkedModel`.
+        Fitted: ``.model_`` is a :class:`~pgmpy_dp.LinkedModel`.
 
     Raises
     ------
@@ -260,7 +265,26 @@ def learn_linked(
         raise TypeError(f"options has {taken}, which the argument budget says; drop them")
     if isinstance(parents, PrivateLinkedTables):
         options = {"adjacency": str(parents.adjacency), **options}
-    elif not isinstance(schema, LinkedSchema):
+    else:
+        parents, children, schema = as_two_tables(parents, children, schema, key)
+    estimator = PrivateLinkedNetwork(budget.epsilon, budget.delta, budget.rho, schema, **options)
+    return estimator.fit(parents, children)
+
+
+def as_two_tables(parents: Any, children: Any, schema: Any, key: Hashable) -> tuple[Any, Any, LinkedSchema]:
+    """Parents, children and their linked schema, of two tables, or of one file alone and the column of its persons.
+
+    Parameters
+    ----------
+    parents, children, schema, key
+        As :func:`learn_linked` takes them.
+
+    Raises
+    ------
+    ValueError
+        For a schema of one file without a key, and a key that is not the schema's.
+    """
+    if not isinstance(schema, LinkedSchema):
         if key is None:
             raise ValueError(
                 f"schema is a {type(schema).__name__}, and key=None: pass a LinkedSchema, or a schema of one file with "
@@ -269,10 +293,9 @@ def learn_linked(
         schema = schema_of_one_file(schema, key)
     elif key is not None and key != schema.key:
         raise ValueError(f"key={key!r} differs from the schema's {schema.key!r}; drop key")
-    if schema is not None and schema.parent is None and children is None:
+    if schema.parent is None and children is None:
         parents, children = None, parents
-    estimator = PrivateLinkedNetwork(budget.epsilon, budget.delta, budget.rho, schema, **options)
-    return estimator.fit(parents, children)
+    return parents, children, schema
 
 
 def schema_of_one_file(schema: Any, key: Hashable) -> LinkedSchema:
@@ -294,8 +317,8 @@ _ROWS_OF_ONE_FILE = 8
 def _checked_siblings(name: str, value: Any) -> Any:
     if isinstance(value, str) and value == "auto":
         return "auto"
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= 2:
-        raise ValueError(f"{name}={value!r}; pass 'auto', or how many siblings a child is learned with: 0, 1 or 2")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= 1:
+        raise ValueError(f"{name}={value!r}; pass 'auto', or how many siblings a child is learned with: 0 or 1")
     return int(value)
 
 

@@ -10,6 +10,8 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 
 __all__ = ["SlotDraws"]
 
+Scope = tuple[int, ...]
+
 _AT_ONCE = 1 << 22
 _NEVER = -1e9  # of states that are not to be drawn, below those that are possible
 
@@ -22,6 +24,10 @@ class SlotDraws:
     model : LogLinearModel
     columns : sequence of int
         Positions of the slot's variables.
+    sibling : sequence of int, optional
+        Those of another slot, in the same order, in whose place any number of siblings can be.
+    by : int, optional
+        The variable, of few states, that says what siblings are like where none is known.
 
     Notes
     -----
@@ -29,8 +35,10 @@ class SlotDraws:
     the graph of the slot alone, for all rows at once. They are drawn in the reverse order.
     """
 
-    def __init__(self, model: LogLinearModel, columns: Sequence[int]) -> None:
-        self.columns = list(columns)
+    def __init__(
+        self, model: LogLinearModel, columns: Sequence[int], sibling: Sequence[int] = (), by: int | None = None
+    ) -> None:
+        self.columns, self._sibling = list(columns), list(sibling)
         self._sizes = [model.cliques.cardinalities[j] for j in columns]
         place = {j: k for k, j in enumerate(columns)}
         self._tables = [
@@ -38,7 +46,23 @@ class SlotDraws:
             for scope, table in zip(model.cliques.indices, model.cliques.split(model.theta), strict=True)
             if any(i in place for i in scope)
         ]
+        self._usual = [self._without(model, scope, table, by) for scope, table, _ in self._tables]
         self._order, self._largest = self._elimination([set(own) for *_, own in self._tables])
+
+    def _without(
+        self, model: LogLinearModel, scope: Scope, table: np.ndarray, by: int | None
+    ) -> tuple[Scope, np.ndarray] | None:
+        """A table with siblings, meaned over them given `by`, which becomes its last axis; and its other variables."""
+        theirs = [i for i in scope if i in self._sibling]
+        if not theirs or by is None:
+            return None
+        names, rest = model.cliques.variables, [i for i in scope if i not in theirs]
+        given = [by, *(i for i in theirs if i != by)]
+        likely = model.marginal([names[i] for i in given])
+        flat = likely.reshape(len(likely), -1)
+        flat = flat / np.maximum(flat.sum(axis=1, keepdims=True), 1e-300)
+        cells = np.maximum(table, _NEVER).transpose([scope.index(i) for i in (*rest, *theirs)])
+        return (*rest, by), cells.reshape(*cells.shape[: len(rest)], -1) @ flat.T
 
     def _elimination(self, factors: list[set[int]]) -> tuple[list[int], int]:
         """Columns in an order that keeps tables small, greedily, and the cells of the largest one."""
@@ -54,7 +78,12 @@ class SlotDraws:
         return order, largest
 
     def draw(
-        self, codes: np.ndarray, rng: np.random.Generator, allowed: Sequence[np.ndarray | None] | None = None
+        self,
+        codes: np.ndarray,
+        rng: np.random.Generator,
+        allowed: Sequence[np.ndarray | None] | None = None,
+        siblings: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
     ) -> np.ndarray:
         """Codes of the slot for rows of codes, of which the slot's own are not looked at.
 
@@ -64,6 +93,11 @@ class SlotDraws:
         rng : numpy.random.Generator
         allowed : sequence of ndarray of bool, shape (states,) or (n, states), optional
             For each column the states that may be drawn; None for all. Where none of them is possible others are.
+        siblings : ndarray of int, shape (n, m, len(columns)), optional
+            The siblings, who take the place of the one in `codes`.
+        weight : ndarray, shape (n, m), optional
+            How much of what the model has for one sibling each of them counts. For what these lack of 1, or exceed it,
+            there is an unknown one.
 
         Returns
         -------
@@ -74,22 +108,45 @@ class SlotDraws:
         for start in range(0, len(codes), step):
             rows = slice(start, start + step)
             own = None if allowed is None else [a if a is None or a.ndim == 1 else a[rows] for a in allowed]
-            found[rows] = self._drawn(codes[rows], rng, own)
+            those = None if siblings is None or weight is None else (siblings[rows], weight[rows])
+            found[rows] = self._drawn(codes[rows], rng, own, those)
+        return found
+
+    def _sliced(self, scope: Scope, table: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """A table with a row's other columns put in: its own axes remain."""
+        inside = [axis for axis, i in enumerate(scope) if i in self.columns]
+        outside = [axis for axis in range(len(scope)) if axis not in inside]
+        sliced = table.transpose([*outside, *inside])
+        return sliced[tuple(codes[:, scope[axis]] for axis in outside)] if outside else sliced[None]
+
+    def _of_siblings(self, place: int, codes: np.ndarray, siblings: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """What a table with siblings says of the slot, each counted as much as its weight."""
+        scope, table, _ = self._tables[place]
+        unknown = self._usual[place]
+        assert unknown is not None
+        lacking = 1.0 - weight.sum(axis=1)
+        one = self._sliced(unknown[0], unknown[1], codes)
+        found = one * lacking.reshape(-1, *[1] * (one.ndim - 1))
+        table, codes = np.maximum(table, _NEVER), codes.copy()
+        for m in range(siblings.shape[1]):
+            codes[:, self._sibling] = siblings[:, m]
+            found += self._sliced(scope, table, codes) * weight[:, m].reshape(-1, *[1] * (one.ndim - 1))
         return found
 
     def _drawn(
-        self, codes: np.ndarray, rng: np.random.Generator, allowed: Sequence[np.ndarray | None] | None
+        self,
+        codes: np.ndarray,
+        rng: np.random.Generator,
+        allowed: Sequence[np.ndarray | None] | None,
+        siblings: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> np.ndarray:
         n, width = len(codes), len(self.columns)
         factors: list[np.ndarray] = []
-        for scope, table, own in self._tables:
-            inside = [axis for axis, i in enumerate(scope) if i in self.columns]
-            outside = [axis for axis in range(len(scope)) if axis not in inside]
-            sliced = table.transpose([*outside, *inside])
-            if outside:
-                sliced = sliced[tuple(codes[:, scope[axis]] for axis in outside)]
+        for place, (scope, table, own) in enumerate(self._tables):
+            if siblings is not None and self._usual[place] is not None:
+                sliced = self._of_siblings(place, codes, *siblings)
             else:
-                sliced = sliced[None]
+                sliced = self._sliced(scope, table, codes)
             sliced = sliced.transpose([0, *(1 + np.argsort(own))])
             shape = [sliced.shape[0]] + [self._sizes[k] if k in own else 1 for k in range(width)]
             factors.append(sliced.reshape(shape))

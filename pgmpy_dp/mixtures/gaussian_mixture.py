@@ -14,17 +14,6 @@ from scipy.special import logsumexp
 
 from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
 
-__all__ = [
-    "log_density",
-    "matching_error",
-    "merged_centres",
-    "random_centres",
-    "responsibilities",
-    "sample_mixture",
-    "smallest_distance",
-    "weighted_kmeans",
-]
-
 
 def random_centres(
     n_components: int, n_features: int, separation: float, rng: np.random.Generator, shift: float = 0.0

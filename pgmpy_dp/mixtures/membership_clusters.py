@@ -7,8 +7,6 @@ import numpy as np
 from pgmpy_dp.learning.devices import chosen_device
 from pgmpy_dp.mixtures.operators.batched_membership import batched_membership
 
-__all__ = ["block_centres", "membership_clusters"]
-
 
 def membership_clusters(
     points: np.ndarray, n_clusters: int, scale: float, *, n_steps: int = 100, device: str | None = None

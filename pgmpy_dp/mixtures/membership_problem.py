@@ -43,8 +43,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-__all__ = ["MembershipPoint", "MembershipProblem"]
-
 _ROUNDING = 1e-11  # of the certificate, relative to its terms: hundreds of times what sums and eigenvalues round by
 
 

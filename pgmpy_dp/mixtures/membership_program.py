@@ -16,8 +16,6 @@ import numpy as np
 
 from pgmpy_dp.mixtures.membership_problem import MembershipPoint, MembershipProblem
 
-__all__ = ["Membership", "membership_program"]
-
 # letter     in code    meaning
 # y          y          records, shape (N, d)
 # W          w          weights, shape (N, N): which records belong together

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["NoisyMoments", "covariance_roots", "mixture_of_moments", "shrunk"]
-
 _STEPS = 15
 _SETTLED = 1e-3  # of a mean variance, and in standard deviations: steps end when nothing moves by more
 _DRAWS = (128, 2048)  # of each component, by what they take

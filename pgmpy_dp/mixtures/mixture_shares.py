@@ -8,31 +8,11 @@ from fractions import Fraction
 
 from pgmpy_dp.checks import checked_integer, checked_number, require_choice
 from pgmpy_dp.learning.options import Settings
-from pgmpy_dp.mixtures.operators.cluster_operators import (
-    MAX_BLOCKS,
-    MOMENT_KINDS,
-    MeanLogScale,
-    cluster_noise,
-    moment_noise,
-    stable_histogram,
-)
+from pgmpy_dp.mixtures.operators.block_operators import MAX_BLOCKS, MeanLogScale, stable_histogram
+from pgmpy_dp.mixtures.operators.cluster_operators import MOMENT_KINDS, cluster_noise, moment_noise
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-
-__all__ = [
-    "AUTO",
-    "BLOCK_SOLVERS",
-    "MAX_COMPONENTS",
-    "Shares",
-    "advised_blocks",
-    "checked_components",
-    "checked_covariances",
-    "checked_length",
-    "largest_block",
-    "most_components",
-    "shares_of",
-]
 
 BLOCK_SOLVERS = ("kmeans", "sdp")
 

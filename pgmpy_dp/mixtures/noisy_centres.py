@@ -36,17 +36,19 @@ from pgmpy_dp.mixtures.mixture_shares import (
     most_components,
     shares_of,
 )
-from pgmpy_dp.mixtures.operators.cluster_operators import (
+from pgmpy_dp.mixtures.operators.block_operators import (
     BlockCells,
     BlockClusters,
     BlockScales,
+    MeanLogScale,
+    require_clusters,
+)
+from pgmpy_dp.mixtures.operators.cluster_operators import (
     ClusterMoments,
     ClusterSums,
-    MeanLogScale,
     cluster_noise,
     moment_unit,
     power_of_two,
-    require_clusters,
 )
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator
@@ -55,8 +57,6 @@ from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.operators.vector_operators import UnitCount
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
-
-__all__ = ["STATUSES", "MixtureEstimate", "Outcome", "mixture_estimate", "run"]
 
 
 class Outcome(StrEnum):

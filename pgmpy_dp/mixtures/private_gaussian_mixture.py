@@ -27,13 +27,11 @@ from pgmpy_dp.mixtures.mixture_shares import (
     most_components,
 )
 from pgmpy_dp.mixtures.noisy_centres import MixtureEstimate, mixture_estimate
-from pgmpy_dp.mixtures.operators.cluster_operators import MAX_BLOCKS
+from pgmpy_dp.mixtures.operators.block_operators import MAX_BLOCKS
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.theory import required_records
-
-__all__ = ["PrivateGaussianMixture"]
 
 _METHODS = ("blocks", "sdp")
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.learning.privacy_record import Privacy
     from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 
-__all__ = ["Answers", "Drawn", "SavedModel", "log_linear_of_tables"]
-
 Drawn = tuple[Number | Sequence, np.ndarray]
 """A column of drawn records: a Number and its numbers (NaN for missing), or states and the number of each record's."""
 

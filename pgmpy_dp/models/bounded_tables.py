@@ -30,8 +30,6 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood
 
-__all__ = ["balanced", "bounded_tables"]
-
 LARGEST_LOG, SMALLEST_LOG = 300.0, -400.0
 """Cells of the even form: quotients of any two, and products of two, are floats."""
 

@@ -32,8 +32,6 @@ from pgmpy_dp.models.answers import log_linear_of_tables
 from pgmpy_dp.models.bounded_tables import bounded_tables
 from pgmpy_dp.schema.provenance import listed
 
-__all__ = ["factors_to_log_linear", "log_linear_to_factors", "to_pgmpy_bayesian_network", "to_pgmpy_junction_tree"]
-
 MERGED_CELLS_LIMIT = 2**20
 """Cells up to which the tables of one maximal clique become one factor (8 MiB); public, and only about memory."""
 

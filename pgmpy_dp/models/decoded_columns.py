@@ -11,8 +11,6 @@ from pgmpy_dp.inference.sampling import SamplingMethod, uniforms
 from pgmpy_dp.models.decoding import EVERYTHING, Range, Values
 from pgmpy_dp.schema import Date, Number
 
-__all__ = ["as_column", "as_series", "states_of", "values_of"]
-
 
 def values_of(
     values: Values,

@@ -16,8 +16,6 @@ import numpy as np
 from pgmpy_dp.models.number_density import NumberDensity
 from pgmpy_dp.schema import Number
 
-__all__ = ["EVERYTHING", "Range", "Values"]
-
 Range = tuple[float | None, float | None, str]
 """Ends, None for a bound of the variable, and which of them belong to it: "both", "left", "right" or "neither"."""
 

@@ -17,8 +17,6 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)
     from pgmpy.inference import VariableElimination as _VariableElimination
 
-__all__ = ["VariableElimination"]
-
 
 class VariableElimination(_VariableElimination):
     """pgmpy's ``VariableElimination``, whose `query` is normalised on undirected models too.

@@ -11,8 +11,6 @@ import numpy as np
 from pgmpy_dp.models.decoding import Range, Values
 from pgmpy_dp.schema import Number, Schema, interval_cuts, match_key
 
-__all__ = ["checked_evidence", "likelihood", "range_of", "state_of"]
-
 
 def likelihood(
     schema: Schema, name: Hashable, given: Any, values: Values | None = None, *, event: bool = False

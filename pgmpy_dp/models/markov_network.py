@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
     from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["MarkovNetwork"]
-
 
 class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     """Discrete Markov network: pgmpy's, with exact log-space inference, sampling and lossless files.

@@ -24,8 +24,6 @@ from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["Mean", "ModelTables", "planned_noise", "run"]
-
 
 @dataclass(frozen=True)
 class Mean:

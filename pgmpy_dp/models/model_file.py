@@ -18,8 +18,6 @@ from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.schema.provenance import cost_texts, marked
 from pgmpy_dp.schema.stored import read_from
 
-__all__ = ["FORMAT", "VERSION", "ModelFile", "own_schema", "read_model_file", "reading_model"]
-
 FORMAT = "pgmpy_dp.MarkovNetwork"
 VERSION = 4
 _READABLE = {1: False, 2: False, 3: False, VERSION: True}  # and whether there is a digest

@@ -28,8 +28,6 @@ from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.shown import shown
 
-__all__ = ["ModelScore", "preview_score", "score_model"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelScore:

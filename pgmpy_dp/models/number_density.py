@@ -20,11 +20,12 @@ _BENDS = 2.0 ** np.arange(1.0, -5.5, -1.0)  # standard deviations of the log-den
 _LEVEL = 100.0  # standard deviation of the log-density itself
 _SPIKE, _HIGHER = 3.5, 2.0  # deviations, and the multiple, by which a spike stands out from both neighbours
 _LOUD, _ENDS = 3.0, 8  # deviations of a sum to the last cell that is no noise; how many ends are tried
-_UNLIKELY = 5.0  # of a fit's log-evidence below the largest, from which on it is left out
+_UNLIKELY = 1e-3  # the probability of a choice from which on it is left out of the likely density
+_WIDER = 1.25  # of the posterior's deviations: a true density bends alike over many cells, which the prior does not say
 _STEPS, _HALVINGS, _LONGEST, _CLOSE = 60, 30, 2.0, 1e-4
 
-Ends = tuple[int, int]
-"""The first cell with a density, and the one behind the last."""
+Choice = tuple[float, int, int]
+"""The bend, the first cell with a density, and the one behind the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +76,11 @@ class NumberDensity:
     -----
     The log-density f on the scale is a random walk of the second order, ``f'' ~ white noise``, between two ends, behind
     which there is nothing. Standard deviations of the noise, and ends that leave out no more than sums below their
-    noise, are weighed by Laplace's approximation of the evidence. A cell that stands out from both its neighbours is a
-    spike with a count of its own. Noisy counts are normal with the noise's variance and that of as many records. Draws
-    are optima for perturbed counts and a perturbed prior (see :mod:`pgmpy_dp.models.posterior.posterior_draws`).
+    noise, are weighed by Laplace's approximation of the evidence, each with the others at their most likely. A cell
+    that stands out from both its neighbours is a spike with a count of its own. Noisy counts are normal with the
+    noise's variance and that of as many records. Draws are optima for perturbed counts and a perturbed prior (see
+    :mod:`pgmpy_dp.models.posterior.posterior_draws`), with ends and a bend of their own. The perturbations are wider
+    than the posterior by a factor that was chosen on made-up numbers (`_WIDER`).
     """
 
     fine: Counts
@@ -152,8 +155,7 @@ class NumberDensity:
 
     def _fit(
         self,
-        bend: float,
-        ends: Ends,
+        choice: Choice,
         start: np.ndarray,
         counts: Sequence[np.ndarray],
         bends: np.ndarray | float = 0.0,
@@ -162,9 +164,9 @@ class NumberDensity:
         """The log-density of the parts that is most likely, and Laplace's log-evidence."""
         from scipy.linalg import cho_solve_banded  # whoever reads a model's file need not wait for SciPy
 
-        a, n = self._bend, len(self.place)
+        (bend, *_), a, n = choice, self._bend, len(self.place)
         base = np.log(max(float(counts[0].sum()), 1.0) / self.size.sum()) + level
-        weights = self.size * ((self.cell >= ends[0]) & (self.cell < ends[1]) & ~self.spikes[self.cell])
+        weights = self._inside(choice) * ~self.spikes[self.cell]
         kinds = [(group, counts[k], precision) for k, (group, _, precision) in enumerate(self._given)]
 
         def at(f: np.ndarray) -> tuple[float, np.ndarray, list[np.ndarray], np.ndarray]:
@@ -233,37 +235,43 @@ class NumberDensity:
         return found if last > 0 else [n - at for at in found]
 
     @cached_property
-    def _fits(self) -> list[tuple[float, Ends, np.ndarray, float]]:
-        """Of bends and ends that are likely: the log-density, and how likely they are."""
+    def _fits(self) -> tuple[Choice, dict[Choice, np.ndarray], list[dict[Choice, float]]]:
+        """The most likely choice, log-densities, and how likely choices are that differ from it in each of the three.
+
+        Noise hides both ends, each apart from the other: only where the others are at their best does an end have its
+        own evidence.
+        """
         values = [seen for _, seen, _ in self._given]
-        fits: dict[tuple[float, Ends], tuple[np.ndarray, float]] = {}
         smoothed = _smoothed(np.where(self.spikes, 0.0, self.fine.values))
         start = np.log(np.maximum(smoothed / self.cell_size, 0.1 * self.fine.deviation))[self.cell]
+        options: list[list[Any]] = [_BENDS.tolist(), self._quiet(-1), self._quiet(1)]
+        fits: dict[Choice, tuple[np.ndarray, float]] = {}
+        bend, lower, upper = (some[0] for some in options)
+        best, before = (bend, lower, upper), None
 
-        def best() -> tuple[float, Ends]:
-            return max(fits, key=lambda one: fits[one][1])
+        def beside(axis: int) -> list[Choice]:
+            return [(*best[:axis], other, *best[axis + 1 :]) for other in options[axis]]
 
-        def tried(bend: float, ends: Ends) -> None:
-            if (bend, ends) not in fits:
-                fits[bend, ends] = self._fit(bend, ends, fits[best()][0] if fits else start, values)
+        while best != before:
+            before = best
+            for axis in range(len(options)):
+                for choice in beside(axis):
+                    if choice not in fits:
+                        fits[choice] = self._fit(choice, fits[best][0] if best in fits else start, values)
+                best = max(fits, key=lambda one: fits[one][1])
+        found = []
+        for axis in range(len(options)):
+            weights = {choice: float(np.exp(fits[choice][1] - fits[best][1])) for choice in beside(axis)}
+            found.append({choice: weight / sum(weights.values()) for choice, weight in weights.items()})
+        return best, {choice: f for choice, (f, _) in fits.items()}, found
 
-        lowers, uppers = self._quiet(-1), self._quiet(1)
-        for bend in _BENDS:
-            tried(bend, (lowers[0], uppers[0]))
-        for upper in uppers:
-            tried(best()[0], (lowers[0], upper))
-        for lower in lowers:
-            tried(best()[0], (lower, best()[1][1]))
-        for bend in _BENDS:
-            tried(bend, best()[1])
-        most = fits[best()][1]
-        found = [(*key, f, float(np.exp(value - most))) for key, (f, value) in fits.items() if value > most - _UNLIKELY]
-        total = sum(one[3] for one in found)
-        return [(bend, ends, f, weight / total) for bend, ends, f, weight in found]
+    def _inside(self, choice: Choice) -> np.ndarray:
+        """Widths of the parts; 0 behind the ends."""
+        return self.size * ((self.cell >= choice[1]) & (self.cell < choice[2]))
 
-    def _parts(self, f: np.ndarray, ends: Ends, spikes: np.ndarray) -> np.ndarray:
+    def _parts(self, f: np.ndarray, choice: Choice, spikes: np.ndarray) -> np.ndarray:
         """Proportions of the parts from the smooth log-density and the counts of spikes."""
-        smooth = np.exp(np.minimum(f, 50.0)) * self.size * ((self.cell >= ends[0]) & (self.cell < ends[1]))
+        smooth = np.exp(np.minimum(f, 50.0)) * self._inside(choice)
         own = np.maximum(spikes, 0.0)[self.cell] * self.size / self.cell_size[self.cell]
         found = np.where(self.spikes[self.cell], own, smooth)
         return found / found.sum() if found.sum() > 0 else self.size / self.size.sum()
@@ -271,22 +279,35 @@ class NumberDensity:
     @cached_property
     def likely(self) -> np.ndarray:
         """The most likely proportions of the parts, averaged over how much the density may bend and where it ends."""
-        spikes = self._spike_counts[0]
-        return np.sum([p * self._parts(f, ends, spikes) for _, ends, f, p in self._fits], axis=0)
+        (best, fits, ways), spikes = self._fits, self._spike_counts[0]
+        most = self._parts(fits[best], best, spikes)
+        found = most.copy()
+        for choice, weight in itertools.chain(*(way.items() for way in ways)):
+            if weight > _UNLIKELY:
+                found += weight * (self._parts(fits[choice], choice, spikes) - most)
+        found = np.maximum(found, 0.0)  # what differs in two things has the sum of both differences
+        return found / found.sum()
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Draws of the proportions of the parts, of shape (n_draws, n_parts)."""
-        fits, found = self._fits, np.empty((n_draws, len(self.place)))
+        (best, fits, ways), found = self._fits, np.empty((n_draws, len(self.place)))
         spikes, variance = self._spike_counts
+
+        def noise(n: int) -> np.ndarray:
+            return _WIDER * rng.normal(size=n)
+
         for k in range(n_draws):
-            bend, ends, start, _ = fits[int(rng.choice(len(fits), p=[one[3] for one in fits]))]
+            bend, lower, upper = (
+                list(way)[int(rng.choice(len(way), p=list(way.values())))][axis] for axis, way in enumerate(ways)
+            )
             seen = [
-                values + np.sqrt(np.divide(1, p, out=np.zeros(len(p)), where=p > 0)) * rng.normal(size=len(p))
+                values + np.sqrt(np.divide(1, p, out=np.zeros(len(p)), where=p > 0)) * noise(len(p))
                 for _, values, p in self._given
             ]
-            bends = bend * rng.normal(size=len(self.place) - 2)
-            f, _ = self._fit(bend, ends, start, seen, bends, _LEVEL * rng.normal(size=len(self.place)))
-            found[k] = self._parts(f, ends, spikes + np.sqrt(variance) * rng.normal(size=len(spikes)))
+            bends, level = bend * noise(len(self.place) - 2), _LEVEL * noise(len(self.place))
+            choice = (bend, int(lower), int(upper))
+            f, _ = self._fit(choice, fits[best], seen, bends, level)
+            found[k] = self._parts(f, choice, spikes + np.sqrt(variance) * noise(len(spikes)))
         return found
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,8 +14,6 @@ from pgmpy.structure_score import BaseStructureScore
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 
-__all__ = ["effective_records", "hill_climbed"]
-
 _MOST_PARENTS = 4
 _MOST_CELLS = 100_000
 

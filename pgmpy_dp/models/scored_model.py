@@ -26,8 +26,6 @@ from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.schema import Number, Schema, encode_label
 
-__all__ = ["Scope", "ScoredModel", "model_digest", "schema_of_model"]
-
 _DRAWN = 500
 """Sets of one size at most, of those that nobody has named."""
 

@@ -18,8 +18,6 @@ from pgmpy_dp.schema import Schema
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_error", "plot_marginals"]
-
 
 def plot_marginals(
     model: Any,

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.axes import Axes
 
-__all__ = ["plot_graph"]
-
 _ON_A_CIRCLE = 30  # with more vertices the names on a circle run into each other
 _WITH_NAMES = 40  # more names cannot be read
 _WIDTHS = (0.8, 7.0)

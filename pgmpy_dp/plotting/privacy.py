@@ -15,8 +15,6 @@ from pgmpy_dp.private.ledger import Ledger
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_ledger", "plot_privacy_profile"]
-
 _LINES = ("-", "--", "-.", ":")
 
 

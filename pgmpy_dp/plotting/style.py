@@ -13,20 +13,6 @@ if TYPE_CHECKING:
 
 from pgmpy_dp.checks import missing_package
 
-__all__ = [
-    "BLUE",
-    "COLOURS",
-    "GREEN",
-    "GREY",
-    "MARKERS",
-    "ORANGE",
-    "PALE",
-    "VERMILLION",
-    "bare_axes",
-    "legend",
-    "styled_axes",
-]
-
 BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 COLOURS = (BLUE, VERMILLION, GREEN, ORANGE, "#CC79A7", "#56B4E9", "#000000")
 """For the first seven of anything; then they begin again, with other markers."""

@@ -12,8 +12,6 @@ from pgmpy_dp.theory.feasibility import FeasibilityMap
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_feasibility"]
-
 
 def plot_feasibility(feasibility: FeasibilityMap, ax: Axes | None = None, *, n: int | None = None) -> Axes:
     """Number of records against number of variables: impossible below each dashed line, enough above each full one.

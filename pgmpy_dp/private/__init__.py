@@ -1,0 +1,1 @@
+"""The boundary: everything that touches records or draws noise."""

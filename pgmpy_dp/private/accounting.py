@@ -17,16 +17,6 @@ import sys
 from functools import lru_cache
 from typing import Any
 
-__all__ = [
-    "approx_to_zcdp",
-    "gaussian_multiplier",
-    "pure_to_zcdp",
-    "subsampled_gaussian_epsilon",
-    "subsampled_gaussian_multiplier",
-    "zcdp_to_approx",
-    "zcdp_to_delta",
-]
-
 # Of a sampled step's divergence the library computes the logarithm of a sum near 1, whose rounding shows as up to 1e-13
 # of either sign (and it takes a negative divergence for an epsilon of 0). This much rho a step is added to be above it.
 _ROUNDING = 1e-12

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-__all__ = ["Adjacency", "changed_records"]
-
 
 class Adjacency(StrEnum):
     """What may differ between two neighbouring datasets.

@@ -17,8 +17,6 @@ import numpy as np
 
 from pgmpy_dp.schema.stored import DIGEST, json_content, sealed, unsealed
 
-__all__ = ["array_file", "read_array_file"]
-
 _HEADER = "header"
 _ALWAYS = 1 << 26  # bytes that a file of any size may inflate to
 _RATIO = 20  # more than that: how many times as large as the file

@@ -8,8 +8,6 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["write_atomically"]
-
 
 def write_atomically(path: str | Path, content: bytes) -> None:
     """Write `content` beside `path`, flush it to the disk, then move it there in one step.

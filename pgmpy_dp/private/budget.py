@@ -9,8 +9,6 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 _MOST = 1e15
 
-__all__ = ["Budget", "UnitBudget", "require_budget", "unit_budget"]
-
 
 @dataclass(frozen=True)
 class Budget:

@@ -16,8 +16,6 @@ from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import Schema, decode_label
 
-__all__ = ["require_same_promise"]
-
 _OTHERS = (
     "if these are records of other people than those whom it was found in, pass schema.as_public() (a file: pgmpy-dp "
     "schema --as-public FILE)"

@@ -11,8 +11,6 @@ from typing import Any
 from pgmpy_dp.private.named_values import distinct_names, scope_name
 from pgmpy_dp.schema import decode_label
 
-__all__ = ["from_version_1"]
-
 _STATED = (
     *("schema", "scopes", "n_records", "n_units", "n_users", "unit", "rows_per_unit"),
     *("columns", "nodes", "n", "fine", "vouched_for", "interrupted"),

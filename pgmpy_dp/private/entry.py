@@ -11,8 +11,6 @@ from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.schema import decode_label, encode_label
 from pgmpy_dp.shown import shown
 
-__all__ = ["Entry", "entries_table"]
-
 
 @dataclass(frozen=True)
 class Entry:

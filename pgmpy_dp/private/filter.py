@@ -34,8 +34,6 @@ from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.entry import Entry
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
 
-__all__ = ["Account", "BudgetExceeded", "Filter"]
-
 _CONVERTING = 0.9  # part of delta that converts rho, where the first charge leaves the choice
 _ROUNDING = 1e-20  # of differences of deltas, which are nothing
 _TOLERANCE = 1e-12  # relative; ten charges of 0.1 must fit in a budget of 1 although their float sum may exceed it

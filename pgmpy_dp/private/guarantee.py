@@ -9,23 +9,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from pgmpy_dp.checks import checked_number, is_exactly
 from pgmpy_dp.private import accounting
-
-__all__ = [
-    "ApproxDP",
-    "Guarantee",
-    "PureDP",
-    "ReservedZCDP",
-    "ZCDP",
-    "guarantee_from_dict",
-    "own_guarantee",
-    "part_for_each",
-    "privacy_profile",
-    "share_of_cost",
-]
 
 
 @dataclass(frozen=True)
@@ -45,8 +32,29 @@ class PureDP:
 
     epsilon: float
 
+    power: ClassVar[int] = 1
+    """Of m: m steps between neighbours cost m**power times what one does."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checked_number("epsilon", self.epsilon, positive=False))
+
+    @property
+    def amount(self) -> Fraction:
+        """What adds up over mechanisms, exactly."""
+        return Fraction(self.epsilon)
+
+    def with_reserve(self, eta: float) -> ApproxDP:
+        """The same, with mechanisms that fail with a probability of at most eta together.
+
+        Parameters
+        ----------
+        eta : float
+
+        Returns
+        -------
+        ApproxDP
+        """
+        return ApproxDP(self.epsilon, eta)
 
     def implies(self, other: Guarantee) -> bool:
         """Whether every mechanism with this guarantee is known to have the `other` too.
@@ -97,8 +105,29 @@ class ZCDP:
 
     rho: float
 
+    power: ClassVar[int] = 2
+    """As of :class:`PureDP`."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", checked_number("rho", self.rho, positive=False))
+
+    @property
+    def amount(self) -> Fraction:
+        """What adds up over mechanisms, exactly."""
+        return Fraction(self.rho)
+
+    def with_reserve(self, eta: float) -> ReservedZCDP:
+        """The same, with mechanisms that fail with a probability of at most eta together.
+
+        Parameters
+        ----------
+        eta : float
+
+        Returns
+        -------
+        ReservedZCDP
+        """
+        return ReservedZCDP(self.rho, eta)
 
     def implies(self, other: Guarantee) -> bool:
         """Whether every mechanism with this guarantee is known to have the `other` too.
@@ -288,11 +317,9 @@ def part_for_each(cost: Any, rows: int) -> Any:
     """
     if rows == 1:
         return cost
-    whole, divisor = (cost.rho, rows * rows) if isinstance(cost, ZCDP) else (cost.epsilon, rows)
-    exact = Fraction(whole) / divisor
+    exact = cost.amount / rows**cost.power
     part = float(exact)
-    part = part if Fraction(part) <= exact else math.nextafter(part, 0.0)
-    return ZCDP(part) if isinstance(cost, ZCDP) else PureDP(part)
+    return type(cost)(part if Fraction(part) <= exact else math.nextafter(part, 0.0))
 
 
 def share_of_cost(cost: PureDP | ZCDP, share: Fraction) -> PureDP | ZCDP:
@@ -303,9 +330,7 @@ def share_of_cost(cost: PureDP | ZCDP, share: Fraction) -> PureDP | ZCDP:
     >>> share_of_cost(ZCDP(0.5), Fraction(1, 4))
     ZCDP(rho=0.125)
     """
-    if isinstance(cost, ZCDP):
-        return ZCDP(float(share * Fraction(cost.rho)))
-    return PureDP(float(share * Fraction(cost.epsilon)))
+    return type(cost)(float(share * cost.amount))
 
 
 def privacy_profile(guarantee: Guarantee, epsilon: float) -> float:

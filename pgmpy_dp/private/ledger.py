@@ -19,13 +19,12 @@ from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.entry import Entry, entries_table
-from pgmpy_dp.private.filter import Account, BudgetExceeded, Filter
+from pgmpy_dp.private.filter import Account, Filter
+from pgmpy_dp.private.filter import BudgetExceeded as BudgetExceeded
 from pgmpy_dp.private.guarantee import Guarantee, own_guarantee
 from pgmpy_dp.private.ledger_file import LedgerFile, agreed, read_ledger, write_ledger
 from pgmpy_dp.private.turns import Turns
 from pgmpy_dp.schema import decode_label, encode_label
-
-__all__ = ["BudgetExceeded", "Entry", "Ledger"]
 
 _BUSY = (
     "this thread is charging this ledger already: a signal's handler, a finaliser or an argument charges it in the "

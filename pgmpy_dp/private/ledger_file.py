@@ -28,8 +28,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.filter import Filter
 from pgmpy_dp.schema.stored import DIGEST, content_digest, json_content, read_from, sealed, unsealed
 
-__all__ = ["LedgerFile", "agreed", "read_ledger", "write_ledger"]
-
 _POLL = 0.01  # seconds between two attempts to take a lock
 _HELD: set[tuple[int, int, Path]] = set()  # by which thread of which process
 

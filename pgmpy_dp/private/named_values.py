@@ -17,8 +17,6 @@ import numpy as np
 from pgmpy_dp.checks import is_exactly
 from pgmpy_dp.schema import Date, Number, Schema
 
-__all__ = ["Question", "distinct_names", "scope_name", "told"]
-
 _LONGEST = 20_000  # signs of an argument that a release repeats
 
 

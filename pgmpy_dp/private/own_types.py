@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["OPERATORS", "is_own", "require_own"]
-
 OPERATORS = (
     "pgmpy_dp.private.operators.distances",
     "pgmpy_dp.private.operators.record_count",
@@ -20,6 +18,7 @@ OPERATORS = (
     "pgmpy_dp.fields.operators.interactions",
     "pgmpy_dp.fields.operators.parities",
     "pgmpy_dp.fields.operators.vote_operators",
+    "pgmpy_dp.mixtures.operators.block_operators",
     "pgmpy_dp.mixtures.operators.cluster_operators",
     "pgmpy_dp.sequences.operators.sequence_operators",
 )
@@ -38,6 +37,7 @@ _OTHERS = (
     "pgmpy_dp.private.data.table",
     "pgmpy_dp.private.data.vectors",
     "pgmpy_dp.communities.operators.block_projection",
+    "pgmpy_dp.private.curator.charged_base",
     "pgmpy_dp.private.curator.curator_base",
     "pgmpy_dp.private.curator.gradient_curator",
     "pgmpy_dp.gaussian.operators.precision",

@@ -22,8 +22,6 @@ from pgmpy_dp.private.named_values import Question
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.schema.stored import read_from
 
-__all__ = ["Noise", "Release", "Sensitive", "Value"]
-
 _FORMAT, _VERSION = "pgmpy_dp.release", 2
 _BOUNDARY = frozenset(
     {

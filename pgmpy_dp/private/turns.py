@@ -7,8 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["Turns"]
-
 
 class Turns:
     """A lock that other threads wait for, and that refuses the thread that holds it.

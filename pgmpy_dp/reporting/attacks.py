@@ -13,17 +13,6 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.theory.attack_rates import attack_success
 
-__all__ = [
-    "ATTACKER",
-    "FALSE_ALARMS",
-    "PRIORS",
-    "SOURCES",
-    "AttackWords",
-    "at_most",
-    "attack_words",
-    "who_is_protected",
-]
-
 FALSE_ALARMS = (0.001, 0.01, 0.05, 0.1, 0.5)
 PRIORS = (2, 10, 100, 1000)
 """Values that are equally likely beforehand."""

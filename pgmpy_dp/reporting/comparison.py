@@ -13,8 +13,6 @@ from pgmpy_dp.reporting.model_report import MOST_PAIRED, require_exact
 from pgmpy_dp.reporting.page import render
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words, variation
 
-__all__ = ["comparison_page"]
-
 _SHOWN_PAIRS = 30
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.plotting.graphs import edge_values, placed_nodes
 
-__all__ = ["drawing", "edge_rows"]
-
 _SIZE = 640
 _ROOM = 150
 _NAMED = 40

@@ -17,8 +17,6 @@ from pgmpy_dp.reporting.model_report import require_exact
 from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
 
-__all__ = ["MOST_BYTES", "MOST_CELLS", "explorer_page"]
-
 MOST_BYTES = 20_000_000
 """Of a page; more is slow to send and to open."""
 

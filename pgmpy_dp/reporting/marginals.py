@@ -13,8 +13,6 @@ from pgmpy_dp.models.posterior.posterior_draws import Interval
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.posterior.query_intervals import number_interval, query_intervals
 
-__all__ = ["state_text", "variable_rows"]
-
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 

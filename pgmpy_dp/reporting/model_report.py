@@ -26,8 +26,6 @@ from pgmpy_dp.reporting.words import (
 if TYPE_CHECKING:
     from pgmpy_dp.models.model_score import ModelScore
 
-__all__ = ["MOST_PAIRED", "report_page", "require_exact"]
-
 MOST_PAIRED = 100
 """Variables up to which all pairs are looked at."""
 

@@ -11,8 +11,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from pgmpy_dp import __version__
 from pgmpy_dp.shown import shown
 
-__all__ = ["as_html", "render"]
-
 
 def _finalized(value: object) -> object:
     """Signs that turn the direction of what follows are as good as a wrong name, and pages are copied to terminals."""

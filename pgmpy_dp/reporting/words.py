@@ -15,18 +15,6 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP
 from pgmpy_dp.reporting.attacks import AttackWords, attack_words
 
-__all__ = [
-    "CITATION",
-    "GuaranteeWords",
-    "count_words",
-    "guarantee_words",
-    "interval_words",
-    "percent",
-    "size_words",
-    "variation",
-    "when_not_to_trust",
-]
-
 CITATION = (
     "The pgmpy_dp authors. pgmpy_dp: undirected probabilistic graphical models learned under differential privacy. "
     f"Version {__version__}."

@@ -29,8 +29,6 @@ from pgmpy_dp.schema import Number
 from pgmpy_dp.shown import shown
 from pgmpy_dp.theory.attack_rates import attack_success
 
-__all__ = ["EVIDENCE_FILES", "write_evidence"]
-
 EVIDENCE_FILES = ("registry.yaml", "evidence.html", "evidence.json")
 
 _LIBRARIES = ("opendp", "dp-accounting", "numpy")

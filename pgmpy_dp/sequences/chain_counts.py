@@ -22,8 +22,6 @@ from pgmpy_dp.sequences.chain_model import map_chain, noisy_chain_tables
 from pgmpy_dp.sequences.chain_order import OrderTest, order_test
 from pgmpy_dp.sequences.operators.sequence_operators import LARGEST_TABLE, NgramTables, OrderDeparture, user_additions
 
-__all__ = ["ORDERS", "checked_order", "run"]
-
 ORDERS = (1, 2, "auto")
 
 _NAMES = {1: "initial", 2: "transitions", 3: "triples", 0: "departure"}  # by length; 0 is the test of order

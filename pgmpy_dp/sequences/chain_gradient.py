@@ -23,8 +23,6 @@ from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["parameters", "run"]
-
 # Chosen on made-up chains of 3 to 40 states and 2,000 to 40,000 users, epsilon from .03 to 100, delta = 1/users.
 _CLIP_NORM = 0.6  # .5 to .7 are as good; 1.0 is worse wherever noise matters
 _HORIZON = 0.8  # half and twice of it cost a seventh to a third of the divergence

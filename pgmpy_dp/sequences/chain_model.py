@@ -33,18 +33,6 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 
-__all__ = [
-    "ChainFit",
-    "MarkovChain",
-    "fit_chain",
-    "map_chain",
-    "noisy_chain_tables",
-    "noisy_triples",
-    "second_order",
-    "segment_units",
-    "staying_log_odds",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class MarkovChain:

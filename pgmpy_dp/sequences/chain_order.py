@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-__all__ = ["OrderTest", "order_test"]
-
 _CERTAIN = 3.0
 """Standard deviations of the distance that it has to be above what chance makes."""
 

@@ -41,8 +41,6 @@ from pgmpy_dp.sequences.chain_model import (
     segment_units,
 )
 
-__all__ = ["PrivateMarkovChain"]
-
 _METHODS = ("map", "em", "naive", "sgd")
 
 

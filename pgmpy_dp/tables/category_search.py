@@ -35,8 +35,6 @@ from pgmpy_dp.tables.quantile_cuts import (
     split_firsts,
 )
 
-__all__ = ["CATEGORIES", "DiscoverSettings", "require_payable", "run"]
-
 CATEGORIES = "categories"
 """How a column is declared whose categories are to be found."""
 

@@ -27,8 +27,6 @@ from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables import category_search as plan
 
-__all__ = ["Discovery", "discover"]
-
 
 @dataclass(frozen=True, eq=False)
 class Discovery:
@@ -270,20 +268,50 @@ def discover(
     >>> found.schema["job"], found.schema.other["job"]
     (('baker', 'nurse', 'other'), 'other')
     """
+    options: dict[str, Any] = {
+        **{"missing": missing, "strip": strip, "casefold": casefold, "recode": recode, "impossible": impossible},
+        **{"other": other, "max_categories": max_categories, "max_length": max_length, "bins": bins},
+        **{"adjacency": adjacency, "n_records": n_records, "random_state": random_state, "unit": unit},
+    }
+    data, settings = columns_to_look_at(df, variables, budget, ledger, **options)
+    found = look_at(data, settings, budget)
+    with handed_over(found.release_):
+        warn_of_few(found)
+        return found
+
+
+def columns_to_look_at(
+    df: Any,
+    variables: Mapping[Any, Any],
+    budget: Budget,
+    ledger: Ledger | Budget | None,
+    *,
+    adjacency: str | None = None,
+    n_records: int | None = None,
+    random_state: int | None = None,
+    unit: Hashable = None,
+    missing: Any = (),
+    strip: Any = False,
+    casefold: Any = False,
+    recode: Any = None,
+    impossible: Iterable[str | Mapping] = (),
+    other: Hashable | None = "other",
+    **limits: Any,
+) -> tuple[PrivateColumns, plan.DiscoverSettings]:
+    """What `discover` asks, checked, and the columns that it asks, read: nothing is spent yet."""
     if isinstance(df, PrivateData):
         raise TypeError(
             f"df is a {type(df).__name__}, whose columns are declared already; pass the records that it was made from, "
             "and its ledger as ledger="
         )
     known = arguments_of(discover, adjacency=adjacency, n_records=n_records, random_state=random_state)
-    options = arguments_of(discover, max_categories=max_categories, max_length=max_length, bins=bins)
     settings = plan.DiscoverSettings.of(
         variables,
         other=other,
         recode=recode,
         impossible=impossible,
         reading={"missing": missing, "strip": strip, "casefold": casefold},
-        **vars(options),
+        **vars(arguments_of(discover, **limits)),
         random_state=known.random_state,
     )
     plan.require_payable(settings, budget)  # before records are read
@@ -297,12 +325,20 @@ def discover(
         unit=unit,
         random_state=known.random_state,
     )
+    return data, settings
+
+
+def look_at(data: PrivateColumns, settings: plan.DiscoverSettings, budget: Budget) -> Discovery:
+    """What is found in columns, for a budget."""
     release = plan.run(data, settings, budget)
     with handed_over(release):
-        found = Discovery.of(release, Privacy.of(release, data.ledger.entries))
-        if found.few or found.poor:
-            warnings.warn(_few(found), FewRecordsWarning, stacklevel=2)
-        return found
+        return Discovery.of(release, Privacy.of(release, data.ledger.entries))
+
+
+def warn_of_few(found: Discovery) -> None:
+    """A `FewRecordsWarning` where there is next to nothing, for the caller of the caller."""
+    if found.few or found.poor:
+        warnings.warn(_few(found), FewRecordsWarning, stacklevel=3)
 
 
 def _few(found: Discovery) -> str:

@@ -11,8 +11,6 @@ from pgmpy_dp.private.operators.operator_base import planned_noise
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.sensitive import Release
 
-__all__ = ["run"]
-
 
 def run(table: PrivateTable, budget: Budget, random_state: int | None = None) -> Release:
     """Release how many records there are, and how many match in all columns and in each; how many lines are no record.

@@ -43,8 +43,6 @@ from pgmpy_dp.tables.public_models import drawn_tables, random_log_linear
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Preview", "preview"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Preview:

@@ -8,8 +8,6 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 
-__all__ = ["LARGEST_SAMPLE", "drawn_tables", "random_log_linear"]
-
 LARGEST_SAMPLE = 1_000_000
 _BATCH = 200_000  # records drawn at a time: sampling holds a few int64 columns for each
 

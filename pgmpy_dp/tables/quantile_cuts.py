@@ -18,8 +18,6 @@ import numpy as np
 
 from pgmpy_dp.schema import Number
 
-__all__ = ["consistent_counts", "divided_at", "equal_firsts", "n_steps", "quantile_cuts", "split_firsts"]
-
 _FINEST = 30  # of 2**30 steps, where there is no resolution
 _CELLS = 64
 _PARTS = 128  # of a cell, at most: two such rounds reach each value of a million

@@ -19,20 +19,18 @@ from pgmpy_dp.schema import Schema
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables import matched_counts
 
-__all__ = ["SchemaCheck", "check_schema"]
-
-_NOTHING = "nothing"
-_NOISE = "too noisy"
+NOTHING = "nothing"
+NOISE = "too noisy"
 _LITTLE = "less than half"
 _PART = "in part"
-_ALL = "all"
+ALL = "all"
 
-_WORDS = {
-    _NOTHING: "its states match next to nothing; compare spelling, capitals and blanks, and declare numbers as Number",
-    _NOISE: "too noisy to tell; spend more on the check",
+WORDS = {
+    NOTHING: "its states match next to nothing; compare spelling, capitals and blanks, and declare numbers as Number",
+    NOISE: "too noisy to tell; spend more on the check",
     _LITTLE: "its states match less than half",
     _PART: "its states match a part",
-    _ALL: "its states match",
+    ALL: "its states match",
 }
 
 
@@ -83,18 +81,18 @@ class SchemaCheck:
         n, n_sd = (counts[0], sd) if release.n_records is None else (float(release.n_records), 0.0)
         matching, *columns = counts[1:] if release.n_records is None else counts
         broken = columns.pop() if len(columns) > len(release.schema) else None
-        rows = [(matched, sd, _share(matched, n), _verdict(matched, sd, n, n_sd)) for matched in columns]
+        rows = [(matched, sd, share_of(matched, n), verdict_of(matched, sd, n, n_sd)) for matched in columns]
         names = pd.Index(list(release.schema.variables), name="variable", tupleize_cols=False)
         table = pd.DataFrame(rows, index=names, columns=["matched", "sd", "share", "verdict"])
         return cls(
-            *(table, n, n_sd, matching, sd, _verdict(matching, sd, n, n_sd)),
+            *(table, n, n_sd, matching, sd, verdict_of(matching, sd, n, n_sd)),
             *(release, Privacy.of(release) if privacy is None else privacy, broken),
         )
 
     @property
     def poor(self) -> list:
         """Variables whose states match next to nothing."""
-        return [name for name, verdict in self.table["verdict"].items() if verdict == _NOTHING]
+        return [name for name, verdict in self.table["verdict"].items() if verdict == NOTHING]
 
     @property
     def failed(self) -> bool:
@@ -103,7 +101,7 @@ class SchemaCheck:
         Also whether more lines are no record than are one.
         """
         lost = (self.n_no_record or 0.0) > max(self.n_records, FEW * self.n_matching_sd)
-        return bool(self.n_records < FEW * self.n_records_sd or self.verdict == _NOTHING or self.poor or lost)
+        return bool(self.n_records < FEW * self.n_records_sd or self.verdict == NOTHING or self.poor or lost)
 
     @property
     def _sd_of_difference(self) -> float:
@@ -111,32 +109,32 @@ class SchemaCheck:
 
     def __str__(self) -> str:
         lines = [
-            f"Records: about {_count(self.n_records)} (sd {self.n_records_sd:,.0f})"
+            f"Records: about {rounded(self.n_records)} (sd {self.n_records_sd:,.0f})"
             if self.release_.n_records is None
             else f"Records: {self.n_records:,.0f}, as declared"
         ]
         if self.n_records < FEW * self.n_records_sd:
             lines[0] += ": next to nothing; there are few records, or the budget of the check is too small"
-        share = _percent(self.n_matching, self.n_records)
-        whole = f"about {_count(self.n_matching)} ({share}, sd {self.n_matching_sd:,.0f})"
+        share = percent(self.n_matching, self.n_records)
+        whole = f"about {rounded(self.n_matching)} ({share}, sd {self.n_matching_sd:,.0f})"
         lines.append(f"Inside the schema, so that a fit counts them: {whole}")
         if self.n_no_record is not None:
             few = self.n_no_record < max(3 * self.n_matching_sd, self.n_records / 100)
             advice = (
                 "" if few else ": with another number of fields than the first line; are there line breaks in cells?"
             )
-            lines.append(f"Lines that are no record: about {_count(self.n_no_record)}{advice}")
+            lines.append(f"Lines that are no record: about {rounded(self.n_no_record)}{advice}")
         other, width = self.release_.schema.other, max(len(shown(name)) for name in self.table.index)
         for name, row in self.table.iterrows():
-            of = f"{_count(row.matched):>9} of {_count(self.n_records)} ({_percent(row.matched, self.n_records)})"
-            words = _WORDS[row.verdict]
-            if name in other and row.verdict != _ALL:
+            of = f"{rounded(row.matched):>9} of {rounded(self.n_records)} ({percent(row.matched, self.n_records)})"
+            words = WORDS[row.verdict]
+            if name in other and row.verdict != ALL:
                 words += f" (other cells count as {other[name]!r})"
             lines.append(f"  {shown(name):<{width}}  about {of}, sd {row.sd:,.0f}: {words}")
-        if self.verdict == _NOTHING and not self.poor and self.n_records >= FEW * self.n_records_sd:
+        if self.verdict == NOTHING and not self.poor and self.n_records >= FEW * self.n_records_sd:
             lines.append("Each column matches some records, but hardly any record matches in all columns")
         elif (said := dropped_records(self.n_records, self.n_matching, self._sd_of_difference)) is not None:
-            columns = [name for name, row in self.table.iterrows() if row.verdict not in (_ALL, _NOISE)]
+            columns = [name for name, row in self.table.iterrows() if row.verdict not in (ALL, NOISE)]
             kept = [said_how for name in columns if (said_how := _keeps_all(self.release_.schema, name))]
             lines.append(f"A fit leaves records out: {said}" + "".join(f"\n  {how}" for how in kept))
         return "\n".join(lines)
@@ -208,15 +206,15 @@ def check_schema(
         return SchemaCheck.of(release, Privacy.of(release, table.ledger.entries))
 
 
-def _verdict(matched: float, sd: float, n: float, n_sd: float) -> str:
+def verdict_of(matched: float, sd: float, n: float, n_sd: float) -> str:
     """In words what a noisy count says; counts of next to no records say nothing."""
     if n < max(FEW * n_sd, 1.0) or (matched < FEW * sd and matched + 3 * sd > n / 2):
-        return _NOISE
+        return NOISE
     if matched < max(FEW * sd, n / 20):
-        return _NOTHING
+        return NOTHING
     if matched + 3 * sd < n / 2:
         return _LITTLE
-    return _PART if n - matched > max(3 * math.hypot(sd, n_sd), n / 100) else _ALL
+    return _PART if n - matched > max(3 * math.hypot(sd, n_sd), n / 100) else ALL
 
 
 def _keeps_all(schema: Schema, name: Hashable) -> str | None:
@@ -230,13 +228,16 @@ def _keeps_all(schema: Schema, name: Hashable) -> str | None:
     return f"{name}: {type(number).__name__}(..., {', '.join(lacking)})" if lacking else None
 
 
-def _share(matched: float, n: float) -> float:
+def share_of(matched: float, n: float) -> float:
+    """A noisy count as a part of another, from 0 to 1."""
     return min(max(matched / max(n, 1.0), 0.0), 1.0)
 
 
-def _percent(matched: float, n: float) -> str:
-    return f"{_share(matched, n):.0%}"
+def percent(matched: float, n: float) -> str:
+    """`share_of` in words."""
+    return f"{share_of(matched, n):.0%}"
 
 
-def _count(number: float) -> str:
+def rounded(number: float) -> str:
+    """A noisy count in words: not below 0."""
     return f"{max(number, 0.0):,.0f}"

@@ -21,8 +21,6 @@ from numpy.typing import ArrayLike
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, privacy_profile
 
-__all__ = ["attack_success"]
-
 # The best order is near 1 + sqrt(log(1/alpha)/rho); any set of orders bounds from above.
 _ORDERS = 1.0 + np.geomspace(3e-3, 1e6, 480)[:, None]
 

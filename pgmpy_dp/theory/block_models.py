@@ -33,19 +33,6 @@ from pgmpy_dp.checks import checked_integer, checked_within
 from pgmpy_dp.private.accounting import gaussian_multiplier
 from pgmpy_dp.theory.order import Order
 
-__all__ = [
-    "cut_deviation",
-    "exact_recovery",
-    "exact_recovery_degree",
-    "exponential_error",
-    "projection_accuracy",
-    "projection_distance",
-    "response_accuracy",
-    "vote_failure",
-    "weak_recovery",
-    "weak_recovery_degree",
-]
-
 _GROTHENDIECK = math.pi / (2.0 * math.log(1.0 + math.sqrt(2.0)))  # Krivine's bound on the constant, 1.782
 
 

@@ -15,8 +15,6 @@ from scipy.stats import binom
 
 from pgmpy_dp.checks import checked_integer, checked_within
 
-__all__ = ["advanced_composition", "composed_delta", "noted_composition"]
-
 
 def composed_delta(total: float, epsilon: float, steps: int) -> float:
     """Smallest delta for which every adaptive composition of epsilon-DP steps is (total, delta)-DP; exact.

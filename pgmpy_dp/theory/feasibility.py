@@ -14,8 +14,6 @@ import numpy as np
 
 from pgmpy_dp.theory.planning import BudgetLike, Option, plan
 
-__all__ = ["FeasibilityMap", "feasibility_map"]
-
 
 @dataclass(frozen=True)
 class FeasibilityMap:

@@ -23,15 +23,6 @@ from scipy.optimize import brentq
 from pgmpy_dp.checks import checked_integer, checked_within
 from pgmpy_dp.theory.order import Order, exp
 
-__all__ = [
-    "MAX_ALPHA",
-    "block_model_recovery",
-    "ising_parameters",
-    "ising_structure",
-    "not_private",
-    "pairwise_structure",
-]
-
 MAX_ALPHA = 1 / 50
 """Theorem 5.1 is about errors of at most this."""
 

@@ -12,8 +12,6 @@ import math
 
 from pgmpy_dp.checks import checked_integer, checked_within
 
-__all__ = ["marginal_error"]
-
 
 def marginal_error(probability: float, n: int, epsilon: float, tables: int, *, noise: str = "laplace") -> float:
     """Proposition 4: mean squared error of one cell of the noisy tables over n, as an estimate of its probability.

@@ -37,8 +37,6 @@ from scipy.stats import chi2, norm
 from pgmpy_dp.checks import checked_integer, checked_within
 from pgmpy_dp.private import accounting
 
-__all__ = ["HIGH", "LOW", "required_records"]
-
 # letter    in code     meaning
 # n, k, d               records, clusters, columns
 # c                     n/k, the records of one cluster

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from pgmpy_dp.checks import checked_within
 
-__all__ = ["Order", "checked_weight", "exp"]
-
 
 @dataclass(frozen=True)
 class Order:

@@ -19,8 +19,6 @@ from pgmpy_dp.checks import checked_integer, checked_within
 from pgmpy_dp.theory import lower_bounds, sample_complexity
 from pgmpy_dp.theory.order import Order, checked_weight
 
-__all__ = ["BudgetLike", "Option", "plan"]
-
 GROWTHS = ("log p", "sqrt(p)", "p")  # of lower bounds, ascending
 
 REGRESSIONS = "private Frank-Wolfe regressions"

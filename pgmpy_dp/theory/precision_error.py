@@ -17,8 +17,6 @@ import math
 from pgmpy_dp.checks import checked_integer, checked_within
 from pgmpy_dp.theory.order import Order
 
-__all__ = ["covariance_perturbation", "noise_norm", "output_perturbation", "solution_error"]
-
 _MECHANISMS = ("laplace", "wishart", "wishart-approximate", "gaussian")
 _FORMULAS = {
     "laplace": "d^2/(n epsilon)",

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from pgmpy_dp.theory.planning import Option, plan
 
-__all__ = ["table_1", "table_1_options"]
-
 
 def table_1_options(
     p: int, *, width: float, min_weight: float, alpha: float, epsilon: float, delta: float, rho: float

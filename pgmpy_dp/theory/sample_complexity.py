@@ -20,16 +20,6 @@ import math
 from pgmpy_dp.checks import checked_integer, checked_within
 from pgmpy_dp.theory.order import Order, checked_weight, exp
 
-__all__ = [
-    "binary_parameters",
-    "binary_polynomial",
-    "binary_structure",
-    "ising_parameters",
-    "pairwise_parameters",
-    "pairwise_structure",
-    "sparse_logistic_regression",
-]
-
 
 def sparse_logistic_regression(n: int, p: int, radius: float, rho: float, beta: float = 1 / 3) -> Order:
     """Theorem 1.3 (Corollary 3.4): excess empirical risk of private Frank-Wolfe, not a number of records.

@@ -119,9 +119,9 @@ class TestMutantsOfTheBoundary:
     def test_a_share_that_is_not_debited(self, monkeypatch):
         true = curator_base.Curator._debit
 
-        def free(self, share, eta):
+        def free(self, operator, share, eta):
             left, self._left = self._left, Fraction(10)
-            asked = true(self, share, eta)
+            asked = true(self, operator, share, eta)
             self._left = left
             return asked
 
@@ -131,8 +131,8 @@ class TestMutantsOfTheBoundary:
     def test_a_share_that_is_debited_twice(self, monkeypatch):
         true = curator_base.Curator._debit
 
-        def twice(self, share, eta):
-            asked = true(self, share, eta)
+        def twice(self, operator, share, eta):
+            asked = true(self, operator, share, eta)
             self._left -= share / 2
             return asked
 

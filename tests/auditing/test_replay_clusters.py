@@ -14,22 +14,14 @@ from pgmpy_dp import PrivateVectors
 from pgmpy_dp.auditing.movements import invented_cells
 from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
 from pgmpy_dp.estimators import PrivateGaussianMixture
-from pgmpy_dp.mixtures.operators import cluster_operators, vector_sums
-from pgmpy_dp.mixtures.operators.cluster_operators import (
-    MOMENT_KINDS,
-    BlockCells,
-    BlockClusters,
-    BlockScales,
-    ClusterMoments,
-    ClusterSums,
-    MeanLogScale,
-)
+from pgmpy_dp.mixtures.operators import block_operators, cluster_operators, vector_sums
+from pgmpy_dp.mixtures.operators.block_operators import BlockCells, BlockClusters, BlockScales, MeanLogScale
+from pgmpy_dp.mixtures.operators.cluster_operators import MOMENT_KINDS, ClusterMoments, ClusterSums
 from pgmpy_dp.private.curator import curator_base, outside_functions
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data.vectors import vector_rows
-from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays
@@ -171,8 +163,8 @@ def in_another_norm(true, order):
 
 class TestMutantsOfTheBoundary:
     def test_halved_sensitivities(self, monkeypatch):
-        true = cluster_operators.stability_histogram
-        monkeypatch.setattr(cluster_operators, "stability_histogram", lambda k, rho, eta: true(k, 2 * rho, eta))
+        true = block_operators.stability_histogram
+        monkeypatch.setattr(block_operators, "stability_histogram", lambda k, rho, eta: true(k, 2 * rho, eta))
         assert "stable_cells: noise of scale" in found(asking(), pairs()[:1])
         units = cluster_operators._step_units
         monkeypatch.setattr(cluster_operators, "_step_units", lambda *a: (units(*a)[0], units(*a)[1] / 4))
@@ -192,16 +184,16 @@ class TestMutantsOfTheBoundary:
 
     @pytest.mark.parametrize("operator", ["stable_cells", "cluster_sums"])
     def test_statistics_times_three(self, operator, monkeypatch):
-        sums, marked = cluster_operators.clipped_cluster_sums, cluster_operators.marked_cells
+        sums, marked = cluster_operators.clipped_cluster_sums, block_operators.marked_cells
         monkeypatch.setattr(cluster_operators, "clipped_cluster_sums", lambda *a: [3 * array for array in sums(*a)])
-        monkeypatch.setattr(cluster_operators, "marked_cells", lambda *a: (marked(*a)[0], 3 * marked(*a)[1]))
+        monkeypatch.setattr(block_operators, "marked_cells", lambda *a: (marked(*a)[0], 3 * marked(*a)[1]))
         assert f"{operator}: exact statistics moved by" in found(asking(), pairs()[:1])
 
     def test_a_threshold_without_eta(self, monkeypatch):
         """Of noise that is right: that a lone cell is there at all would tell neighbours apart."""
-        true = cluster_operators.stability_histogram
+        true = block_operators.stability_histogram
         monkeypatch.setattr(
-            cluster_operators,
+            block_operators,
             "stability_histogram",
             lambda *a: StabilityHistogram(true(*a).scale, true(*a).threshold - 1),
         )
@@ -219,9 +211,9 @@ class TestMutantsOfTheBoundary:
         rows = np.random.default_rng(1).uniform(0.0, 1000.0, size=(61, 2))
         turned = [(rows[:60], rows[::-1])]
         assert not found(asking(4, 2, 5), turned)
-        true = cluster_operators.vector_blocks
+        true = block_operators.vector_blocks
         monkeypatch.setattr(
-            cluster_operators,
+            block_operators,
             "vector_blocks",
             lambda rows, part, places, *a: true(rows, part, np.arange(len(rows)), *a),
         )
@@ -229,14 +221,14 @@ class TestMutantsOfTheBoundary:
 
     def test_randomness_that_other_blocks_decide(self, monkeypatch):
         """Bits of a block that depend on how many records there are."""
-        true = cluster_operators.batched_kmeans
+        true = block_operators.batched_kmeans
 
         def batched(points, used, uniforms, device):
             return true(points, used, (uniforms[:1] + 0.37 * used.sum()) % 1.0, device=device)
 
         rows = np.random.default_rng(2).uniform(0.0, 1000.0, size=(600, 2))
         assert not found(asking(20, 5, 100), [(rows, rows[:-1])])
-        monkeypatch.setattr(cluster_operators, "batched_kmeans", batched)
+        monkeypatch.setattr(block_operators, "batched_kmeans", batched)
         assert "stable_cells: exact statistics moved by" in found(asking(20, 5, 100), [(rows, rows[:-1])])
 
     def test_records_that_are_not_clipped(self, monkeypatch):
@@ -330,7 +322,7 @@ def agreeing_mean(curator, found, clip, share):
     moved = 2.0 * RADIUS * (m - 1 + 2 * (least - low)) / (least * (least - low)) / GRID + 2.0
 
     def mechanism(cost, s):
-        centres = cluster_operators._clustered(curator._data, found, curator._coins)[0][:, 0]
+        centres = block_operators._clustered(curator._data, found, curator._coins)[0][:, 0]
         friends = (np.abs(centres - centres[:, np.newaxis]) <= RADIUS).all(axis=2).sum(axis=1)
         weights = np.clip(friends - low, 0, least - low)
         (core,) = np.nonzero(weights)
@@ -388,7 +380,7 @@ def test_rules_of_movement():
 
     def arrays(*values):
         units = Fraction(2), Fraction(100)
-        planned = WeightedNoise.planned(units, Fraction(4), ZCDP(1.0), Fraction(1))
+        planned = WeightedNoise.planned(units, Fraction(4), Fraction(1))
         return planned.over([np.array(v, dtype=np.int64) for v in values])
 
     assert movement(arrays([1, 2], [0]), arrays([3, 2], [100])) == pytest.approx(math.sqrt(2) / 2)

@@ -30,7 +30,8 @@ from pgmpy_dp.communities.operators import graph_operators
 from pgmpy_dp.fields.operators import feature_matrices, field_gradients
 from pgmpy_dp.fields.operators import vote_operators as votes
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
-from pgmpy_dp.mixtures.operators import cluster_operators
+from pgmpy_dp.mixtures.operators import block_operators, cluster_operators
+from pgmpy_dp.private.curator.charged_base import ChargedCurator
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -101,7 +102,7 @@ def operators() -> set[str]:
                 else:  # the two places that hand on what they were given
                     assert (path.name, ast.unparse(name)) in {
                         ("schedule.py", "operator"),
-                        ("curator_base.py", "operator"),
+                        ("charged_base.py", "operator"),
                         ("curator_base.py", "request.name"),
                     }
     return found
@@ -136,7 +137,7 @@ def found(case: ReplayCase, about: str, most: int | None = None) -> list[str]:
 @contextmanager
 def statistics_of(operator: str, change: Callable[[Sensitive], dict]) -> Iterator[None]:
     """Every exact statistic that an operator makes, between the debit and the noise, is made otherwise."""
-    true_answer, true_init = Curator._answer_now, Sensitive.__init__
+    true_answer, true_init = ChargedCurator._answer_now, Sensitive.__init__
     counting = False
 
     def made(self, *arguments, **options):
@@ -155,7 +156,7 @@ def statistics_of(operator: str, change: Callable[[Sensitive], dict]) -> Iterato
 
         return true_answer(self, name, arguments, share, counted, *rest, **options)
 
-    with mock.patch.object(Sensitive, "__init__", made), mock.patch.object(Curator, "_answer_now", answer):
+    with mock.patch.object(Sensitive, "__init__", made), mock.patch.object(ChargedCurator, "_answer_now", answer):
         yield
 
 
@@ -214,9 +215,9 @@ OTHERWISE = {
     ("community_choice", tripled): instead(graph_operators, adjacency_matrix=thrice_the_edges),
     ("second_moments", halved): half_a_trace,
     ("solution", halved): instead(PrecisionProgram, sensitivity=lambda true: property(lambda p: true.fget(p) / 2)),
-    ("stable_cells", halved): instead(cluster_operators, stability_histogram=twice_the_rho),
+    ("stable_cells", halved): instead(block_operators, stability_histogram=twice_the_rho),
     ("stable_cells", tripled): instead(
-        cluster_operators, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])
+        block_operators, marked_cells=lambda true: lambda *a: (true(*a)[0], 3 * true(*a)[1])
     ),
     ("cluster_sums", halved): instead(
         cluster_operators, _step_units=lambda true: lambda *a: (true(*a)[0], true(*a)[1] / 4)
@@ -275,10 +276,10 @@ def test_an_operator_that_plans_its_noise_for_twice_the_share(operator):
 def debited(share: int, eta: int) -> Callable:
     """A debit of so many times the share, and of the reserve."""
 
-    def debit(self, asked, failing, true=Curator._debit):
+    def debit(self, operator, asked, failing, true=Curator._debit):
         left, reserve = self._left, self._reserve
         self._left, self._reserve = Fraction(10), Fraction(10)
-        true(self, asked, failing)
+        true(self, operator, asked, failing)
         self._left, self._reserve = left - share * asked, reserve - eta * failing
 
     return debit
@@ -350,7 +351,7 @@ def test_an_operator_that_tells_of_a_record(operator, tell, says):
     """While it counts: after the debit, where an error says what was spent for nothing."""
     case = next(case for case in asking(operator) if "add_remove" in case.name)
 
-    def answer(self, name, arguments, share, mechanism, *rest, true=Curator._answer_now, **options):
+    def answer(self, name, arguments, share, mechanism, *rest, true=ChargedCurator._answer_now, **options):
         def counted(cost, part):
             tell(len(self._data._codes)) if name == operator else None
             return mechanism(cost, part)
@@ -358,7 +359,7 @@ def test_an_operator_that_tells_of_a_record(operator, tell, says):
         return true(self, name, arguments, share, counted, *rest, **options)
 
     data, neighbour = next(itertools.islice(case.pairs(np.random.default_rng(0)), 1, None))
-    with mock.patch.object(Curator, "_answer_now", answer):
+    with mock.patch.object(ChargedCurator, "_answer_now", answer):
         assert says in "; ".join(replay(case.fit, data, neighbour).problems)
 
 

@@ -30,7 +30,7 @@ from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.operators import solutions, vector_operators
-from pgmpy_dp.private.operators.vector_operators import SecondMoments
+from pgmpy_dp.private.operators.vector_operators import ClippedSum, SecondMoments
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_vectors import person_pairs, vector_cases, vector_pairs
@@ -140,8 +140,9 @@ class TestMutantsOfTheBoundary:
         assert "second_moments: noise of scale" in found(fit)
 
     def test_a_halved_sensitivity_of_the_mean(self, monkeypatch):
-        for module in (vector_operators, moments):
-            monkeypatch.setattr(module, "mean_sensitivity", halved(moments.mean_sensitivity))
+        half = halved(moments.mean_sensitivity)
+        monkeypatch.setattr(moments, "mean_sensitivity", half)
+        monkeypatch.setattr(ClippedSum, "moved", staticmethod(half))
         for budget in (PURE, RHO):
             problems = found(partial(lasso, budget=budget, **PRIVATE))
             assert "clipped_sum: exact statistics moved by" in problems and "clipped_sum: noise of scale" in problems

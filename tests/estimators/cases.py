@@ -1,130 +1,32 @@
-"""Every estimator with every one of its mechanisms, on small private data of its kind, and neighbours of such data."""
+"""Every estimator with every one of its mechanisms, and small data of each kind with neighbours of such data.
+
+How a subject's estimators are fitted is in the ``cases.py`` of its tests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp import Budget, Ledger, PrivateGraph, PrivateSequences, PrivateTable, PrivateVectors
-from pgmpy_dp import estimators as E
+from tests.estimators.case_base import GRAPH, STATES, Case
 
-STATES = {"a": ["x", "y"], "b": [0, 1], "c": [False, True]}
-GRAPH = nx.Graph([("a", "b"), ("b", "c")])
-PAGES = {"page": ["front", "news", None]}
-PURE, APPROX, RHO = {"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-3}, {"rho": 0.5}
+__all__ = ["CASES", "GRAPH", "NEIGHBOURS", "ORDINARY", "STATES", "Case", "rows", "subjects_with_cases"]
 
 
-@dataclass(frozen=True)
-class Case:
-    """One way to fit one estimator.
-
-    Attributes
-    ----------
-    name : str
-    estimator : type
-    options : dict
-        Of its constructor, the budget among them.
-    kind : str
-        Of data: "table", "vectors", "sequences" or "graph".
-    """
-
-    name: str
-    estimator: type
-    options: dict[str, Any]
-    kind: str = field(default="table")
-
-    @property
-    def budget(self) -> Budget:
-        return Budget(**{key: self.options[key] for key in ("epsilon", "delta", "rho") if key in self.options})
-
-    def make(self, **changes: Any) -> Any:
-        return self.estimator(**{**self.options, **changes})
-
-    def data(self, raw: Any, ledger: Ledger | Budget | None = None, **public: Any) -> Any:
-        return KINDS[self.kind](raw, self.budget if ledger is None else ledger, public)
-
-    def fit(self, estimator: Any, data: Any) -> Any:
-        if self.estimator.get_class_tag("task") == "parameters":
-            return estimator.fit(GRAPH, data)
-        return estimator.fit(data)
+def subjects_with_cases() -> list[str]:
+    """Folders of tests that say how a subject's estimators are fitted."""
+    found = Path(__file__).parents[1].glob("*/cases.py")
+    return sorted(path.parent.name for path in found if path != Path(__file__))
 
 
-KINDS: dict[str, Callable] = {
-    "table": lambda raw, ledger, public: PrivateTable(raw, STATES, ledger=ledger, **public),
-    "vectors": lambda raw, ledger, public: PrivateVectors(raw, ["p", "q"], ledger=ledger, **public),
-    "sequences": lambda raw, ledger, public: PrivateSequences(raw, PAGES, ledger=ledger, **public),
-    "graph": lambda raw, ledger, _: PrivateGraph(raw, range(8), ledger=ledger),
-}
-
-
-def _cases() -> list[Case]:
-    def case(estimator: type, kind: str = "table", **options: Any) -> Case:
-        told = [str(v) for k, v in options.items() if isinstance(v, str | bool) or k in ("refit", "max_segments")]
-        measure = "rho" if "rho" in options else "approximate" if "delta" in options else "pure"
-        return Case("-".join([estimator.__name__, measure, *told]), estimator, options, kind)
-
-    field_options = {"width": 1.0, "n_iter": 5}
-    votes = {"width": 2.0, "min_edge_weight": 0.4, "n_blocks": 10}
-    lasso = {"row_norm": 2.0}
-    mixture = {"n_components": 2, "separation": 8.0, "scale": 1.0, "epsilon": 1.0, "delta": 1e-6}
-    return [
-        case(E.NaiveMLE, **PURE),
-        case(E.CollectiveMAP, **RHO),
-        case(E.CollectiveEM, **PURE, published=True),
-        case(E.CollectiveEM, **APPROX, published=True, e_step="nlbp", n_iter=5),
-        case(E.CollectiveEM, **APPROX),
-        case(E.PrivateSGD, **APPROX, n_steps=5),
-        case(E.PrivateSGD, **RHO, n_steps=5),
-        case(E.PrivateChowLiu, **PURE, method="selection"),
-        case(E.PrivateChowLiu, **RHO, method="tables", prune=True),
-        case(E.PrivateNetwork, **RHO),
-        case(E.PrivateNetwork, **PURE),
-        *[
-            case(kind, **budget, **field_options, method=method)
-            for kind in (E.PrivateIsing, E.PrivatePairwise, E.PrivateBinaryMRF)
-            for method, budget in (("moments", PURE), ("frank-wolfe", PURE), ("gradient", APPROX))
-        ],
-        case(E.PrivateBinaryMRF, **RHO, width=1.0, method="moments", queries="pmw"),
-        case(E.PrivateBinaryMRF, **PURE, width=1.0, method="moments", queries="sepfem"),
-        case(E.PrivateBinaryMRF, **RHO, **field_options, method="frank-wolfe", objective="linf"),
-        *[
-            case(kind, **APPROX, **votes, learner=learner)
-            for kind in (E.StableStructure, E.EdgeVoting)
-            for learner in ("logistic", "inverse-covariance", "chow-liu")
-        ],
-        case(E.PrivateMarkovChain, "sequences", **PURE, method="map"),
-        case(E.PrivateMarkovChain, "sequences", **RHO, method="em", segment_length=3, max_segments=1),
-        case(E.PrivateMarkovChain, "sequences", **PURE, method="naive"),
-        case(E.PrivateMarkovChain, "sequences", **APPROX, method="sgd", n_steps=5),
-        *[
-            case(E.PrivateGraphicalLasso, "vectors", **lasso, **budget, mechanism=mechanism)
-            for mechanism, budget in (
-                ("double-wishart", PURE),
-                ("laplace", PURE),
-                ("frobenius", PURE),
-                ("goe", RHO),
-                ("one-sided-wishart", APPROX),
-                ("auto", APPROX),
-            )
-        ],
-        case(E.PrivateGraphicalLasso, "vectors", **lasso, **RHO, center="private", center_radius=3.0),
-        case(E.PrivateGraphicalLasso, "vectors", **lasso, **PURE, perturb="output", penalty=0.2, n_records=50),
-        case(E.PrivateGaussianMixture, "vectors", **mixture, method="blocks", n_blocks=20),
-        case(E.PrivateGaussianMixture, "vectors", **{**mixture, "scale": None}, n_blocks=20),
-        case(E.PrivateBlockModel, "graph", **PURE, method="randomized-response"),
-        case(E.PrivateBlockModel, "graph", **RHO, method="noisy-power"),
-        case(E.PrivateBlockModel, "graph", **PURE, method="exponential"),
-        case(E.PrivateBlockModel, "graph", **APPROX, method="sdp"),
-        case(E.PrivateBlockModel, "graph", **APPROX, method="sdp-exact"),
-    ]
-
-
-CASES = _cases()
+CASES: list[Case] = [
+    case for subject in subjects_with_cases() for case in import_module(f"tests.{subject}.cases").CASES
+]
 
 
 def rows(n: int, seed: int = 0) -> pd.DataFrame:

@@ -62,9 +62,9 @@ def fit_release(case: Case, estimator, release):
 
 def test_every_estimator_has_a_case_and_a_guarantee_in_the_docs():
     missing = {kind.__name__ for kind in list_estimators()} - {case.estimator.__name__ for case in CASES}
-    assert not missing, f"tests/estimators/cases.py has no case for {sorted(missing)}"
+    assert not missing, f"no cases.py of a subject's tests fits {sorted(missing)}"
     hidden = {kind.__name__ for kind in list_estimators()} - set(E.__all__)
-    assert not hidden, f"pgmpy_dp/estimators/__init__.py does not export {sorted(hidden)}"
+    assert not hidden, f"ESTIMATORS of no subject's __init__.py has {sorted(hidden)}"
     page = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text(encoding="utf-8")
     derived = page.partition("## Where each is derived\n")[2].partition("\n## ")[0]
     rows = [row for row in derived.splitlines() if row.startswith("| ")]

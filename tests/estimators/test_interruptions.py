@@ -8,7 +8,7 @@ import pytest
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.learning.ascent import PARAMETER_UNIT, ascend
 from pgmpy_dp.learning.options import Settings
-from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.curator.charged_base import ChargedCurator
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from tests.estimators.cases import CASES, ORDINARY, STATES
 from tests.estimators.test_every_estimator import fit, fit_release, public
@@ -17,7 +17,7 @@ from tests.estimators.test_every_estimator import fit, fit_release, public
 def interrupt(monkeypatch, number: int) -> list[int]:
     """Every curator's requests together are counted; in the place of the `number`-th comes Ctrl-C."""
     asked: list[int] = []
-    true = Curator._answer_now
+    true = ChargedCurator._answer_now
 
     def answer(self, *arguments, **options):
         asked.append(1)
@@ -25,7 +25,7 @@ def interrupt(monkeypatch, number: int) -> list[int]:
             raise KeyboardInterrupt
         return true(self, *arguments, **options)
 
-    monkeypatch.setattr(Curator, "_answer_now", answer)
+    monkeypatch.setattr(ChargedCurator, "_answer_now", answer)
     return asked
 
 

@@ -48,21 +48,19 @@ def measure(private: PrivateLinkedTables) -> Mapping[tuple[int, ...], int]:
 
 
 def naive_rows(region: int, children: Sequence[tuple[int, int]], most: int, adults: int) -> Mapping[tuple, float]:
-    """A family of at most five children as its rows, by the definition: all trios, or all placements in three slots.
+    """A family of at most six children as its rows, by the definition: all pairs, or all placements in two slots.
 
     States are (region, adults, number of children, then age and sex of each slot), 0-based as the schema has them.
     """
     n = len(children)
-    if n >= 3:
-        rows = list(itertools.permutations(children, 3))
+    if n >= 2:
+        rows = list(itertools.permutations(children, 2))
     else:
-        chosen = set(itertools.permutations([*range(n), *[None] * (3 - n)]))
+        chosen = set(itertools.permutations([*range(n), *[None] * (2 - n)]))
         rows = [tuple((3, 2) if k is None else children[k] for k in places) for places in chosen]
     found: defaultdict[tuple, float] = defaultdict(float)
     for row in rows:
         present = [slot for slot, cell in enumerate(row) if cell != (3, 2)]
-        pattern = {0: 0, 3: 7 + n - 3}.get(len(present))
-        if pattern is None:
-            pattern = 1 + present[0] if n == 1 else 4 + [[0, 1], [0, 2], [1, 2]].index(present)
+        pattern = 1 + present[0] if n == 1 else n + (n > 1)
         found[(region, min(adults, most), pattern, *itertools.chain(*row))] += GRID // len(rows)
     return found

@@ -60,7 +60,7 @@ class TestWhatIsMeasured:
         assert {frozenset({"n", f"a.{x}"}) for x in FAMILIES.child} <= scopes
         assert frozenset({"n", "age >= 16"}) in scopes
 
-    @pytest.mark.parametrize("siblings", [0, 1, 2])
+    @pytest.mark.parametrize("siblings", [0, 1])
     def test_one_arrangement_of_children_stands_for_all(self, siblings):
         found = learn_linked(
             HOUSEHOLDS, PERSONS, Budget(rho=0.2), FAMILIES, siblings=siblings, random_state=1, n_rounds=8
@@ -72,7 +72,7 @@ class TestWhatIsMeasured:
             assert slots.first(places) == places and slots.count(places) <= 1 + siblings
         assert found.release_.public["settings"]["siblings"] == siblings
 
-    @pytest.mark.parametrize(("rho", "siblings"), [(1e-7, 0), (1e-3, 1), (2.0, 2)])
+    @pytest.mark.parametrize(("rho", "siblings"), [(1e-7, 0), (1e-3, 1), (2.0, 1)])
     def test_auto_takes_as_many_siblings_as_the_noise_lets_one_learn_about(self, rho, siblings):
         found = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=rho), FAMILIES, random_state=1, n_rounds=4)
         assert found.release_.public["settings"]["siblings"] == siblings
@@ -82,8 +82,8 @@ class TestWhatIsMeasured:
         names = slots.wide.schema.variables
         scope = [names.index(name) for name in ("a.age", "b.sex")]
         images = {frozenset(names[i] for i in image) for image in slots.images(scope)}
-        assert images == {frozenset({f"{x}.age", f"{y}.sex"}) for x, y in itertools.permutations("abc", 2)}
-        assert slots.first([names.index("c.age")]) == (names.index("a.age"),)
+        assert images == {frozenset({f"{x}.age", f"{y}.sex"}) for x, y in itertools.permutations("ab", 2)}
+        assert slots.first([names.index("b.age")]) == (names.index("a.age"),)
 
     def test_a_release_is_learned_from_again_without_the_tables(self, learned, tmp_path):
         learned.release_.save(tmp_path / "r.npz")
@@ -283,7 +283,7 @@ class TestNumbersDatesAndOrder:
         schema = LinkedSchema(None, self.SCHEMA, "patient", 4)
         found = learn_linked(None, self.visits(), Budget(rho=1.0), schema, random_state=1, n_rounds=6)
         states = found.release_.schema.states
-        assert states["a.weight"] == states["b.weight"] == states["c.weight"] and 4 < len(states["a.weight"]) < 40
+        assert states["a.weight"] == states["b.weight"] and 4 < len(states["a.weight"]) < 40
         patients, visits = found.model_.sample(500, 0)
         assert list(patients) == ["patient", "n"] and visits["day"].dtype.kind == "M"
         assert visits["weight"].dropna().between(30, 150).all() and abs(visits["weight"].mean() - 70) < 4
@@ -309,7 +309,7 @@ class TestWhatIsRefusedBeforeTheCharge:
         [
             ({"schema": {"sex": ["f", "m"]}}, "key=None"),
             ({"schema": FAMILIES, "key": "house"}, "key='house' differs"),
-            ({"siblings": 3}, "siblings=3"),
+            ({"siblings": 2}, "siblings=2"),
             ({"siblings": "many"}, "siblings='many'"),
             ({"epsilon": 1.0}, "drop them"),
             ({"adjacency": "replace_one"}, "n_records"),

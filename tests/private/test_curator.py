@@ -22,6 +22,7 @@ from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.curator import curator_base
+from pgmpy_dp.private.curator.charged_base import ChargedCurator
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.observer import Coins, Observer, Request, observed
@@ -247,13 +248,13 @@ class TestShares:
             raise MemoryError
 
         @contextlib.contextmanager
-        def interrupted(self, turn=curator_base.Curator._turn):
+        def interrupted(self, turn=ChargedCurator._turn):
             with turn(self):
                 yield
             raise KeyboardInterrupt
 
         curator = opened()
-        changed = (AdditiveNoise, "draw", full) if when == "draw" else (curator_base.Curator, "_turn", interrupted)
+        changed = (AdditiveNoise, "draw", full) if when == "draw" else (ChargedCurator, "_turn", interrupted)
         monkeypatch.setattr(*changed)
         with pytest.raises((MemoryError, KeyboardInterrupt)) as caught:
             curator.ask(Tables([("a",)]), Fraction(1, 4))
@@ -582,7 +583,7 @@ def test_all_operators_answer_through_the_one_door():
         if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "draw"
     }
     assert calls == {
-        ("curator_base.py", "_answer_now"),
+        ("charged_base.py", "_answer_now"),
         ("tables.py", "rehearsed_tables"),
         ("mechanism.py", "draw"),
     }

@@ -289,7 +289,7 @@ class TestInterruptions:
     def test_a_debit_that_is_interrupted_leaves_a_curator_that_answers(self, monkeypatch):
         curator = opened()
 
-        def interrupt(self, share, eta):
+        def interrupt(self, operator, share, eta):
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:

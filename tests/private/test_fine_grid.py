@@ -34,7 +34,7 @@ def test_the_multiplier_is_the_smallest(epsilon, delta):
 
 
 def test_the_page_says_how_much_less_noise_the_exact_formula_needs():
-    page = (Path(__file__).parents[2] / "docs" / "adding-an-algorithm.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "pgmpy_dp" / "learning" / "convex_program.md").read_text(encoding="utf-8")
     saved = [
         1 - gaussian_multiplier(epsilon, delta) * math.sqrt(2 * approx_to_zcdp(epsilon, delta))
         for epsilon in (0.1, 1.0, 8.0)

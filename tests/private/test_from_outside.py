@@ -32,8 +32,9 @@ from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes
 from pgmpy_dp.mixtures.operators.cluster_operators import ClusterSums
 from pgmpy_dp.private import accounting, ledger_file, turns
 from pgmpy_dp.private import ledger as ledger_module
-from pgmpy_dp.private.curator import curator_base, schedule
-from pgmpy_dp.private.curator.curator_base import Answer, Curator
+from pgmpy_dp.private.curator import charged_base, curator_base, schedule
+from pgmpy_dp.private.curator.charged_base import Answer, ChargedCurator
+from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.observer import Observer, observed
 from pgmpy_dp.private.curator.outside_functions import outside_function, plain_arguments
@@ -208,7 +209,7 @@ class TestWhatDecidesNoise:
             for name, module in list(sys.modules.items())
             if name.startswith("pgmpy_dp.private.")
             for kind in vars(module).values()
-            if isinstance(kind, type) and issubclass(kind, Curator | PrivateData)
+            if isinstance(kind, type) and issubclass(kind, ChargedCurator | PrivateData)
         }
         assert {Curator, PrivateData, PrivateTable} < found and [kind for kind in found if not is_own(kind)] == []
 
@@ -220,6 +221,11 @@ class TestWhatDecidesNoise:
         curator = opened()
         with pytest.raises(RuntimeError, match="opened once"):
             curator.__init__(curator._data, Budget(rho=100.0), what="test", columns=[])
+        steps = sampled()
+        before = steps.scale, steps.schedule, steps.scopes, steps.unit_size
+        with pytest.raises(RuntimeError, match="opened once"):
+            steps.__init__(steps._data, Budget(rho=100.0), [("a",), ("b",)], n_steps=100)
+        assert before == (steps.scale, steps.schedule, steps.scopes, steps.unit_size)
         ledger = Ledger(RHO)
         charge(ledger, ZCDP(1.0))
         with pytest.raises(RuntimeError, match="make another one"):
@@ -408,7 +414,7 @@ class TestAnswers:
 
     def test_nor_what_is_in_them(self):
         said = {"array": np.zeros(2), "list": [np.ones(1)], "more": {"list": [1]}}
-        kept = curator_base._kept_as_it_is(said)
+        kept = charged_base._kept_as_it_is(said)
         said["array"][0], said["list"][0][0], said["more"]["list"][0] = 5, 5, 5
         assert kept["array"].tolist() == [0, 0] and kept["list"][0].tolist() == [1] and kept["more"]["list"] == (1,)
         with pytest.raises(ValueError, match="read-only"):
@@ -493,7 +499,7 @@ def attacked(files, work, hostile):
 
 
 LEDGERS = {module.__file__ for module in (ledger_module, ledger_file, turns)}
-CURATORS = {module.__file__ for module in (curator_base, schedule, turns)}
+CURATORS = {module.__file__ for module in (charged_base, curator_base, schedule, turns)}
 REFUSED = (RuntimeError, BudgetExceeded)
 
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.mechanism import pure_epsilon
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales, laplace_scales
+from pgmpy_dp.private.noise.measures import pure_epsilon
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from tests.private.distribution import ALARM, accepts, mass
 from tests.private.mechanisms import with_noise

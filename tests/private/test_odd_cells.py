@@ -21,7 +21,7 @@ from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
-from pgmpy_dp.private.reading.arrow_cells import cells_of_objects, ranks
+from pgmpy_dp.private.reading.arrow_cells import cells_of_objects, in_order
 from pgmpy_dp.private.reading.owners import identity
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
@@ -187,4 +187,4 @@ def test_durations_are_in_the_order_of_their_length():
     days = [datetime.timedelta(days=day) for day in (10, 9, 100)]
     for data in (pd.DataFrame({"x": days}), pl.DataFrame({"x": days}), pa.table({"x": days})):
         columns = [column for [column] in open_source(data).batches(["x"])]
-        assert ranks(columns).tolist() == [1, 0, 2]
+        assert in_order(columns, np.arange(3)).tolist() == [1, 0, 2]

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pgmpy_dp import estimators
 from pgmpy_dp.communities.operators.graph import PrivateGraph, adjacency_matrix, neighbour_sums
 from pgmpy_dp.fields.operators import parities, pseudo_likelihood, regressions
 from pgmpy_dp.fields.operators.parities import parity_misfits
@@ -48,15 +49,15 @@ def wrong(value):
 def outside() -> dict[int, types.FunctionType]:
     """Every public function that models and solvers are made of, by its identity."""
     found = {}
-    rooms = ("inference", "learning", "models", "tables", "sequences", "fields", "gaussian", "mixtures", "communities")
+    rooms = ("inference", "learning", "models", *estimators._SUBJECTS)
     for package in (importlib.import_module(f"pgmpy_dp.{room}") for room in rooms):
         for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if ".operators" in info.name:
                 continue  # inside: the trusted part of a subject
             module = importlib.import_module(info.name)
-            for name in getattr(module, "__all__", ()):
-                function = getattr(module, name)
-                if isinstance(function, types.FunctionType) and function.__module__ == info.name:
+            for name, function in vars(module).items():
+                own = isinstance(function, types.FunctionType) and function.__module__ == info.name
+                if own and not name.startswith("_"):
                     found[id(function)] = function
     return found
 

@@ -6,6 +6,8 @@ import contextlib
 import io
 import math
 import sqlite3
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -20,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pgmpy_dp import Budget, GuessedTypesWarning, Ledger, PrivateSequences, PrivateTable, PrivateVectors, Schema
+from pgmpy_dp import Budget, GuessedTypesWarning, Ledger, PrivateSequences, PrivateTable, PrivateVectors, Schema, learn
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import vectors
 from pgmpy_dp.private.data.table import contingency_tables, shared_codes, table_units
@@ -146,6 +148,16 @@ class TestDuckDB:
         assert counts(relation) == [300_000, 0]
         assert connection.execute("SELECT 1").fetchall() == [(1,)]  # nor is it left in use
 
+    @pytest.mark.parametrize("data", ["relation", "lazy"])
+    def test_a_query_without_columns_is_one_sentence_of_ours(self, data):
+        """Columns are asked for when data are opened: of a closed connection, of a query for what is not there."""
+        connection = duckdb.connect()
+        relation = connection.sql("SELECT 'a' AS x")
+        connection.close()
+        with pytest.raises(OSError, match=r"^(DuckDB|polars) failed while it read the data, before anything") as caught:
+            counts({"relation": relation, "lazy": pl.LazyFrame({"y": ["a"]}).select("x")}[data])
+        assert caught.value.__context__ is None
+
     @pytest.mark.parametrize("of_ibis", [False, True])
     @pytest.mark.filterwarnings("ignore:.*deprecated, use to_arrow:DeprecationWarning")  # ibis of newer DuckDB
     def test_threads_take_turns_on_one_connection(self, of_ibis):
@@ -254,6 +266,17 @@ class TestStreams:
         assert_same(first, exact(table))
         assert_same([each.value for each in contingency_tables(private, SCOPES[::-1])][::-1], first)
 
+    def test_a_second_pass_of_a_stream_is_refused_before_the_charge(self):
+        """It would find no record, and charge for that."""
+        reader = arrow(many_rows(30)).to_reader(7)
+        exact(reader)
+        ledger = Ledger(Budget(epsilon=1.0))
+        with pytest.raises(ValueError, match="data is a stream that was read before"):
+            PrivateTable(reader, SCHEMA, ledger=ledger)
+        with pytest.raises(ValueError, match="data is a stream that was read before"):
+            learn(reader, ledger.budget, SCHEMA)
+        assert not ledger.entries
+
     def test_batches_are_cut_anywhere(self):
         table = arrow(many_rows(200))
         cut = pa.concat_tables([table[:0], table[:1], table[1:70], table[70:70], table[70:]])
@@ -359,3 +382,10 @@ def test_a_dictionary_of_a_whole_file_is_looked_up_where_it_is_used():
     column = pa.DictionaryArray.from_arrays(pa.array([90_000, None, 5]), [str(k) for k in range(100_000)])
     cells = cells_of(column)
     assert [cells.listed[k] for k in cells.places] == [b"90000", None, b"5"] and len(cells.listed) < 10
+
+
+def test_workers_import_no_more_than_they_run():
+    """Each worker of Spark starts with the module that reads for it."""
+    heavy = {"pgmpy", "pandas", "scipy", "torch", "opendp", "networkx", "sklearn"}
+    code = f"import sys, pgmpy_dp.private.reading.spark_source; print(sorted({heavy!r} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

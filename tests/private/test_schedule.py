@@ -137,11 +137,12 @@ class TestScheduledCurators:
         curator = opened(budget=Budget(rho=1.0), n_steps=1)
         curator.step(FLAT)
         assert curator.left == Fraction(1, 2)
-        questions = [lambda: curator.ask(RecordCount(), 0.5), lambda: curator.noise(RecordCount(), 0.5)]
-        questions += [lambda: curator.merge(curator.facts.schema, {}), lambda: curator.split(2)]
-        for question in questions:
-            with pytest.raises(TypeError, match="what its schedule has, and nothing else"):
-                question()
+        assert not isinstance(curator, Curator)
+        assert not any(hasattr(curator, name) for name in ("ask", "noise", "merge", "split", "_planned", "_child"))
+        layout = regression_layout("ising", [2, 2])
+        for make in (lambda: PseudoLikelihood(curator, [(0,)], 1.0), lambda: RegressionPath(curator, layout, 9)):
+            with pytest.raises(TypeError, match="curator is a GradientCurator; pass a TableCurator, whose shares pay"):
+                make()
         assert curator.left == Fraction(1, 2)
 
     def test_norms_that_can_be_changed_later_are_refused(self):

@@ -14,7 +14,7 @@ from pgmpy.inference import VariableElimination
 
 from pgmpy_dp import Budget, MarkovNetwork, PrivateSequences, Release, Schema
 from pgmpy_dp.estimators import PrivateMarkovChain
-from pgmpy_dp.private.curator import curator_base, gradient_curator, schedule
+from pgmpy_dp.private.curator import charged_base, gradient_curator, schedule
 from pgmpy_dp.private.data.sequences import chain_tables
 from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.sequences import private_markov_chain as module
@@ -362,7 +362,7 @@ def test_a_fit_that_fails_after_the_release_does_not_lose_it(monkeypatch):
         ((gradient_curator, "UserShares"), True),
         ((gradient_curator, "user_count"), True),
         ((gradient_curator, "sampled_user_gradient_sum"), True),
-        ((curator_base, "Release"), True),
+        ((charged_base, "Release"), True),
         ((module, "MarkovChain"), True),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",

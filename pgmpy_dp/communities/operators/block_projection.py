@@ -49,8 +49,6 @@ from pgmpy_dp.private.mathematics.certificates import (
 )
 from pgmpy_dp.private.operators.solutions import CheckedProgram
 
-__all__ = ["ANALYSES", "BlockProjection"]
-
 ANALYSES = ("tight", "published")
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from pgmpy_dp.private.noise.subsampling import RATE_UNIT
 
-__all__ = ["exponential_below", "flip_rate", "integer_below", "weighted_choice"]
-
 _LARGEST = 40  # a larger epsilon is taken for this one: exp(-40) is 4e-18
 _ROUNDING = 1 << 80
 

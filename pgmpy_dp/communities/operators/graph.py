@@ -23,8 +23,6 @@ from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import decode_label, encode_label, match_key
 
-__all__ = ["GraphFacts", "PrivateGraph", "adjacency_matrix", "checked_marks", "edge_count", "neighbour_sums"]
-
 MAX_VERTICES = 2**31 - 1  # so that a vertex, and a degree, is an integer of 32 bits
 
 

@@ -23,24 +23,15 @@ from pgmpy_dp.communities.operators.graph import (
     neighbour_sums,
 )
 from pgmpy_dp.communities.operators.sign_sampling import SignLaw, sample_signs
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, pure_epsilon
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import bulk
 from pgmpy_dp.private.noise.additive import root_up
+from pgmpy_dp.private.noise.measures import pure_epsilon
 from pgmpy_dp.private.noise.subsampling import poisson_sample
-from pgmpy_dp.private.operators.operator_base import Operator
+from pgmpy_dp.private.operators.operator_base import Operator, SumOperator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = [
-    "CommunityChoice",
-    "CommunityLabels",
-    "EdgeAnswers",
-    "EdgeCount",
-    "NeighbourSums",
-    "RandomisedResponse",
-    "community_law",
-]
 
 _BATCH = 1 << 22  # coins thrown at once
 _POINT = 1 << 20  # unit of an edge's weights: epsilon is met to 1e-6
@@ -141,7 +132,7 @@ class CommunityChoice(Mechanism):
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeCount(Operator[int]):
+class EdgeCount(SumOperator[int]):
     """A noisy number of edges.
 
     Returns
@@ -157,12 +148,10 @@ class EdgeCount(Operator[int]):
 
     name = "edge_count"
     asks = GraphFacts
+    moved = staticmethod(lambda: (1.0, 1.0))
 
     def checked(self, facts: GraphFacts) -> EdgeCount:
         return EdgeCount()
-
-    def mechanism(self, facts: GraphFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned([(1.0, 1.0)], cost, share)
 
     def _exact(self, data: PrivateGraph, facts: GraphFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         return [edge_count(adjacency_matrix(data))]
@@ -170,14 +159,9 @@ class EdgeCount(Operator[int]):
     def answered(self, drawn: list[np.ndarray]) -> int:
         return int(drawn[0][0])
 
-    @staticmethod
-    def noise_of(cost: PureDP | ZCDP, share: Fraction | int) -> Noise:
-        """The noise, from public numbers; ValueError where it would bury any count."""
-        return AdditiveNoise.planned([(1.0, 1.0)], cost, Fraction(share)).noise[0]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NeighbourSums(Operator[np.ndarray]):
+class NeighbourSums(SumOperator[np.ndarray]):
     """For each vertex a noisy sum of its neighbours' marks.
 
     Parameters
@@ -205,6 +189,11 @@ class NeighbourSums(Operator[np.ndarray]):
         5.13) or Gaussian noise of variance ``1/(s rho)``.
 
         *Side channels.* Running time depends on the number of edges.
+
+    Examples
+    --------
+    >>> NeighbourSums.noise_of(PureDP(1.0), Fraction(1, 4))
+    Noise(distribution='discrete_laplace', scale=8.0)
     """
 
     marks: np.ndarray
@@ -212,29 +201,14 @@ class NeighbourSums(Operator[np.ndarray]):
     name = "neighbour_sums"
     asks = GraphFacts
     kept = False
+    moved = staticmethod(lambda: _SUMS_MOVED)
+    law = ManySums
 
     def checked(self, facts: GraphFacts) -> NeighbourSums:
         return NeighbourSums(checked_marks(self.marks, facts.n))
 
-    def mechanism(self, facts: GraphFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> ManySums:
-        return ManySums.planned([_SUMS_MOVED], cost, share)
-
     def _exact(self, data: PrivateGraph, facts: GraphFacts, mechanism: ManySums, coins: Coins) -> list[Sensitive]:
         return [neighbour_sums(adjacency_matrix(data), self.marks)]
-
-    def answered(self, drawn: list[np.ndarray]) -> np.ndarray:
-        return drawn[0]
-
-    @staticmethod
-    def noise_of(cost: PureDP | ZCDP, share: Fraction | int) -> Noise:
-        """The noise of each sum, from public numbers; ValueError where it would bury any.
-
-        Examples
-        --------
-        >>> NeighbourSums.noise_of(PureDP(1.0), Fraction(1, 4))
-        Noise(distribution='discrete_laplace', scale=8.0)
-        """
-        return ManySums.planned([_SUMS_MOVED], cost, Fraction(share)).noise[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,6 @@ import numpy as np
 
 from pgmpy_dp.communities.operators.choice import integer_below, weighted_choice
 
-__all__ = ["SignLaw", "sample_signs"]
-
 ENUMERATED = 22
 _WIDTH = 10
 

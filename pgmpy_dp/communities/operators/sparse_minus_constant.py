@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-__all__ = ["SparseMinusConstant"]
-
 
 @dataclass(frozen=True)
 class SparseMinusConstant:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["projection_sensitivity", "stable_objective_sensitivity", "stable_set_sensitivity"]
-
 _UP = 1.0 + 2.0**-50  # more than the rounding of a few operations
 
 

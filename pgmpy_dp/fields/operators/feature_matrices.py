@@ -34,7 +34,7 @@ from pgmpy_dp.fields.operators.parities import (
     parity_sums,
 )
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.mechanism import Mechanism, pure_epsilon
+from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import weighted_sum
 from pgmpy_dp.private.data.moments import trace_sensitivity
@@ -44,12 +44,9 @@ from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.private.noise.integer_wishart import MOST_COLUMNS
 from pgmpy_dp.private.noise.matrix import wishart_noise, wishart_scale
+from pgmpy_dp.private.noise.measures import OfEpsilon, amount_of
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = [
-    *("ContrastMatrix", "FeatureMatrix", "InteractionMatrixSums", "MatrixSums", "ParityMatrix", "ParityMatrixSums"),
-]
 
 _MOST_WEIGHT = 1 << 10
 _FINE = 1 << 32  # of the scale in lattice units over d**2: few matrices are drawn twice
@@ -445,13 +442,13 @@ class MatrixSums(Mechanism):
         parts: Callable[[float], int] = lambda scale: 1,
     ) -> Self:
         """The noise of what is read from the matrix; no matrix is there yet. `parts` as of `AdditiveNoise`."""
-        if not isinstance(cost, PureDP):
-            raise ValueError(f"Wishart noise is for a pure cost, and it is {cost}; open the curator with pure=True")
+        refusal = f"Wishart noise is for a pure cost, and it is {cost}; open the curator with pure=True"
+        epsilon = amount_of(OfEpsilon, cost, share, refusal)
         if features.d > MOST_COLUMNS:
             raise ValueError(f"the matrix has {features.d} rows, more than {MOST_COLUMNS}; take fewer features")
-        fine, scale = _fine_scale(features, adjacency, cost, share, 1)
+        fine, scale = _fine_scale(features, adjacency, epsilon, 1)
         grid = parts(max(one.scale for one in _noise_of(features, scale, fine)))
-        fine, scale = _fine_scale(features, adjacency, cost, share, grid)
+        fine, scale = _fine_scale(features, adjacency, epsilon, grid)
         return cls(None, features, scale, fine, _noise_of(features, scale, fine * grid), grid)  # type: ignore[arg-type]
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
@@ -460,12 +457,9 @@ class MatrixSums(Mechanism):
         return self.features.read(noisy, self.fine * self.grid)
 
 
-def _fine_scale(
-    features: FeatureMatrix, adjacency: Adjacency, cost: PureDP, share: Fraction, grid: int
-) -> tuple[int, int]:
+def _fine_scale(features: FeatureMatrix, adjacency: Adjacency, epsilon: Fraction, grid: int) -> tuple[int, int]:
     """How fine the noise is, and its c in these units."""
     moved = Fraction(changed_records(adjacency) * features.trace * grid)
-    epsilon = pure_epsilon(cost, share)
     wanted = 2 * epsilon * _FINE * features.d**2 / moved
     fine = 1 << max(0, math.ceil(wanted) - 1).bit_length()
     return fine, wishart_scale(features.d, moved * fine, epsilon)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number, own_copy
+from pgmpy_dp.checks import checked_integer, checked_number, is_exactly, own_copy
 from pgmpy_dp.fields.operators.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.fields.operators.regressions import (
     RESIDUAL_UNIT,
@@ -26,22 +26,9 @@ from pgmpy_dp.private.data.table import share_grid, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
+from pgmpy_dp.private.noise.measures import OfRho, amount_of
 from pgmpy_dp.private.noise.selection import selection_scale
-from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise
-
-__all__ = [
-    "LARGEST_REACH",
-    "RESIDUAL_UNIT",
-    "FieldDesign",
-    "PseudoLikelihood",
-    "RegressionPath",
-    "ResidualGrid",
-    "gradient_multiplier",
-    "selection_weight",
-    "vertex_scale",
-]
-
 
 LARGEST_REACH = 1 << 20
 """Largest absolute value of integer logits: a table of residuals has six times as many entries."""
@@ -68,20 +55,22 @@ def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: 
     return selection_scale(float(RESIDUAL_UNIT), cost, share / selection_weight(layout, adjacency, cost))
 
 
-def gradient_multiplier(adjacency: Adjacency, cost: ZCDP, share: Fraction) -> float:
+def gradient_multiplier(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
     """Scale of the noise of :meth:`PseudoLikelihood.gradient`, over the clip norm: from public numbers.
 
     Raises
     ------
     ValueError
-        Where it would bury any gradient.
+        For a pure cost, and where it would bury any gradient.
 
     Examples
     --------
     >>> gradient_multiplier(Adjacency.REPLACE_ONE, ZCDP(0.5), Fraction(1, 4))
     4.0
     """
-    multiplier = gaussian_scales([float(changed_records(adjacency))], share * Fraction(cost.rho))[0]
+    refusal = f"the cost is {cost}: gradients with Gaussian noise have no pure guarantee; pass a delta or rho"
+    rho = amount_of(OfRho, cost, share, refusal)
+    multiplier = gaussian_scales([float(changed_records(adjacency))], rho)[0]
     if multiplier * LARGEST_BOUND > LARGEST_SCALE:
         raise ValueError(
             f"a budget of {cost} leaves each step 1/{float(1 / share):.3g} of it, which needs noise of "
@@ -89,6 +78,12 @@ def gradient_multiplier(adjacency: Adjacency, cost: ZCDP, share: Fraction) -> fl
             "(n_steps)"
         )
     return multiplier
+
+
+def _require_shares(curator: object) -> None:
+    """Raise TypeError for what is no curator of a table with shares: a schedule counts requests, whatever they cost."""
+    if not is_exactly(curator, TableCurator):
+        raise TypeError(f"curator is a {type(curator).__qualname__}; pass a TableCurator, whose shares pay for it")
 
 
 class RegressionPath:
@@ -113,12 +108,12 @@ class RegressionPath:
     """
 
     def __init__(self, curator: TableCurator, layout: Any, reach: int) -> None:
-        require_own("curator", curator, "pass a TableCurator")
-        self._reach = checked_integer("reach", reach, 0)
-        if self._reach > LARGEST_REACH:
+        _require_shares(curator)
+        checked = checked_integer("reach", reach, 0)
+        if checked > LARGEST_REACH:
             raise ValueError(f"reach={reach!r} is more than {LARGEST_REACH}; take fewer or smaller steps")
         layout = Regressions.checked(layout, curator.facts.sizes)
-        self._curator, self._layout = curator, layout
+        self._curator, self._layout, self._reach = curator, layout, checked
         self._weight = selection_weight(layout, curator.adjacency, curator.cost)
         self._candidates = [np.flatnonzero(row >= 0) for row in layout.columns]
         self._moved = np.zeros(layout.n_regressions, dtype=np.int64)
@@ -256,7 +251,7 @@ class PseudoLikelihood:
     """
 
     def __init__(self, curator: TableCurator, scopes: Sequence[Sequence[int]], clip_norm: float) -> None:
-        require_own("curator", curator, "pass a TableCurator")
+        _require_shares(curator)
         sizes = curator.facts.sizes
         checked = tuple(tuple(checked_integer("scopes", i, 0) for i in scope) for scope in scopes)
         increasing = all(scope and list(scope) == sorted(set(scope)) for scope in checked)
@@ -309,10 +304,6 @@ class PseudoLikelihood:
             *Source.* Bassily, Smith and Thakurta 2014 for the method; Canonne, Kamath and Steinke 2020, Theorem 4.
         """
         curator, grid = self._curator, self._grid
-        if not isinstance(curator.cost, ZCDP):
-            raise ValueError(
-                f"the cost is {curator.cost}: gradients with Gaussian noise have no pure guarantee; pass a delta or rho"
-            )
         checked = own_copy(theta)
         if checked.shape != (grid.design.n_parameters,) or not np.isfinite(checked).all():
             raise ValueError(

@@ -33,17 +33,6 @@ from pgmpy_dp.private.noise.additive import root_up, round_up
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = [
-    "InteractionSums",
-    "InteractionUnits",
-    "Pairs",
-    "checked_pairs",
-    "field_sensitivity",
-    "interaction_sums",
-    "pair_counts",
-    "pair_sensitivity",
-]
-
 Pairs = tuple[tuple[int, int], ...]
 
 _LARGEST_UNIT = 1 << 12  # of L: beyond it c_i is rounded down, so that sums over 2**38 records fit 64 bits

@@ -38,23 +38,6 @@ from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.operators.operator_base import Operator, own_array
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = [
-    "ParitySums",
-    "Subsets",
-    "WorstParity",
-    "checked_family",
-    "checked_parities",
-    "family_size",
-    "family_sums",
-    "flipped_in_family",
-    "flipped_parities",
-    "parity_count",
-    "parity_misfits",
-    "parity_sensitivity",
-    "parity_sums",
-    "parity_sums_and_count",
-]
-
 Subsets = tuple[tuple[int, ...], ...]
 """A public family of sets of positions, non-empty, distinct and increasing, each size in lexicographic order."""
 

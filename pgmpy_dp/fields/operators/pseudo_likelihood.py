@@ -21,8 +21,6 @@ from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["LARGEST_BOUND", "PARAMETER_BITS", "ResidualGrid", "distinct", "gradient_sum"]
-
 PARAMETER_BITS = 14
 """Gradients are taken at parameters rounded to multiples of 2**-14."""
 

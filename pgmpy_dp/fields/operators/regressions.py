@@ -41,8 +41,6 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.one_thread import one_thread
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["RESIDUAL_UNIT", "GradientSums", "Regressions", "feature_rows", "residual_table", "selection_weight"]
-
 RESIDUAL_UNIT = 1 << 12
 """Residuals are multiples of its inverse: off by at most 2**-13, and by less than 2**-16 on average over logits."""
 
@@ -185,14 +183,11 @@ def selection_weight(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP) -> 
     [5, 5, 10, 14]
     """
     changed = changed_records(adjacency)
-    squared = isinstance(cost, ZCDP)
+    twice = 2**cost.power  # what D = 2 costs
     sizes = np.array([layout.cardinalities[i] for i in layout.active_nodes], dtype=np.int64)
     if changed == 1:
         return int((sizes - 1).sum())
-    if layout.family == "pairwise":
-        each = 2 * sizes if squared else 2 * (sizes - 1)
-    else:
-        each = np.full(len(sizes), 4 if squared else 2)
+    each = twice + 2 * (sizes - 2) if layout.family == "pairwise" else np.full(len(sizes), twice)
     others = (layout.columns >= 0) & (layout.columns != layout.features.index(()))
     has_features = set(layout.nodes[others.any(axis=1)].tolist())
     constant = np.array([i not in has_features for i in layout.active_nodes], dtype=bool)

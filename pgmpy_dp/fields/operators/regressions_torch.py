@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from pgmpy import config
 
-__all__ = ["TorchSums"]
-
 _BATCH = 1 << 16
 _KEPT_BYTES = 1 << 31  # features stay on the device up to this size; beyond it they are made again for each pass
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableMode, pure_epsilon
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableMode
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.data.contributions import GRID
@@ -23,10 +23,9 @@ from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up, round_down
 from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
-from pgmpy_dp.private.operators.operator_base import Operator
-from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = ["MAX_BLOCKS", "AgreedGraph", "EdgeVotes", "agreement_test", "vote_sensitivity"]
+from pgmpy_dp.private.noise.measures import pure_epsilon
+from pgmpy_dp.private.operators.operator_base import Operator, SumOperator
+from pgmpy_dp.private.sensitive import Sensitive
 
 MAX_BLOCKS = 1 << 16
 """More would take minutes and memory for little: it is 4 ln(1/delta)/epsilon at delta = 1e-6 and epsilon = .0008."""
@@ -148,7 +147,7 @@ class BlockVotes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EdgeVotes(BlockVotes, Operator[np.ndarray]):
+class EdgeVotes(BlockVotes, SumOperator[np.ndarray]):
     """For each edge, the number of random blocks of records whose graph has it, with noise.
 
     Parameters
@@ -200,39 +199,29 @@ class EdgeVotes(BlockVotes, Operator[np.ndarray]):
 
         *Side channels.* While block functions run, no curator of the same data answers. Running time and memory depend
         on the records.
+
+    Examples
+    --------
+    >>> EdgeVotes.noise_of(10, 8, PureDP(1.0), 1)
+    Noise(distribution='discrete_laplace', scale=16.0)
     """
 
     name = "edge_votes"
     asks = TableFacts
     of_units = True
+    moved = staticmethod(lambda p, most: vote_sensitivity(math.comb(p, 2), most))
 
     def checked(self, facts: TableFacts) -> EdgeVotes:
         return EdgeVotes(*self._own(facts))
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        norms = vote_sensitivity(math.comb(len(facts.schema), 2), self.max_edges)
-        return AdditiveNoise.planned([norms], cost, share)
+    def _numbers(self, facts: Any) -> tuple[Any, ...]:
+        return len(facts.schema), self.max_edges
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         n_pairs = math.comb(len(facts.schema), 2)
         edges = [edge for vote in self._graphs(data, facts, coins) for edge in vote or ()]
         counts = np.bincount(np.array(edges, dtype=np.intp), minlength=n_pairs).astype(np.int64)
         return [Sensitive(counts, facts.adjacency, *vote_sensitivity(n_pairs, self.max_edges))]
-
-    def answered(self, drawn: list[np.ndarray]) -> np.ndarray:
-        return drawn[0]
-
-    @staticmethod
-    def noise_of(n_variables: int, max_edges: int, cost: PureDP | ZCDP, share: Fraction | int) -> Noise:
-        """The noise of each count, from public numbers; ValueError where it would bury any.
-
-        Examples
-        --------
-        >>> EdgeVotes.noise_of(10, 8, PureDP(1.0), 1)
-        Noise(distribution='discrete_laplace', scale=16.0)
-        """
-        norms = vote_sensitivity(math.comb(n_variables, 2), max_edges)
-        return AdditiveNoise.planned([norms], cost, Fraction(share)).noise[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

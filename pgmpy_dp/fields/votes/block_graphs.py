@@ -33,16 +33,6 @@ from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.schema import Schema
 
-__all__ = [
-    "LEARNERS",
-    "BlockLearner",
-    "block_arguments",
-    "block_graph",
-    "blocks_public",
-    "least_records",
-    "plan_blocks",
-]
-
 LEARNERS = ("auto", "logistic", "inverse-covariance", "chow-liu")
 _MAX_WEIGHTS = 10**7
 _MAX_CELLS = 10**8

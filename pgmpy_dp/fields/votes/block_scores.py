@@ -13,8 +13,6 @@ from scipy.special import expit, xlogy
 from pgmpy_dp.fields.regression_layout import RegressionLayout
 from pgmpy_dp.inference.proximal import minimize_proximal
 
-__all__ = ["inverse_covariance_scores", "node_regressions", "tree_scores"]
-
 _MAX_ITER, _STEP_TOL = 300, 1e-4
 
 

@@ -17,8 +17,6 @@ from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
 
-__all__ = ["edge_frequencies", "run"]
-
 
 def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Release noisy counts of the blocks that have each edge.

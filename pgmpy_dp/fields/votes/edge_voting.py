@@ -20,8 +20,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["EdgeVoting"]
-
 
 @dataclass(repr=False, eq=False)
 class EdgeVoting(BaseBlockVotes):

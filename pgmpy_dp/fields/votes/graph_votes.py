@@ -21,8 +21,6 @@ from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["StableGraph", "run", "stable_graph"]
-
 
 def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Release the graph that has the most blocks' votes, or that none is stable.

@@ -12,8 +12,6 @@ from pgmpy_dp.learning.graph_base import BaseGraphEstimator
 from pgmpy_dp.learning.options import Rule, number, one_of, whole
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseBlockVotes"]
-
 
 class BaseBlockVotes(BaseGraphEstimator):
     """Graph by the votes of disjoint blocks of records; abstract, see the two estimators.

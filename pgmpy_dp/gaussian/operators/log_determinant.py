@@ -28,8 +28,6 @@ import numpy as np
 
 from pgmpy_dp.checks import own_copy
 
-__all__ = ["certified_precision", "distance_bound", "duality_gap", "into_cap"]
-
 
 def duality_gap(
     precision: Any, covariance: Any, moments: Any, weights: Any, max_eigenvalue: float | None = None, xp: Any = np

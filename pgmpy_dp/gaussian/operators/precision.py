@@ -18,8 +18,6 @@ from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.operators.solutions import CheckedProgram
 from pgmpy_dp.private.operators.vector_operators import checked_norm, checked_point
 
-__all__ = ["PrecisionProgram"]
-
 _LARGEST_CONDITION = 1e14
 """tau B^2 at most: the ratio of the largest and the smallest eigenvalue of Theta, which doubles can just tell apart."""
 

@@ -13,8 +13,6 @@ from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.schema.rules import Column, Rule, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
 
-__all__ = ["KEY_KINDS", "MOST_CHILDREN", "LinkedSchema"]
-
 FORMAT, VERSION = "pgmpy_dp.linked_schema", 1
 MOST_CHILDREN = 64
 KEY_KINDS = ("text", "integer")
@@ -136,7 +134,7 @@ class LinkedSchema:
                     "says who belongs together, and nothing is learned of it"
                 )
         own = [*(self.parent or ()), *self.counts, self.size]
-        slots = [f"{slot}.{name}" for slot in "abc" for name in self.child]
+        slots = [f"{slot}.{name}" for slot in "ab" for name in self.child]
         everything = [*map(str, own), *slots, "rank"]
         if twice := sorted({name for name in everything if everything.count(name) > 1}):
             raise ValueError(
@@ -196,6 +194,10 @@ class LinkedSchema:
         ----------
         child : Schema, optional
             The children's, with all numbers divided where counts compare. Default: `fine_child`.
+
+        Returns
+        -------
+        list of list of (name, list of bool)
         """
         child = self.fine_child if child is None else child
         columns = self._columns(child)
@@ -225,7 +227,12 @@ class LinkedSchema:
         return (LinkedSchema.from_dict, (self.to_dict(),))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, read back exactly by :meth:`from_dict`."""
+        """JSON-able form, read back exactly by :meth:`from_dict`.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -244,6 +251,14 @@ class LinkedSchema:
     @classmethod
     def from_dict(cls, content: Mapping) -> LinkedSchema:
         """The inverse of :meth:`to_dict`; schemas may have all forms that :meth:`~pgmpy_dp.Schema.from_dict` reads.
+
+        Parameters
+        ----------
+        content : mapping
+
+        Returns
+        -------
+        LinkedSchema
 
         Raises
         ------
@@ -282,12 +297,25 @@ class LinkedSchema:
         return cls(parent, child, key, content["most"], **options)
 
     def to_json(self, path: str | Path) -> None:
-        """Write the schema to a JSON file, losslessly, with a digest that shows damage."""
+        """Write the schema to a JSON file, losslessly, with a digest that shows damage.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
         Path(path).write_text(json.dumps(sealed(self.to_dict()), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     @classmethod
     def from_json(cls, path: str | Path) -> LinkedSchema:
         """Read a file of :meth:`to_json`, or one that was written by hand: see :meth:`from_dict`.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        LinkedSchema
 
         Raises
         ------

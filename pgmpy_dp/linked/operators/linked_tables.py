@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.linked.operators.unit_kinds import kinds_schema, unit_kinds
 from pgmpy_dp.linked.operators.unit_rows import CodedChildren, CodedParents, unit_rows
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count
 from pgmpy_dp.private.data.table import SHARES, PrivateTable
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key, rows_as_they_are
@@ -29,8 +29,6 @@ from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["PrivateLinkedTables"]
-
 _WHOLE = re.compile(rb"\s*([+-]?\d+)(?:\.0*)?\s*")
 
 
@@ -38,7 +36,7 @@ class PrivateLinkedTables(PrivateTable):
     """Parents and their children that estimators may learn from, with one ledger for all of them.
 
     To whoever asks it is one table, a `PrivateTable` of units whose rows count by shares: a row has a parent's columns,
-    the number of children, and up to three of the children (:mod:`pgmpy_dp.linked.operators.wide_table`). It shows
+    the number of children, and up to two of the children (:mod:`pgmpy_dp.linked.operators.wide_table`). It shows
     public facts alone, and refuses to be copied or pickled.
 
     Parameters
@@ -87,7 +85,7 @@ class PrivateLinkedTables(PrivateTable):
     PrivateLinkedTables(parent 1, child 1 columns, unit='house', adjacency='add_remove', spent 0-DP of 1-DP)
     """
 
-    __slots__ = ("_linked",)
+    __slots__ = ("_kinds", "_linked")
 
     def __init__(
         self,
@@ -108,6 +106,12 @@ class PrivateLinkedTables(PrivateTable):
         self._unit, self._rows_per_unit, self._places = self._linked.key, SHARES, None
         for part in (self._linked.parent, self._linked.child):
             if part is not None:
+                if self._linked.key_kind == "integer" and part.discovered:
+                    raise ValueError(
+                        'key_kind="integer", and the schema was discovered, where "007" and "7" are two: what protects '
+                        'each does not protect both as one. Pass key_kind="text", or states that are known without '
+                        "records"
+                    )
                 require_same_promise(part, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
         self._n_units = self._n_records = checked_public_count("n_records", n_records, self._adjacency)
         if parents is None and self._linked.parent is not None:
@@ -125,7 +129,8 @@ class PrivateLinkedTables(PrivateTable):
             )
         above, below = None if parents is None else open_source(parents), open_source(children)
         self._check_sources(above, below)
-        self._records = _records(above, below, self._linked, wide, self._schema, fresh_key(random_state))
+        made = _records(above, below, self._linked, wide, self._schema, fresh_key(random_state))
+        self._records, self._kinds = made
 
     def _check_sources(self, parents: Source | None, children: Source) -> None:
         """What can be missing, or of a type that cannot be read, is said before anything is read."""
@@ -149,6 +154,13 @@ class PrivateLinkedTables(PrivateTable):
         """The public description of both tables: a copy."""
         return LinkedSchema.from_dict(self._linked.to_dict())
 
+    def _of_kinds(self) -> PrivateTable:
+        """What each unit is (:mod:`pgmpy_dp.linked.operators.unit_kinds`), with the same ledger."""
+        other = self._like_this()
+        other._declared = other._schema = kinds_schema(self._linked)
+        other._records, other._places = self._kinds, None
+        return other
+
     def _public(self) -> dict[str, Any]:
         return super()._public() | {"linked": self._linked.to_dict()}
 
@@ -162,10 +174,20 @@ class PrivateLinkedTables(PrivateTable):
         )
 
 
+def table_of_kinds(tables: PrivateLinkedTables) -> PrivateTable:
+    """What each unit of linked tables is, as a private table of its own that charges the same ledger.
+
+    TypeError for what is of no linked tables.
+    """
+    if type(tables) is not PrivateLinkedTables:
+        raise TypeError(f"tables is a {type(tables).__name__}; pass PrivateLinkedTables")
+    return tables._of_kinds()
+
+
 def _records(
     parents: Source | None, children: Source, linked: LinkedSchema, wide: WideTable, schema: Schema, key: bytes
-) -> UnitRecords:
-    """The rows of all units, as records that count by shares."""
+) -> tuple[UnitRecords, UnitRecords]:
+    """The rows of all units, and what each unit is, as records that count by shares."""
     whole, owners, columns = linked.key_kind == "integer", Owners(), list(linked.parent or ())
     marked = [] if parents is None else _marks(parents, schema.subset(columns), linked.key, owners, whole)
     child = [Variable(wide.child, name) for name in wide.child]
@@ -192,8 +214,11 @@ def _records(
     units = CodedParents(parent_owner, inside, parent_codes)
     rows = unit_rows(units, found, owners.identities(range(n_ids)), key, wide, linked.least, linked.most)
     child_matches = [m < v.states for m, v in zip(child_marks, child, strict=True)]
-    matched = _matched(units, parent_matches, child_owner, child_matches, n_ids, linked, wide)
-    return rows_as_they_are(schema, rows.codes, rows.owner, rows.weights, rows.n_units, matched)
+    kinds = unit_kinds(units, parent_matches, child_owner, child_matches, n_ids, linked.most)
+    return (
+        rows_as_they_are(schema, rows.codes, rows.owner, rows.weights, rows.n_units),
+        rows_as_they_are(kinds_schema(linked), kinds.codes, kinds.owner, kinds.weights, kinds.n_units),
+    )
 
 
 def _marks(
@@ -203,10 +228,11 @@ def _marks(
     names = list(schema.variables)
     variables = [Variable(schema, name) for name in names]
     batches: list[list[np.ndarray]] = []
-    for *columns, whose in source.batches([*names, key], [*spelled_texts(schema), None]):
-        marks = [variable.marks(column) for variable, column in zip(variables, columns, strict=True)]
-        batches.append([*marks, *(quietly(_ranks, schema, name, columns[names.index(name)]) for name in order)])
-        owners.add(_whole_numbers(whose) if whole else whose)
+    with source.one_pass([*names, key], [*spelled_texts(schema), None]) as read:
+        for *columns, whose in read:
+            marks = [variable.marks(column) for variable, column in zip(variables, columns, strict=True)]
+            batches.append([*marks, *(quietly(_ranks, schema, name, columns[names.index(name)]) for name in order)])
+            owners.add(_whole_numbers(whose) if whole else whose)
     kinds = [*(variable.dtype for variable in variables), *(np.dtype(float) for _ in order)]
     return [np.concatenate([np.empty(0, kind), *(batch[k] for batch in batches)]) for k, kind in enumerate(kinds)]
 
@@ -256,43 +282,3 @@ def _flags(linked: LinkedSchema, wide: WideTable, codes: np.ndarray) -> np.ndarr
             # Neither an absent child nor a cell outside the schema meets anything.
             flags[:, k] &= np.array([*met, False, False])[codes[:, place[name]]]
     return flags
-
-
-def _matched(
-    parents: CodedParents,
-    parent_matches: Sequence[np.ndarray],
-    child_owner: np.ndarray,
-    child_matches: Sequence[np.ndarray],
-    n_ids: int,
-    linked: LinkedSchema,
-    wide: WideTable,
-) -> tuple[np.ndarray, np.ndarray]:
-    """How many units there are, have rows, and match in each column: what :class:`UnitRecords` is asked for.
-
-    In the column of the number of children: those with exactly one row among the parents. In a child's column: of
-    units with rows the share of the children whose cell is declared, 1 where there are none.
-
-    Each entry counts at most 1 for a unit, by its own rows: ``j floor(G/n)`` of ``G`` for j of its n children.
-    """
-    own = parents.owner >= 0
-    alone = np.bincount(parents.owner[own], minlength=n_ids) == 1
-    has_child = child_owner >= 0
-    size = np.bincount(child_owner[has_child], minlength=n_ids)
-    inside = np.zeros(n_ids, dtype=bool)
-    inside[parents.owner[own & parents.inside]] = True
-    has_rows = alone & inside & (size >= linked.least)
-    sizes = np.unique(size[has_rows & (size > 0)])
-    counts = np.zeros((1 + len(sizes), 2 + len(wide.schema)), dtype=np.int64)
-    counts[0, :2] = n_ids, has_rows.sum()
-    for j, matches in enumerate(parent_matches):
-        met = own & matches
-        counts[0, 2 + j] = alone[parents.owner[met]].sum()
-    first = 2 + len(wide.schema) - len(wide.slots) * len(wide.child)
-    counts[0, 2 + len(parent_matches) : first] = alone.sum()
-    for j, matches in enumerate(child_matches):
-        met = child_owner[has_child & matches]
-        met = met[has_rows[met]]
-        columns = [first + slot * len(wide.child) + j for slot in range(len(wide.slots))]
-        counts[0, columns] = (has_rows & (size == 0)).sum()
-        counts[1:, columns] = np.bincount(np.searchsorted(sizes, size[met]), minlength=len(sizes))[:, None]
-    return np.append(GRID, GRID // sizes), counts

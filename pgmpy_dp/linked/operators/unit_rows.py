@@ -9,10 +9,10 @@ function of a secret key, of the unit's own identity and of its own records:
    equal codes are the same to everything that follows. Each gets a number, from the secret key, the unit's identity and
    its place in that order. Where the schema has an order, they are put in that, ties by these numbers; otherwise they
    are put in the order of the numbers, at random. The first `most` remain.
-3. Each ordered trio of them is a row; with fewer than three children there is a row for each way to place them in three
-   slots. Of six children and more 15 unordered trios stay, spread evenly over all of them from a place that the secret
-   key and the unit's identity say, with their six orders each. With an order there is a row for each child, with the
-   one before it.
+3. Each ordered pair of them is a row; with fewer than two children there is a row for each way to place them in two
+   slots. Of seven children and more 15 unordered pairs stay, spread evenly over all of them from a place that the
+   secret key and the unit's identity say, with both their orders. With an order there is a row for each child, with
+   the one before it.
 4. Each of its k rows counts ``floor(G/k)`` in units of 1/G, as in :mod:`pgmpy_dp.private.data.units`: together at most
    1.
 
@@ -53,10 +53,8 @@ import numpy as np
 from pgmpy_dp.linked.operators.wide_table import WideTable
 from pgmpy_dp.private.data.contributions import GRID
 
-__all__ = ["MOST_TRIOS", "CodedChildren", "CodedParents", "Rows", "unit_rows"]
-
-MOST_TRIOS = 15
-_ALL_TRIOS = 5  # children, of which there are no more trios than that
+MOST_PAIRS = 15
+_ALL_PAIRS = 6  # children, of which there are no more pairs than that
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _START = np.uint64(1 << 62)  # beyond the place of any child
@@ -133,8 +131,8 @@ def unit_rows(
     number = np.cumsum(has_rows) - 1
     rows_of = np.flatnonzero(has_child)[has_rows[children.owner[has_child]]]
     owner, size = number[children.owner[rows_of]], size[units]
-    # Without an order a draw says which children remain, and which trios; with one, which of two comes first.
-    seeds = _seeds(identities, units, size > (1 if wide.ordered else min(most, _ALL_TRIOS)), key)
+    # Without an order a draw says which children remain, and which pairs; with one, which of two comes first.
+    seeds = _seeds(identities, units, size > (1 if wide.ordered else min(most, _ALL_PAIRS)), key)
     order = _in_order(children.codes[rows_of], children.order[rows_of], owner, seeds)
     sorted_rows = rows_of[order]
     first = np.cumsum(size) - size
@@ -195,17 +193,17 @@ def _placed(
             patterns = np.full(len(places), wide.pattern(n, ()))
         else:
             places = _placements(n)
-            present = [tuple(np.flatnonzero(row >= 0).tolist()) if n < 3 else (0, 1, 2) for row in places]
+            present = [tuple(np.flatnonzero(row >= 0).tolist()) for row in places]
             patterns = np.array([wide.pattern(n, slots) for slots in present])
             ranks = np.zeros(len(places), dtype=np.int64)
-        if not wide.ordered and n > _ALL_TRIOS:
-            trios = _trios(n)
-            start = _mixed(seeds[units], _START) % np.uint64(len(trios))
-            step = np.arange(MOST_TRIOS, dtype=np.uint64) * np.uint64(len(trios) // MOST_TRIOS)
-            chosen = trios[((start[:, None] + step) % np.uint64(len(trios))).astype(np.int64)]
-            each = chosen[:, :, _SIX].reshape(-1, n_slots)
-            per_unit = 6 * MOST_TRIOS
-            patterns, ranks = np.full(per_unit, wide.pattern(n, (0, 1, 2))), np.zeros(per_unit, dtype=np.int64)
+        if not wide.ordered and n > _ALL_PAIRS:
+            pairs = _pairs(n)
+            start = _mixed(seeds[units], _START) % np.uint64(len(pairs))
+            step = np.arange(MOST_PAIRS, dtype=np.uint64) * np.uint64(len(pairs) // MOST_PAIRS)
+            chosen = pairs[((start[:, None] + step) % np.uint64(len(pairs))).astype(np.int64)]
+            each = chosen[:, :, [[0, 1], [1, 0]]].reshape(-1, n_slots)
+            per_unit = 2 * MOST_PAIRS
+            patterns, ranks = np.full(per_unit, wide.pattern(n, (0, 1))), np.zeros(per_unit, dtype=np.int64)
         else:
             each, per_unit = np.tile(places, (len(units), 1)), len(places)
         found.append(
@@ -226,19 +224,16 @@ def _placed(
 
 @cache
 def _placements(n: int) -> np.ndarray:
-    """The rows of n children, at most 5: which of them is in each slot, -1 for none."""
-    some = itertools.permutations(range(n), 3) if n >= 3 else set(itertools.permutations([*range(n), *[-1] * (3 - n)]))
+    """The rows of n children, at most 6: which of them is in each slot, -1 for none."""
+    some = itertools.permutations(range(n), 2) if n >= 2 else set(itertools.permutations([*range(n), *[-1] * (2 - n)]))
     return np.array(sorted(some), dtype=np.int8)
 
 
 @cache
-def _trios(n: int) -> np.ndarray:
-    """All unordered trios of n children, those of the first ones first."""
-    by_last = sorted(trio[::-1] for trio in itertools.combinations(range(n), 3))
-    return np.array([trio[::-1] for trio in by_last], dtype=np.int8)
-
-
-_SIX = np.array(list(itertools.permutations(range(3))))
+def _pairs(n: int) -> np.ndarray:
+    """All unordered pairs of n children, those of the first ones first."""
+    by_last = sorted(pair[::-1] for pair in itertools.combinations(range(n), 2))
+    return np.array([pair[::-1] for pair in by_last], dtype=np.int8)
 
 
 def _mixed(seed: np.ndarray, place: np.ndarray | np.uint64) -> np.ndarray:

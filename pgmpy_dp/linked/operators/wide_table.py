@@ -1,10 +1,10 @@
 """The one table that parents and their children become, as a public description: its columns, states and rules.
 
-A row has the parent's columns, the number of children, and up to three children of that parent, in slots a, b and c.
-Slots that no child is in are *absent*, by rules that models obey. Children have no order: every permutation of a row's
-slots, absent ones included, is a row as well, so that all slots have the same distribution. So that rules are about two
-columns at a time, the state of the number of children says too which slots have a child, where there are fewer than
-three. Where children have an order, a row is a child (a) and the one before it (b), and says the child's rank.
+A row has the parent's columns, the number of children, and up to two children of that parent, in slots a and b. Slots
+that no child is in are *absent*, by rules that models obey. Children have no order: a row with its slots exchanged,
+absent ones included, is a row as well, so that both slots have the same distribution. So that rules are about two
+columns at a time, the state of the number of children says too which slot has a child, where there is one. Where
+children have an order, a row is a child (a) and the one before it (b), and says the child's rank.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from typing import Any
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.schema.provenance import listed
-
-__all__ = ["RANK", "WideTable", "wide_table"]
 
 RANK = "rank"
 _ABSENT, _OUTSIDE = "absent", "outside"
@@ -82,21 +80,20 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema
     >>> linked = LinkedSchema({"region": ["n", "s"]}, {"sex": ["f", "m"]}, key="household", most=3, counts=["sex = f"])
     >>> made = wide_table(linked)
     >>> made.schema.variables
-    ('region', 'sex = f', 'n', 'a.sex', 'b.sex', 'c.sex')
+    ('region', 'sex = f', 'n', 'a.sex', 'b.sex')
     >>> made.schema["n"], made.schema["a.sex"]
-    (('0', '1 a', '1 b', '1 c', '2 ab', '2 ac', '2 bc', '3+'), ('f', 'm', 'absent', 'outside'))
+    (('0', '1 a', '1 b', '2', '3+'), ('f', 'm', 'absent', 'outside'))
     """
     child = linked.fine_child if child is None else child
     ordered = bool(linked.order)
-    slots = tuple(tuple(f"{slot}.{name}" for name in child) for slot in ("ab" if ordered else "abc"))
+    slots = tuple(tuple(f"{slot}.{name}" for name in child) for slot in "ab")
     patterns = [
         (n, present)
         for n in range(linked.least, linked.most + 1)
-        for present in ([()] if ordered else itertools.combinations(range(3), min(n, 3)))
+        for present in ([()] if ordered else itertools.combinations(range(2), min(n, 2)))
     ]
     texts = [
-        f"{n}{'+' if n == linked.most else ''}"
-        + (" " + "".join("abc"[slot] for slot in present) if 0 < len(present) < 3 else "")
+        f"{n}{'+' if n == linked.most else ''}" + (" " + "ab"[present[0]] if len(present) == 1 else "")
         for n, present in patterns
     ]
     own = {name: listed(child.states[name]) for name in child}  # what it cost to find them stays with them

@@ -41,8 +41,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-__all__ = ["batched_membership", "public_reach"]
-
 _SLACK = 0.5  # alpha
 _STEPS = 40
 _POLISH = 2  # steps of Lloyd's algorithm after the program

@@ -1,171 +1,35 @@
-"""What is asked about groups of records of numbers: centres that blocks agree on, and sums about public centres."""
+"""How many records are nearest to each of some public centres, and sums and second moments about them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number, own_copy
-from pgmpy_dp.mixtures.operators.batched_membership import batched_membership
-from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
-from pgmpy_dp.mixtures.operators.lattice import lattice_basis, nearest_lattice_points
+from pgmpy_dp.checks import own_copy
+from pgmpy_dp.mixtures.operators.block_operators import checked_length, gaussian_rho, require_clusters
 from pgmpy_dp.mixtures.operators.vector_sums import (
-    LARGEST_DIMENSION,
     clipped_cluster_moments,
     clipped_cluster_sums,
-    require_single_records,
-    vector_blocks,
 )
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise
+from pgmpy_dp.private.curator.mechanism import WeightedNoise
 from pgmpy_dp.private.curator.observer import Coins
-from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
-from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts, vector_rows
+from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, stability_histogram
-from pgmpy_dp.private.operators.operator_base import Operator, own_array, own_choice
-from pgmpy_dp.private.sensitive import Noise, Sensitive
+from pgmpy_dp.private.operators.operator_base import Operator, own_choice
+from pgmpy_dp.private.sensitive import Noise
 
-__all__ = [
-    "MAX_BLOCKS",
-    "MOMENT_KINDS",
-    "BlockClusters",
-    "BlockCells",
-    "BlockScales",
-    "ClusterMoments",
-    "ClusterSums",
-    "MeanLogScale",
-    "cluster_noise",
-    "moment_noise",
-    "moment_unit",
-    "power_of_two",
-    "require_clusters",
-    "stable_histogram",
-]
-
-MAX_BLOCKS = 1 << 16
 MOMENT_KINDS = ("spherical", "diag", "tied", "full")
 """Second moments of :class:`ClusterMoments`, by scikit-learn's names of covariances."""
-
-_RESTARTS = 5
-_LARGEST_CELL = 2.0**36  # positions, in widths of a cell, are clamped to it
-_LARGEST_LOG = 199.0  # of a scale, to base 2: scales are within 1e-60 and 1e60
-_LOG_BITS = 16  # log-scales are summed in units of 2**-16
-_LOG_MOVED = 2.0 ** (_LOG_BITS + 1)  # what their sum moves by: from -1 to 1
 _CLIP_BITS = 16  # a clip norm is 2**15 to 2**16 units of its grid
-_LARGEST_LENGTH = 2.0**500  # squares of the grid's units are not out of the doubles' range
 _MOMENT_BITS = 15  # the same of second moments, so that sums of squares of 2**32 records fit 64 bits
 _MOST_MOMENTS = 1 << 24  # numbers that one request releases
 _HALF_ROOT = Fraction(46341, 65536)  # a little above the root of 1/2
 _COUNT_WEIGHT = {1: Fraction(1, 2), 2: Fraction(1)}  # by changed_records; chosen on made-up, public mixtures
-
-
-@dataclass(frozen=True)
-class BlockClusters:
-    """How each block of records finds centres of its own, from public numbers.
-
-    Parameters
-    ----------
-    n_components : int
-        k: a block has k centres, or none.
-    n_blocks : int
-        At most 65536. Blocks may be empty.
-    block_size : int
-        A block looks at so many of its records at most.
-    function : str, optional
-        Name of a registered block function (:func:`~pgmpy_dp.private.curator.outside_functions.outside_function`),
-        which is called as ``function(records, rng, **arguments)`` and returns an array of float64 of shape (k, d). Any
-        other answer, and an `Exception`, is no centres. Default: k-means, or the membership program where there is a
-        `scale`.
-    arguments : mapping
-        Of the function; of plain immutable values.
-    scale : float, optional
-        A public scale of a component in each direction: centres are those of the membership program
-        (:func:`~pgmpy_dp.mixtures.operators.batched_membership.batched_membership`) instead of k-means.
-    device : str, optional
-        A device of torch for k-means and the program, e.g. "cuda". Default: NumPy.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that are wrong whatever the data.
-
-    Notes
-    -----
-    Privacy: give each record a block and a place in it, by uniform draws of its own, the same for neighbours (an added
-    record brings its own, a replaced one keeps its draws). Under ``add_remove`` and ``replace_one`` the records of one
-    block differ. A block's centres and scale are a function of its own records, of bits that were drawn for it, and of
-    public shapes, so those of one block change, whatever the records hold: ``proof.md``, section 5.
-
-    Examples
-    --------
-    >>> BlockClusters(3, 400, 96).function is None
-    True
-    """
-
-    n_components: int
-    n_blocks: int
-    block_size: int
-    function: str | None = None
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    scale: float | None = None
-    device: str | None = None
-
-    def __post_init__(self) -> None:
-        for name, most in (("n_components", 1000), ("n_blocks", MAX_BLOCKS), ("block_size", 1 << 20)):
-            number = checked_integer(name, getattr(self, name), 1)
-            if number > most:
-                raise ValueError(f"{name}={number!r} is too large; pass at most {most}")
-            object.__setattr__(self, name, number)
-        if self.scale is not None:
-            object.__setattr__(self, "scale", _checked_length("scale", self.scale))
-        if self.function is not None:
-            named_function(self.function)
-            if self.scale is not None:
-                raise ValueError(f"scale={self.scale!r} beside function={self.function!r}; pass one of the two")
-        object.__setattr__(self, "arguments", plain_arguments(self.arguments))
-
-
-def require_clusters(data: PrivateVectors | VectorFacts) -> None:
-    """Raise ValueError for data without operators here: data of whole units, or of too many columns."""
-    require_single_records(data)
-    if len(data.columns) > LARGEST_DIMENSION:
-        raise ValueError(f"data has {len(data.columns)} columns, more than {LARGEST_DIMENSION}; pass fewer columns")
-
-
-def stable_histogram(
-    n_marks: int, cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float
-) -> StabilityHistogram:
-    """Noise and threshold of :class:`BlockCells`: from public numbers, without records.
-
-    Parameters
-    ----------
-    n_marks : int
-        k; 1 for :class:`BlockScales`.
-    cost : ZCDP
-    share : Fraction or float
-    eta : Fraction or float
-        In (0, 1): what it takes of the reserve.
-
-    Raises
-    ------
-    ValueError
-        For a pure cost, a share or eta outside of its range, and noise that would bury any number of blocks.
-
-    Examples
-    --------
-    >>> stable_histogram(1, ZCDP(0.5), 1, 1e-6)
-    StabilityHistogram(scale=1.4142135623730951, threshold=9)
-    """
-    failing = float(checked_eta(eta))
-    # The threshold's own margin is above what rounding eta to a float can add.
-    return stability_histogram(n_marks, checked_share(share) * Fraction(_rho(cost).rho), failing)
 
 
 def cluster_noise(
@@ -187,7 +51,7 @@ def cluster_noise(
     [2.0, 80000.0]
     """
     units, square = _step_units(adjacency, bound)
-    return WeightedNoise.noise_for(units, square, _rho(cost), checked_share(share))
+    return WeightedNoise.noise_for(units, square, gaussian_rho(cost, share))
 
 
 def moment_noise(
@@ -218,7 +82,7 @@ def moment_noise(
     """
     bound = 1 << _MOMENT_BITS
     units, square = _moment_units(kind, n_centres, n_columns, adjacency, bound)
-    noises = WeightedNoise.noise_for(units, square, _rho(cost), checked_share(share))
+    noises = WeightedNoise.noise_for(units, square, gaussian_rho(cost, share))
     return tuple(replace(noise, scale=noise.scale / bound**2) for noise in noises)
 
 
@@ -245,227 +109,6 @@ def power_of_two(length: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockCells(Operator[tuple[np.ndarray, np.ndarray]]):
-    """Cells of a lattice that many blocks have centres in, and how many blocks, with noise.
-
-    Parameters
-    ----------
-    blocks : BlockClusters
-    width : float
-        Cells have the volume of cubes of this width.
-    rotation : ndarray, shape (d, d)
-        By which the lattice, A_d*, is turned; public, e.g. random (:meth:`turned`).
-    shift : ndarray, shape (d,)
-        By which it is shifted, in widths.
-
-    Returns
-    -------
-    middles : ndarray, shape (m, d)
-        Of the cells that reach the threshold of :func:`stable_histogram`, in the order of their numbers.
-    counts : ndarray of int64, shape (m,)
-
-    Raises
-    ------
-    MemoryError
-        If a block function runs out of memory. As after an interrupt, nothing is released, and the share is spent.
-    TypeError, ValueError
-        For public arguments that are wrong, an eta that is not in (0, 1) or that the reserve does not have, a curator
-        of a pure epsilon, data of whole units.
-
-    Notes
-    -----
-    Privacy
-        *Sensitivity.* Under both adjacencies one block changes, which marks at most k cells: 2k counts move, each by 1,
-        and a cell that one of the neighbours has alone has a count of 1. The lattice is public.
-
-        *Guarantee.* The share s of rho and eta of the reserve (:mod:`pgmpy_dp.private.noise.histogram`; ``proof.md``,
-        section 3): Gaussian noise of scale ``sqrt(k/(s rho))``, and a threshold T with ``2 k P(Z >= T - 1) <= eta``.
-
-        *Source.* Korolova, Kenthapadi, Mishra and Ntoulas 2009; Bun, Nissim and Stemmer 2016.
-
-        *Side channels.* Running time and memory depend on the records.
-
-    Examples
-    --------
-    >>> from pgmpy_dp.private.budget import Budget
-    >>> from pgmpy_dp.private.curator.curator_base import Curator
-    >>> rows = np.repeat([[1000.0, 0.0], [1010.0, 0.0]], 5000, axis=0)
-    >>> data = PrivateVectors(rows, ledger=Budget(epsilon=1.0, delta=1e-6))
-    >>> curator = Curator(data, Budget(epsilon=1.0, delta=1e-6), what="centres", reserve=1e-7)
-    >>> asked = BlockCells.turned(BlockClusters(2, 1000, 96), 7.0, 2, np.random.default_rng(0))
-    >>> centres, _ = curator.ask(asked, share=0.5, eta=1e-7)
-    >>> len(centres), bool(abs(centres[:, 0].mean() - 1005) < 7)
-    (2, True)
-    """
-
-    blocks: BlockClusters
-    width: float
-    rotation: np.ndarray
-    shift: np.ndarray
-
-    name = "stable_cells"
-    asks = VectorFacts
-    can_fail = True
-
-    @classmethod
-    def turned(cls, blocks: BlockClusters, width: float, n_columns: int, rng: np.random.Generator) -> BlockCells:
-        """Of a lattice that is turned and shifted by random numbers that have nothing to do with the records."""
-        rotation = np.linalg.qr(rng.normal(size=(n_columns, n_columns)))[0]
-        return cls(blocks, width, rotation, 1000.0 * rng.random(n_columns))
-
-    def checked(self, facts: VectorFacts) -> BlockCells:
-        require_clusters(facts)
-        d = len(facts.columns)
-        rotation = own_array("rotation", self.rotation, (d, d), "finite numbers")
-        shift = own_array("shift", self.shift, (d,), "finite numbers")
-        if not (np.abs(shift) < _LARGEST_CELL).all():
-            raise ValueError(f"shift={shift!r} is more than {_LARGEST_CELL:g} widths; pass numbers near 0")
-        return BlockCells(_checked_blocks(self.blocks), _checked_length("width", self.width), rotation, shift)
-
-    def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> StableCells:
-        return StableCells.planned(
-            self.blocks.n_components, stable_histogram(self.blocks.n_components, cost, share, eta)
-        )
-
-    def _exact(
-        self, data: PrivateVectors, facts: VectorFacts, mechanism: StableCells, coins: Coins
-    ) -> tuple[np.ndarray, np.ndarray]:
-        centres, k = _clustered(data, self.blocks, coins)[0], self.blocks.n_components
-        basis = lattice_basis(len(self.shift))
-        with np.errstate(all="ignore"):
-            # Products block by block, as in k-means: a centre's cell is a function of its block alone.
-            places = np.stack([centres[:, j, np.newaxis, :] @ self.rotation for j in range(k)], axis=1) / self.width
-            places = np.clip(np.nan_to_num(places), -_LARGEST_CELL, _LARGEST_CELL) + self.shift
-            keys = nearest_lattice_points((places @ basis.T).reshape(-1, len(basis))).astype(np.int64)
-        there = np.isfinite(centres).all(axis=2).ravel()
-        owner = np.repeat(np.arange(len(centres)), k)
-        return marked_cells(keys[there], owner[there])
-
-    def answered(self, drawn: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        (cells, counts), basis = drawn, lattice_basis(len(self.shift))
-        middles = cells @ basis / (basis**2).sum(axis=0) - self.shift
-        return middles * self.width @ self.rotation.T, counts
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockScales(Operator[tuple[np.ndarray, np.ndarray]]):
-    """Octaves that many blocks' scales lie in, and how many blocks, with noise.
-
-    A block's scale is the standard deviation of a coordinate about its centres, ``sqrt(cost/(d (b - k)))`` for the cost
-    of k-means on b records: each of k means takes one record's worth of freedom.
-
-    Parameters
-    ----------
-    blocks : BlockClusters
-        Of k-means.
-    offset : float
-        Where octaves start; public, e.g. random.
-
-    Returns
-    -------
-    middles : ndarray, shape (m,)
-        Of the octaves that reach the threshold, log2 of a scale, increasing.
-    counts : ndarray of int64, shape (m,)
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :class:`BlockCells`.
-
-    Notes
-    -----
-    Privacy: :class:`BlockCells`, where a block marks one cell, its octave, or none: k = 1.
-    """
-
-    blocks: BlockClusters
-    offset: float
-
-    name = "stable_scales"
-    asks = VectorFacts
-    can_fail = True
-
-    def checked(self, facts: VectorFacts) -> BlockScales:
-        offset = _checked_log("offset", self.offset)
-        return BlockScales(_checked_kmeans(self.blocks, facts), offset)
-
-    def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> StableCells:
-        return StableCells.planned(1, stable_histogram(1, cost, share, eta))
-
-    def _exact(
-        self, data: PrivateVectors, facts: VectorFacts, mechanism: StableCells, coins: Coins
-    ) -> tuple[np.ndarray, np.ndarray]:
-        logs = _clustered(data, self.blocks, coins)[1]
-        there = np.flatnonzero(np.isfinite(logs))
-        return marked_cells(np.floor(logs[there] - self.offset).astype(np.int64)[:, np.newaxis], there)
-
-    def answered(self, drawn: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        return drawn[0][:, 0] + self.offset + 0.5, drawn[1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MeanLogScale(Operator[float]):
-    """The mean over blocks of log2 of their scales, within an octave about `middle`, with noise.
-
-    Parameters
-    ----------
-    blocks : BlockClusters
-        Of k-means.
-    middle : float
-        Public, e.g. of a stable octave (:class:`BlockScales`).
-
-    Returns
-    -------
-    float
-        Between middle - 1 and middle + 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As :class:`BlockCells`.
-
-    Notes
-    -----
-    Privacy: a block adds its log-scale less the middle, clamped to +-1 and truncated to units of 2**-16, or 0 where it
-    has none. Under both adjacencies one block changes, so the sum moves by at most 2**17 units; the number of blocks is
-    public. Gaussian noise of scale ``2**17/sqrt(2 s rho)``, Laplace noise of scale ``2**17/(s epsilon)``.
-    """
-
-    blocks: BlockClusters
-    middle: float
-
-    name = "mean_log_scale"
-    asks = VectorFacts
-
-    def checked(self, facts: VectorFacts) -> MeanLogScale:
-        return MeanLogScale(_checked_kmeans(self.blocks, facts), _checked_log("middle", self.middle))
-
-    def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned([(_LOG_MOVED, _LOG_MOVED)], cost, share)
-
-    def _exact(
-        self, data: PrivateVectors, facts: VectorFacts, mechanism: AdditiveNoise, coins: Coins
-    ) -> list[Sensitive]:
-        apart = np.clip(np.nan_to_num(_clustered(data, self.blocks, coins)[1] - self.middle), -1.0, 1.0)
-        total = np.trunc(np.ldexp(apart, _LOG_BITS)).astype(np.int64).sum(keepdims=True)
-        return [Sensitive(total, facts.adjacency, _LOG_MOVED, _LOG_MOVED, _LOG_MOVED)]
-
-    def answered(self, drawn: list[np.ndarray]) -> float:
-        mean = math.ldexp(float(drawn[0][0]), -_LOG_BITS) / self.blocks.n_blocks
-        return self.middle + min(max(mean, -1.0), 1.0)
-
-    @staticmethod
-    def noise_of(cost: PureDP | ZCDP, share: Fraction) -> Noise:
-        """The noise, in units of 2**-16 of the blocks' sum: from public numbers.
-
-        Examples
-        --------
-        >>> MeanLogScale.noise_of(ZCDP(0.5), Fraction(1))
-        Noise(distribution='discrete_gaussian', scale=131072.0)
-        """
-        return AdditiveNoise.planned([(_LOG_MOVED, _LOG_MOVED)], cost, share).noise[0]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class ClusterSums(Operator[tuple[np.ndarray, np.ndarray]]):
     """How many records are nearest to each of some centres, and sums of their clipped differences, with noise.
 
@@ -486,7 +129,7 @@ class ClusterSums(Operator[tuple[np.ndarray, np.ndarray]]):
     Raises
     ------
     TypeError, ValueError
-        As :class:`BlockCells`.
+        As :class:`~pgmpy_dp.mixtures.operators.block_operators.BlockCells`.
 
     Notes
     -----
@@ -511,11 +154,11 @@ class ClusterSums(Operator[tuple[np.ndarray, np.ndarray]]):
 
     def checked(self, facts: VectorFacts) -> ClusterSums:
         require_clusters(facts)
-        radius = _checked_length("radius", self.radius)
+        radius = checked_length("radius", self.radius)
         return ClusterSums(_checked_centres(self.centres, len(facts.columns)), radius)
 
     def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> WeightedNoise:
-        return WeightedNoise.planned(*_step_units(facts.adjacency, self._grid[1]), _rho(cost), share)
+        return WeightedNoise.planned(*_step_units(facts.adjacency, self._grid[1]), gaussian_rho(cost, share))
 
     def _exact(
         self, data: PrivateVectors, facts: VectorFacts, mechanism: WeightedNoise, coins: Coins
@@ -585,7 +228,7 @@ class ClusterMoments(Operator[list[np.ndarray]]):
 
     def checked(self, facts: VectorFacts) -> ClusterMoments:
         require_clusters(facts)
-        radius, kind = _checked_length("radius", self.radius), own_choice("kind", self.kind, MOMENT_KINDS)
+        radius, kind = checked_length("radius", self.radius), own_choice("kind", self.kind, MOMENT_KINDS)
         d = len(facts.columns)
         centres = _checked_centres(self.centres, d)
         k = len(centres)
@@ -596,7 +239,7 @@ class ClusterMoments(Operator[list[np.ndarray]]):
 
     def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> WeightedNoise:
         (k, d), (_, bound) = self.centres.shape, self._grid
-        return WeightedNoise.planned(*_moment_units(self.kind, k, d, facts.adjacency, bound), _rho(cost), share)
+        return WeightedNoise.planned(*_moment_units(self.kind, k, d, facts.adjacency, bound), gaussian_rho(cost, share))
 
     def _exact(
         self, data: PrivateVectors, facts: VectorFacts, mechanism: WeightedNoise, coins: Coins
@@ -608,63 +251,6 @@ class ClusterMoments(Operator[list[np.ndarray]]):
         """The unit of differences, and the radius in it."""
         unit = moment_unit(self.radius)
         return unit, math.floor(self.radius / unit)
-
-
-def _checked_kmeans(blocks: BlockClusters, facts: VectorFacts) -> BlockClusters:
-    require_clusters(facts)
-    blocks = _checked_blocks(blocks)
-    if blocks.function is not None or blocks.scale is not None:
-        raise ValueError(
-            f"function={blocks.function!r} with scale={blocks.scale!r} answers centres alone; blocks have scales by "
-            "k-means"
-        )
-    return blocks
-
-
-def _checked_log(name: str, value: float) -> float:
-    number = float(value)
-    if not abs(number) < math.inf:
-        raise ValueError(f"{name}={number!r} is not a number; pass log2 of a public scale")
-    return number
-
-
-def _clustered(data: PrivateVectors, blocks: BlockClusters, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
-    """Centres of each block, shape (m, k, d), and log2 of its scale, NaN where it has none: **to be noised**.
-
-    They are found when the first question is asked, and kept for the next ones that name the same blocks.
-    """
-    kept = data._memory.get("clusters")
-    if kept is None or kept[0] != blocks:
-        kept = data._memory["clusters"] = (blocks, *_found(data, blocks, coins))
-    return kept[1:]
-
-
-def _found(data: PrivateVectors, blocks: BlockClusters, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
-    rows = vector_rows(data)[0]
-    m, k, d = blocks.n_blocks, blocks.n_components, rows.shape[1]
-    part, places = (coins.parts(lambda: rows, len(rows), parts) for parts in (m, 1 << 32))
-    points, used = vector_blocks(rows, part, places, m, blocks.block_size)
-    sizes = used.sum(axis=1)
-    if blocks.scale is not None:
-        centres = batched_membership(points, used, k, blocks.scale, device=blocks.device)
-        return centres, np.full(m, np.nan)
-    if blocks.function is None:
-        # All of it drawn at once: no block's randomness depends on another's records.
-        uniforms = coins.generator().random((_RESTARTS, m, k))
-        centres, cost = batched_kmeans(points, used, uniforms, device=blocks.device)
-        with np.errstate(all="ignore"):
-            logs = 0.5 * np.log2(cost / (d * (sizes - float(k))))
-        return centres, np.where((sizes > k) & (np.abs(logs) < _LARGEST_LOG), logs, np.nan)
-
-    def checked(answer: object) -> np.ndarray | None:
-        right = type(answer) is np.ndarray and answer.dtype == np.float64 and answer.shape == (k, d)
-        return np.array(answer) if right else None
-
-    with data._handed_out():
-        each = [block[:size] for block, size in zip(points, sizes, strict=True)]
-        function = named_function(blocks.function)
-        answers = run_blocks(function, each, coins.block_seeds(m), blocks.arguments, checked, None)
-    return np.array([np.full((k, d), np.nan) if a is None else a for a in answers]), np.full(m, np.nan)
 
 
 def _step_units(adjacency: Adjacency, bound: int) -> tuple[tuple[Fraction, Fraction], Fraction]:
@@ -691,23 +277,3 @@ def _checked_centres(centres: np.ndarray, n_columns: int) -> np.ndarray:
     if centres.ndim != 2 or not len(centres) or centres.shape[1] != n_columns:
         raise ValueError(f"centres have the shape {centres.shape}; pass one or more, of {n_columns} numbers each")
     return centres
-
-
-def _checked_blocks(blocks: BlockClusters) -> BlockClusters:
-    """A copy that is checked again: the dict of arguments can have been changed since it was made."""
-    if not isinstance(blocks, BlockClusters):
-        raise TypeError(f"blocks={blocks!r} is a {type(blocks).__name__}; pass BlockClusters")
-    return BlockClusters(**{name: getattr(blocks, name) for name in BlockClusters.__dataclass_fields__})
-
-
-def _rho(cost: PureDP | ZCDP) -> ZCDP:
-    if not isinstance(cost, ZCDP):
-        raise ValueError(f"this takes Gaussian noise, and a curator of {cost} has none; open it with a delta or a rho")
-    return cost
-
-
-def _checked_length(name: str, value: float) -> float:
-    length = checked_number(name, value, positive=True)
-    if not 1.0 / _LARGEST_LENGTH <= length <= _LARGEST_LENGTH:
-        raise ValueError(f"{name}={length!r} is out of range; use units in which it is near 1")
-    return length

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["batched_kmeans"]
-
 _BYTES_AT_ONCE = 1 << 26
 
 

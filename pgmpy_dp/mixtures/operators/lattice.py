@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["lattice_basis", "nearest_lattice_points"]
-
 
 def lattice_basis(n_features: int) -> np.ndarray:
     """Orthonormal columns of the plane of R^(d+1) whose coordinates add up to 0, scaled so that cells have volume 1.

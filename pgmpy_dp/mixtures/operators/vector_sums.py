@@ -8,14 +8,6 @@ import numpy as np
 
 from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts, vector_rows
 
-__all__ = [
-    "LARGEST_DIMENSION",
-    "clipped_cluster_moments",
-    "clipped_cluster_sums",
-    "require_single_records",
-    "vector_blocks",
-]
-
 LARGEST_DIMENSION = 4096
 """So that the rounding errors of a norm stay below the margin that clipping leaves."""
 

@@ -22,8 +22,6 @@ from pgmpy_dp.private.data.table_facts import checked_scopes, require_scopes
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, encode_label
 
-__all__ = ["ChainGradientCurator", "GradientCurator"]
-
 _EXAMPLE = "a Budget, e.g. Budget(rho=0.1)"
 
 
@@ -87,15 +85,16 @@ class GradientCurator(SampledCurator):
                 f"rows_per_unit={data.rows_per_unit!r} with adjacency='replace_one' leaves no public number of "
                 "records, which gradients of samples need there; pass rows_per_unit=1, or adjacency='add_remove'"
             )
-        self._scopes = checked_scopes(scopes)
-        require_scopes(data.schema, self._scopes)
-        cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in self._scopes)
-        norm = math.sqrt(len(self._scopes)) if clip_norm is None else clip_norm
+        asked = checked_scopes(scopes)
+        require_scopes(data.schema, asked)
+        cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in asked)
+        norm = math.sqrt(len(asked)) if clip_norm is None else clip_norm
         # A float: an array of no axes would be a norm that can be changed after its noise is fixed.
-        grid = ClippingGrid(checked_number("clip_norm", norm, positive=True), len(self._scopes), cells)
-        used = {name for scope in self._scopes for name in scope}
+        grid = ClippingGrid(checked_number("clip_norm", norm, positive=True), len(asked), cells)
+        used = {name for scope in asked for name in scope}
         columns = [name for name in data.schema.variables if name in used]
-        super().__init__(data, budget, data.n_records, grid, f"{len(self._scopes)} tables", columns, **schedule)
+        super().__init__(data, budget, data.n_records, grid, f"{len(asked)} tables", columns, **schedule)
+        self._scopes = asked
 
     @property
     def schema(self) -> Schema:

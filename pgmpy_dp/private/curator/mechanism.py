@@ -16,70 +16,12 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive, distance_test, matrix, samplers
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, released_cells
+from pgmpy_dp.private.noise.measures import asked_by
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = [
-    *("AdditiveNoise", "JointNoise", "Mechanism", "NoisyMax", "SeveralNoisyMax", "StableCells", "StableMode"),
-    *("SymmetricNoise", "WeightedNoise"),
-    "additive_scales",
-    "pure_epsilon",
-]
-
-
-def additive_scales(
-    exact: Iterable[tuple[float, float]],
-    cost: PureDP | ZCDP,
-    share: Fraction,
-    weights: Sequence[float | Fraction] | None = None,
-) -> list[Noise]:
-    """Noise of statistics that are released together for a share of a cost, from their sensitivities in l1 and l2.
-
-    Parameters
-    ----------
-    exact : iterable of (float, float)
-        l1 and l2 sensitivity of each.
-    cost : PureDP or ZCDP
-        Its type decides the noise: discrete Laplace or discrete Gaussian.
-    share : Fraction
-    weights : sequence of float, optional
-        Positive; how the share is divided among the statistics. Default: equally.
-
-    Raises
-    ------
-    ValueError
-        For weights that are not one positive number a statistic, and noise that would bury any count.
-
-    Examples
-    --------
-    >>> additive_scales([(1.0, 1.0)], PureDP(1.0), Fraction(1, 2))
-    [Noise(distribution='discrete_laplace', scale=2.0)]
-    """
-    pairs = list(exact)
-    if isinstance(cost, ZCDP):
-        scales = additive.gaussian_scales([l2 for _, l2 in pairs], exact_fraction(share) * Fraction(cost.rho), weights)
-        return [Noise("discrete_gaussian", scale) for scale in scales]
-    scales = additive.laplace_scales([l1 for l1, _ in pairs], exact_fraction(share) * Fraction(cost.epsilon), weights)
-    return [Noise("discrete_laplace", scale) for scale in scales]
-
-
-def pure_epsilon(cost: PureDP | ZCDP, share: Fraction, per_rho: int = 2) -> Fraction:
-    """The epsilon with which a pure operator costs a share: of rho ``sqrt(per_rho share rho)``, rounded down.
-
-    epsilon-DP is epsilon**2/2-zCDP (Bun and Steinke 2016), hence 2; operators with a better conversion have their own.
-
-    Examples
-    --------
-    >>> pure_epsilon(ZCDP(0.5), Fraction(1)), pure_epsilon(PureDP(1.0), Fraction(1, 2))
-    (Fraction(1, 1), Fraction(1, 2))
-    """
-    if isinstance(cost, ZCDP):
-        return Fraction(additive.root_down(per_rho * share * Fraction(cost.rho)))
-    return share * Fraction(cost.epsilon)
 
 
 class Mechanism(ABC):
@@ -108,7 +50,7 @@ class Mechanism(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdditiveNoise(Mechanism):
-    """Integer arrays, each with independent noise in every cell; scale by :func:`additive_scales`.
+    """Integer arrays, each with independent noise in every cell; scale by :meth:`planned`.
 
     Notes
     -----
@@ -139,7 +81,8 @@ class AdditiveNoise(Mechanism):
         `parts` says, for the largest scale of the noise, in how many parts of a count they will be.
         """
         pairs = tuple((l1, l2) for l1, l2, *_ in norms)
-        noise = tuple(additive_scales(pairs, cost, share, weights))
+        asked = asked_by(cost, share)
+        noise = tuple(Noise(asked.distribution, scale) for scale in asked.scales(pairs, weights))
         return cls((), noise, parts(max(one.scale for one in noise)), pairs)
 
     def over(self, exact: Iterable[Sensitive]) -> Self:
@@ -278,7 +221,7 @@ class NoisyMax(Mechanism):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The distribution of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
-        return "gumbel_noisy_max" if isinstance(self.cost, ZCDP) else "exponential_noisy_max"
+        return asked_by(self.cost).selection
 
     def draw(self, rng: np.random.Generator | None) -> int:
         """The selected position."""
@@ -356,7 +299,7 @@ class SeveralNoisyMax(Mechanism):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The distribution of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
-        return "gumbel_noisy_max" if isinstance(self.cost, ZCDP) else "exponential_noisy_max"
+        return asked_by(self.cost).selection
 
     def draw(self, rng: np.random.Generator | None) -> np.ndarray:
         """A position in each row."""
@@ -436,16 +379,16 @@ class WeightedNoise(Mechanism):
     name = "discrete_gaussian"
 
     @staticmethod
-    def noise_for(units: Iterable[Fraction], square: Fraction, cost: ZCDP, share: Fraction) -> tuple[Noise, ...]:
+    def noise_for(units: Iterable[Fraction], square: Fraction, rho: Fraction) -> tuple[Noise, ...]:
         """The noise of arrays in these units; ValueError where it would bury any count."""
-        parts = (share * Fraction(cost.rho) / (square * unit**2) for unit in units)
+        parts = (rho / (square * unit**2) for unit in units)
         return tuple(Noise("discrete_gaussian", additive.gaussian_scales([1.0], part)[0]) for part in parts)
 
     @classmethod
-    def planned(cls, units: Iterable[Fraction], square: Fraction, cost: ZCDP, share: Fraction) -> WeightedNoise:
-        """The noise of arrays in these units, together for a share of rho; no arrays are there yet."""
+    def planned(cls, units: Iterable[Fraction], square: Fraction, rho: Fraction) -> WeightedNoise:
+        """The noise of arrays in these units, together for this rho; no arrays are there yet."""
         units = tuple(units)
-        return cls((), units, square, cls.noise_for(units, square, cost, share))
+        return cls((), units, square, cls.noise_for(units, square, rho))
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """Noisy arrays."""

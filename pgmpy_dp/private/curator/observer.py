@@ -16,9 +16,8 @@ from pgmpy_dp.private.data.contributions import segment_keys
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 
 if TYPE_CHECKING:
+    from pgmpy_dp.private.curator.charged_base import ChargedCurator
     from pgmpy_dp.private.curator.curator_base import Curator
-
-__all__ = ["Coins", "Observer", "Request", "observed", "observer"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,7 +26,7 @@ class Request:
 
     Attributes
     ----------
-    curator : Curator
+    curator : ChargedCurator
         Who was asked.
     operator : str
     arguments : mapping
@@ -42,7 +41,7 @@ class Request:
         unit's, and a record has the part of it that :func:`~pgmpy_dp.private.guarantee.part_for_each` says.
     """
 
-    curator: Curator
+    curator: ChargedCurator
     operator: str
     arguments: Mapping[str, Any]
     share: Fraction
@@ -55,7 +54,7 @@ class Request:
 class Observer:
     """What an audit puts in the place of randomness, see :mod:`pgmpy_dp.auditing.replay`; this one changes nothing."""
 
-    def opened(self, curator: Curator, budget: Budget, facts: Mapping[str, Any]) -> None:
+    def opened(self, curator: ChargedCurator, budget: Budget, facts: Mapping[str, Any]) -> None:
         """A curator was opened and its ledger charged."""
 
     def paid(self, names: Mapping[str, str]) -> Mapping[str, str]:

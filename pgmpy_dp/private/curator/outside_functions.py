@@ -25,16 +25,6 @@ import numpy as np
 from pgmpy_dp.checks import is_exactly
 from pgmpy_dp.private.mathematics.one_thread import one_thread
 
-__all__ = [
-    "ended_without_text",
-    "named_function",
-    "none_for_errors",
-    "outside_function",
-    "plain_arguments",
-    "run_blocks",
-    "silent_warnings",
-]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _FUNCTIONS: dict[str, FunctionType] = {}

@@ -22,7 +22,7 @@ from pgmpy_dp.checks import checked_integer, checked_number, own_copy
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.curator_base import Cost, Curator
+from pgmpy_dp.private.curator.charged_base import ChargedCurator
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.data.chain_gradients import ChainGrid
 from pgmpy_dp.private.data.contributions import GRID
@@ -33,8 +33,6 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
 from pgmpy_dp.private.noise.subsampling import rounded_rate
 from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = ["SampledCurator", "Schedule", "sampled_schedule"]
 
 _MOST_STEPS = 10**6
 _PARTS_OF_STEPS = 1 << 10  # beside 10 bits of the clipping weights
@@ -137,29 +135,24 @@ def sampled_schedule(
     if public_count is None and changed == 2:
         raise ValueError("adjacency='replace_one' needs the public number of units; pass it")
     cost: ApproxDP | ZCDP
-    if budget.rho is not None:
-        cost, total = ZCDP(budget.rho), budget.rho
-    else:
-        assert budget.epsilon is not None
-        cost, total = ApproxDP(budget.epsilon, budget.delta), accounting.approx_to_zcdp(budget.epsilon, budget.delta)
+    epsilon, delta, total = budget.epsilon, budget.delta, budget.rho
+    if total is None:
+        assert epsilon is not None
+        total = accounting.approx_to_zcdp(epsilon, delta)
     count_rho = count_share * total if public_count is None else 0.0
     count_scale = gaussian_scales([1.0], count_rho)[0] if count_rho else None
-    if isinstance(cost, ZCDP):
-        rate = rounded_rate(batch_rate or 1.0)
+    if epsilon is None:
+        cost, rate = ZCDP(total), rounded_rate(batch_rate or 1.0)
         multiplier = gaussian_scales([float(changed)] * n_steps, total - count_rho)[0]
     else:
-        rate = rounded_rate(batch_rate or 0.25)
-        epsilon, delta = cost.epsilon, cost.delta
+        cost, rate = ApproxDP(epsilon, delta), rounded_rate(batch_rate or 0.25)
         if changed == 2:
             epsilon, delta = epsilon / 2.0, delta / (1.0 + math.exp(epsilon / 2.0))
         multiplier = accounting.subsampled_gaussian_multiplier(epsilon, delta, rate, n_steps, rho=count_rho)
     return Schedule(cost, n_steps, rate, multiplier, count_share, count_scale)
 
 
-_NOTHING_ELSE = "this curator answers what its schedule has, and nothing else"
-
-
-class SampledCurator(Curator):
+class SampledCurator(ChargedCurator):
     """A curator that answers what :func:`sampled_schedule` declares, and nothing else; abstract.
 
     Parameters
@@ -205,43 +198,28 @@ class SampledCurator(Curator):
         random_state: int | None = None,
         **schedule: Any,
     ) -> None:
-        self._schedule = sampled_schedule(budget, data.adjacency, public_count, **schedule)
-        self._grid, self._bound = grid, data._rows_of_unit * grid.bound
-        self._scale = math.nextafter(self._schedule.multiplier * self._bound, math.inf)
-        if self._scale > LARGEST_SCALE:
+        self._require_to_open(data, budget)
+        made = sampled_schedule(budget, data.adjacency, public_count, **schedule)
+        bound = data._rows_of_unit * grid.bound
+        scale = math.nextafter(made.multiplier * bound, math.inf)
+        if scale > LARGEST_SCALE:
             raise ValueError(
-                f"{budget} needs noise of {self._schedule.multiplier:.3g} times the clip norm in each of n_steps="
-                f"{self._schedule.n_steps}, which would bury any gradient; raise the budget, or take fewer steps"
+                f"{budget} needs noise of {made.multiplier:.3g} times the clip norm in each of n_steps={made.n_steps}, "
+                "which would bury any gradient; raise the budget, or take fewer steps"
             )
-        self._asked = Counter[str]()
-        super().__init__(
+        what, named = f"{made.n_steps} gradient steps for {of}", "subsampled_discrete_gaussian"
+        self._open(
             data,
             budget,
-            what=f"{self._schedule.n_steps} gradient steps for {of}",
+            made.cost,
+            made.cost,
+            what=what,
             columns=columns,
-            mechanism="subsampled_discrete_gaussian",
+            mechanism=named,
             random_state=random_state,
         )
-
-    def _of_a_record(self, cost: Any) -> Any:
-        return cost  # whose scales are those of units
-
-    def _cost_of(self, budget: Budget, reserve: float, pure: bool) -> Cost:  # type: ignore[override]  # the schedule's
-        if reserve or pure:
-            raise ValueError(f"reserve={reserve!r} and pure={pure!r} are for curators with shares; a schedule has none")
-        return self._schedule.cost
-
-    def _planned(self, operator: Any, share: Any, eta: Any) -> Any:
-        """Shares count requests here, whose costs differ: who asked otherwise would pay less than it costs."""
-        raise TypeError(f"{_NOTHING_ELSE}: {type(operator).__name__} is not on it")
-
-    def merge(self, schema: Any, places: Any) -> None:
-        """Refused: the noise of steps is for the states that there were."""
-        raise TypeError(f"{_NOTHING_ELSE}; its states stay")
-
-    def split(self, n_parts: int) -> Any:
-        """Refused: steps sample the units themselves."""
-        raise TypeError(f"{_NOTHING_ELSE}; it has no parts")
+        self._schedule, self._grid, self._bound, self._scale = made, grid, bound, scale
+        self._asked = Counter[str]()
 
     @property
     def schedule(self) -> Schedule:
@@ -348,17 +326,19 @@ class SampledCurator(Curator):
         mechanism: Callable[[Any, Fraction], Mechanism],
         keep: bool = True,
     ) -> Any:
-        requests = self._schedule.requests
+        share = Fraction(1, sum(self._schedule.requests.values()))
         with self._turn():
-            most = requests.get(operator, 0)
-            if self._asked[operator] >= most:
-                raise BudgetExceeded(
-                    f"refused: request {self._asked[operator] + 1} of {operator!r} is not on the schedule, which has "
-                    f"{most}; what is asked how often is fixed when a scheduled curator is opened",
-                    spent=self._cost,
-                    asked=self._cost,
-                    left=PureDP(0.0),
-                )
-            self._asked[operator] += 1
-            share = Fraction(1, sum(requests.values()))
             return self._answer_now(operator, arguments, share, mechanism, keep=keep, of_units=True)
+
+    def _debit(self, operator: str, share: Fraction, eta: Fraction) -> None:
+        most = self._schedule.requests.get(operator, 0)
+        if self._asked[operator] >= most:
+            raise BudgetExceeded(
+                f"refused: request {self._asked[operator] + 1} of {operator!r} is not on the schedule, which has "
+                f"{most}; what is asked how often is fixed when a scheduled curator is opened",
+                spent=self._cost,
+                asked=self._cost,
+                left=PureDP(0.0),
+            )
+        self._asked[operator] += 1
+        self._left -= share

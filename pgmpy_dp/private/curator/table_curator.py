@@ -8,8 +8,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 
-__all__ = ["TableCurator"]
-
 
 class TableCurator(Curator):
     """A discrete table behind a budget; see :class:`~pgmpy_dp.private.curator.curator_base.Curator` for the arguments.

@@ -1,0 +1,1 @@
+"""Kinds of private data, and their exact statistics with sensitivities."""

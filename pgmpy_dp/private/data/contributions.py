@@ -108,11 +108,17 @@ def user_shares(
     user, cell, share : ndarrays of int64
         In the order of users, then cells. A user's shares are not negative and sum to at most `total`.
     """
-    user, cell = user[informative].astype(np.int64), cell[informative].astype(np.int64)
-    occupied, counts = np.unique(user * n_cells + cell, return_counts=True)
-    owner = occupied // n_cells
-    in_all = np.bincount(user) if len(user) else np.zeros(1, dtype=np.int64)
-    return owner, occupied % n_cells, total * counts.astype(np.int64) // in_all[owner]
+    place = user[informative].astype(np.int64, copy=False)
+    in_all = np.bincount(place) if len(place) else np.zeros(1, dtype=np.int64)
+    place = place * n_cells
+    place += cell[informative]
+    place.sort()  # in its place, as all of this is the memory that a table takes
+    is_new = np.ones(len(place), dtype=bool)
+    is_new[1:] = place[1:] != place[:-1]
+    starts = np.flatnonzero(is_new)
+    counts, place = np.diff(starts, append=len(place)), place[starts]
+    owner = place // n_cells
+    return owner, place % n_cells, total * counts // in_all[owner]
 
 
 def count_table(cell: np.ndarray, informative: np.ndarray, n_cells: int) -> np.ndarray:

@@ -25,10 +25,11 @@ from pgmpy_dp.private.data.table_distances import WHOLE, surplus
 from pgmpy_dp.private.data.visits import Visits
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.reading.arrow_cells import keyed, quietly, ranks
+from pgmpy_dp.private.reading.arrow_cells import Column, by_counting, in_order, keyed, quietly
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.sources import open_source
+from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
 
@@ -376,26 +377,30 @@ def chain_events(
     position = np.arange(len(codes)) - np.repeat(starts, visits)
     if segment_length is not None:
         position %= segment_length
-    segment = np.cumsum(position == 0) - 1
-    first = np.flatnonzero(position == 0)
-    owner = np.repeat(sequence_owner, visits)
-    seen = np.zeros(len(first), dtype=bool)
+    is_first = position == 0
+    segment = np.cumsum(is_first) - 1
+    owner = np.repeat(sequence_owner, visits)[is_first]
+    seen = np.zeros(len(owner), dtype=bool)
     known = codes != _OUTSIDE
     seen[segment[known if null is None else known & (codes != null)]] = True
     if max_segments is not None:
         kept = np.flatnonzero(seen)
-        whose = owner[first[kept]]
+        whose = owner[kept]
         seen[kept] = chosen_segments(whose, max_segments, rng, None if keys is None else keys(whose))
     events = []
     for n in lengths:
-        last = np.flatnonzero(position >= n - 1) if n > 1 else first
-        cell = np.zeros(len(last), dtype=np.int64)
-        informative, nulls = seen[segment[last]], np.full(len(last), n > 1)
-        for state in (codes[last - back] for back in range(n - 1, -1, -1)):
-            cell = cell * n_states + state
-            informative = informative & (state != _OUTSIDE)
+        start = n - 1  # the last visit of the first run
+        is_last = position[start:] >= start if start else is_first
+        whose = segment[start:][is_last]
+        cell = np.zeros(len(whose), dtype=np.int64)
+        informative, nulls = seen[whose], np.full(len(whose), n > 1)
+        for back in range(start, -1, -1):
+            state = codes[start - back : len(codes) - back][is_last]
+            cell *= n_states
+            cell += state
+            informative &= state != _OUTSIDE
             nulls &= False if null is None else state == null
-        events.append((owner[last], cell, informative & ~nulls))
+        events.append((owner[whose], cell, informative & ~nulls))
     return events
 
 
@@ -453,33 +458,41 @@ def _state_column(schema: Schema, sequence: Hashable, order: Hashable | None) ->
 
 def _sequences(source: Source, visits: Visits) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sequences from a source with :attr:`Visits.columns`."""
-    place = key_coder(visits.schema, visits.schema.variables[0])
-    owners, states, times = Owners(), [], []
+    owners, times = Owners(), []
+    cells: list[Column] = []
+    states: list[np.ndarray] = []
+    variable = Variable(visits.schema, visits.schema.variables[0])
     with source.one_pass(visits.columns, [None, *[frozenset[str]()] * (len(visits.columns) - 1)]) as batches:
         for first, *middle, last in batches:
             owners.add(first)
             times += middle
-            states.append(last)
-    owner = owners.numbered()
-    named = owner >= 0
-    owner = owner[named]
-    state, state_keys = quietly(keyed, states)
+            if visits.order is None:
+                cells.append(last)
+            else:
+                states.append(variable.codes(variable.marks(last)))
     if visits.order is None:
+        owner = owners.numbered()
+        named = owner >= 0
+        place = key_coder(visits.schema, visits.schema.variables[0])
+        state, state_keys = quietly(keyed, cells)
         parsed = [
             np.array([place(visit) for visit in _visits(key, visits.separator)], dtype=np.int32) for key in state_keys
         ]
         chosen = [parsed[k] for k in state[named]]
         lengths = np.array([len(part) for part in chosen], dtype=np.int64)
-        return owner, lengths, np.concatenate([np.empty(0, np.int32), *chosen])
-    codes = (
-        np.array([place(key) for key in state_keys], dtype=np.int32)[state[named]]
-        if state_keys
-        else state[:0].astype(np.int32)
-    )
-    moment = quietly(ranks, times)[named]
-    in_order = np.lexsort((*([] if source.ordered else [codes]), moment, owner))
-    owners_found, lengths = np.unique(owner, return_counts=True)
-    return owners_found.astype(np.int64), lengths.astype(np.int64), codes[in_order]
+        return owner[named], lengths, np.concatenate([np.empty(0, np.int32), *chosen])
+    codes = np.concatenate([np.empty(0, np.int32), *states], dtype=np.int32)
+    codes[codes == variable.states] = _OUTSIDE
+    places = np.arange(len(codes))
+    if not source.ordered:  # by state, unknown ones first
+        places = by_counting(codes + 1, places)
+    places = quietly(in_order, times, places)
+    del times  # before the owners: what is held at once is least so
+    owner = owners.numbered()
+    if len(owner) and owner.min() < 0:
+        places = places[owner[places] >= 0]
+    lengths = np.bincount(owner[places])  # nobody has none
+    return np.arange(len(lengths)), lengths, codes[by_counting(owner, places)]
 
 
 def _visits(key: tuple, separator: str | None) -> list[tuple]:

@@ -35,7 +35,7 @@ class TableFacts(Facts):
     by_shares : bool
         Whether each of a unit's k records counts 1/k.
     is_part : bool
-        Whether it is a random part of a table.
+        Whether no record is outside the schema: of a random part of a table, and of rows made of linked tables.
     has_lines : bool
         Whether lines of the data may be no record.
     places : tuple, optional

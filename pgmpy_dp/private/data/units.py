@@ -173,9 +173,10 @@ def rows_as_they_are(
     owner: np.ndarray,
     weights: np.ndarray,
     n_units: int,
-    matched: tuple[np.ndarray, np.ndarray],
 ) -> UnitRecords:
     """Records that were made from units elsewhere in the boundary, with weights in 1/GRID of sum at most 1 for each.
+
+    None of them is outside the schema, as in a part of a table.
 
     Parameters
     ----------
@@ -183,11 +184,9 @@ def rows_as_they_are(
     codes : ndarray, shape (n, p)
     owner, weights : ndarray of int64, shape (n,)
     n_units : int
-    matched : (weights, counts)
-        What :meth:`UnitRecords.matched` adds up: a weight for each row of counts, of shape (k, 2 + p).
     """
-    found = _Rows(codes, owner, weights, n_units, matched)
-    return UnitRecords._derived(schema, lambda: found, is_part=False)
+    found = _Rows(codes, owner, weights, n_units, None)
+    return UnitRecords._derived(schema, lambda: found, is_part=True)
 
 
 def _read(schema: Schema, source: Source, unit: Hashable, most: int | None, key: bytes) -> _Rows:

@@ -1,0 +1,1 @@
+"""What statistics, sensitivities and certificates are made of: no records, no noise."""

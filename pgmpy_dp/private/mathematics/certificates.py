@@ -53,8 +53,6 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from pgmpy_dp.checks import own_copy
 
-__all__ = ["CertifiedPoint", "certified_pair", "certified_projection", "eigenvalue_floor", "rounding_floor"]
-
 _U = 2.0**-53
 _BLOCK = 64  # columns of a step of the factorisation
 _LARGEST = 1e140  # of a solver's number: sums of squares stay finite

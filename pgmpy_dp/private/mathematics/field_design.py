@@ -15,8 +15,6 @@ from functools import cached_property
 
 import numpy as np
 
-__all__ = ["FieldDesign", "contrasts", "helmert"]
-
 Scope = tuple[int, ...]
 
 _CONTRAST_SCALE = 16  # contrasts of more than two states are rounded to multiples of 1/16, which stay independent

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["merged_cells"]
-
 
 def merged_cells(table: np.ndarray, places: Sequence[np.ndarray | None]) -> np.ndarray:
     """Add cells up: along axis a state k becomes ``places[a][k]``; None leaves an axis as it is.

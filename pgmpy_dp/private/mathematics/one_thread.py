@@ -10,8 +10,6 @@ from contextvars import ContextVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_thread"]
-
 _lock = threading.Lock()
 _working: ContextVar[bool] = ContextVar("_working", default=False)
 

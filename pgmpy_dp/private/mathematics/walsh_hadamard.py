@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["masks_of", "parities_of_cells", "sign_of_size", "transform"]
-
 _LEAF = 32  # the innermost transforms are one matrix product: shorter strides would be slow
 
 

@@ -1,0 +1,1 @@
+"""Exact samplers, and scales from sensitivities."""

@@ -15,9 +15,6 @@ from fractions import Fraction
 
 from pgmpy_dp.checks import exact_fraction
 
-__all__ = ["LARGEST_SCALE", "gaussian_scales", "laplace_scales", "root_down", "root_up", "round_down", "round_up"]
-
-
 LARGEST_SCALE = 2.0**48  # leaves int64 room for any noise that has a chance above exp(-16000)
 _SMALLEST_SCALE = (
     1e-3  # below it the noise is 0 but for a chance of exp(-1000); more noise than asked is always allowed

@@ -26,8 +26,6 @@ import numpy as np
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["BULK", "MAX_SCALE", "bulk_noise", "cumulative_brackets", "with_noise"]
-
 BULK = 1 << 12
 """Cells from which a table is worth while."""
 

@@ -46,8 +46,6 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import laplace_scales
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["DistanceTest", "distance_test", "mode_and_distance", "released_mode"]
-
 
 @dataclass(frozen=True)
 class DistanceTest:

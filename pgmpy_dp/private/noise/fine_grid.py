@@ -46,8 +46,6 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales, root_up, round_up
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = ["FineGrid", "fine_grid", "on_grid"]
-
 _TAU_SHARE = 2.0**-10  # of delta, at most, for the distance between discrete and continuous noise
 
 
@@ -119,9 +117,12 @@ def fine_grid(size: int, sensitivity: float, bound: float, budget: Budget, *, fa
     if budget.rho is not None:
         if failure:
             raise ValueError(f"the budget is {budget}, and a probability of failure needs a delta: pass epsilon, delta")
-        cost = ZCDP(budget.rho)
-        multiplier = math.sqrt(0.5 / budget.rho)
-        finest = 0.0
+        cost, rho = ZCDP(budget.rho), budget.rho
+        multiplier, finest = math.sqrt(0.5 / rho), 0.0
+
+        def scale_of(l2: float) -> float:
+            return gaussian_scales([l2], rho)[0]
+
     else:
         if not budget.delta:
             raise ValueError(
@@ -139,6 +140,10 @@ def fine_grid(size: int, sensitivity: float, bound: float, budget: Budget, *, fa
         multiplier = accounting.gaussian_multiplier(budget.epsilon, delta)
         # Scale, in integers, that makes tau small enough; twice, for everything that is rounded here.
         finest = 2.0 * math.sqrt(size * both / (24.0 * _TAU_SHARE * budget.delta) + 1.0)
+
+        def scale_of(l2: float) -> float:
+            return round_up(Fraction(l2) * Fraction(multiplier))
+
     deviation = sensitivity * multiplier
     step = min(deviation / max(finest, 2.0**10), sensitivity * 2.0**-12 / math.sqrt(size))
     if not (math.isfinite(deviation) and step > 0 and bound / step < 2.0**51 and deviation / step < LARGEST_SCALE / 2):
@@ -148,11 +153,7 @@ def fine_grid(size: int, sensitivity: float, bound: float, budget: Budget, *, fa
         )
     exponent = math.frexp(step)[1] - 1
     l2 = round_up(Fraction(sensitivity) / Fraction(2) ** exponent + Fraction(root_up(Fraction(int(size)))))
-    if isinstance(cost, ZCDP):
-        (scale,) = gaussian_scales([l2], cost.rho)
-    else:
-        scale = round_up(Fraction(l2) * Fraction(multiplier))
-    return FineGrid(int(size), float(bound), exponent, l2, Noise("discrete_gaussian", scale), cost)
+    return FineGrid(int(size), float(bound), exponent, l2, Noise("discrete_gaussian", scale_of(l2)), cost)
 
 
 def on_grid(vector: np.ndarray, grid: FineGrid, adjacency: Adjacency) -> Sensitive:

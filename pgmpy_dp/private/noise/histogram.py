@@ -51,8 +51,6 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.sensitive import Noise
 
-__all__ = ["StabilityHistogram", "marked_cells", "released_cells", "stability_histogram", "tail_quantile"]
-
 _SUMMED = 1000.0  # scales up to which tails are summed term by term
 
 

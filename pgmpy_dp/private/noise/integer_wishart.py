@@ -35,8 +35,6 @@ import numpy as np
 
 from pgmpy_dp.private.noise.bulk import bulk_noise
 
-__all__ = ["MOST_COLUMNS", "integer_wishart", "positive_semidefinite"]
-
 MOST_COLUMNS = 4096
 """Products of 20-bit parts of so many numbers are sums that float64 holds exactly."""
 

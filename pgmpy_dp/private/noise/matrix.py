@@ -70,11 +70,6 @@ from pgmpy_dp.private.noise.integer_wishart import integer_wishart
 from pgmpy_dp.private.noise.wishart import smallest_degrees
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
-__all__ = [
-    *("MECHANISMS", "MatrixNoise", "add_matrix_noise", "clipped", "plan_matrix_noise", "wishart_noise"),
-    *("WITH_ETA", "wishart_scale"),
-]
-
 _MEASURE = {
     "double-wishart": "pure",
     "laplace": "pure",

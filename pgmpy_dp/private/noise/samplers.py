@@ -20,16 +20,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "ReproducibleNoiseWarning",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "exponential_argmax",
-    "exercised",
-    "gumbel_argmax",
-    "seeded_generator",
-]
-
 _CHUNK = 1 << 18  # cells handed to OpenDP at once; as Python integers they take about 10 MB
 
 
@@ -48,7 +38,7 @@ def seeded_generator(random_state: int | None) -> np.random.Generator | None:
         f"random_state={random_state!r} makes the noise reproducible: this release is NOT private. "
         "Use it for tests and benchmarks on public data only.",
         ReproducibleNoiseWarning,
-        stacklevel=3,  # the caller of the learner's run
+        stacklevel=4,  # the caller of the learner's run
     )
     return np.random.default_rng(random_state)
 

@@ -19,10 +19,8 @@ import numpy as np
 
 from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.additive import LARGEST_SCALE, root_up, round_up
-
-__all__ = ["noisy_argmax", "selection_scale"]
+from pgmpy_dp.private.noise.additive import LARGEST_SCALE
+from pgmpy_dp.private.noise.measures import asked_by
 
 
 def selection_scale(linf: float, cost: PureDP | ZCDP, share: Fraction) -> float:
@@ -48,10 +46,7 @@ def selection_scale(linf: float, cost: PureDP | ZCDP, share: Fraction) -> float:
     (10.0, 200.0)
     """
     moved, share = exact_fraction(linf), exact_fraction(share)
-    if isinstance(cost, ZCDP):
-        scale = root_up(moved**2 / (2 * share * Fraction(cost.rho)))
-    else:
-        scale = round_up(2 * moved / (share * Fraction(cost.epsilon)))
+    scale = asked_by(cost, share).selection_scale(moved)
     if scale > LARGEST_SCALE:
         raise ValueError(
             f"a budget of {cost} leaves each selection 1/{float(1 / share):.3g} of it, which needs noise of scale "
@@ -80,5 +75,4 @@ def noisy_argmax(
     Privacy: rows are selected from with independent noise, so their costs add up. A row whose scores are the same under
     both neighbours costs nothing.
     """
-    sampler = samplers.gumbel_argmax if isinstance(cost, ZCDP) else samplers.exponential_argmax
-    return sampler(rows, scale, rng=rng)
+    return asked_by(cost).argmax(rows, scale, rng)

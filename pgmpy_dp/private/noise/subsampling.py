@@ -7,8 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-__all__ = ["RATE_UNIT", "poisson_sample", "rounded_rate", "uniform_parts"]
-
 RATE_UNIT = 1 << 16
 """Rates are multiples of 1/RATE_UNIT, so that a coin is a comparison of two random bytes with an integer."""
 

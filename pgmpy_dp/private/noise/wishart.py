@@ -27,8 +27,6 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-__all__ = ["shifted_chi2_delta", "smallest_degrees"]
-
 
 def shifted_chi2_delta(degrees: int, shift: float, epsilon: float) -> float:
     """Smallest delta for which chi2 and ``shift`` + chi2 are (epsilon, delta)-close, in both directions.

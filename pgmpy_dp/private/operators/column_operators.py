@@ -27,11 +27,10 @@ from pgmpy_dp.private.data.columns import (
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, released_cells, stability_histogram
+from pgmpy_dp.private.noise.measures import OfRho, amount_of
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import Date, Number
-
-__all__ = ["NumberTables", "StableCategories", "StableMarks", "category_histogram", "category_labels"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,10 +98,9 @@ def category_histogram(
     >>> category_histogram(2, Adjacency.ADD_REMOVE, ZCDP(0.01), 1, 1e-9)
     StabilityHistogram(scale=10.0, threshold=63)
     """
-    if not isinstance(cost, ZCDP):
-        raise ValueError(f"a threshold takes a delta, and this curator has {cost}; open it with a delta and a reserve")
+    refusal = f"a threshold takes a delta, and this curator has {cost}; open it with a delta and a reserve"
     # The threshold's own margin is above what rounding eta to a float can add.
-    rho, eta = checked_share(share) * Fraction(cost.rho), checked_eta(eta)
+    rho, eta = amount_of(OfRho, cost, checked_share(share), refusal), checked_eta(eta)
     return stability_histogram(n_columns, rho, float(eta), changed_records(adjacency))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -15,16 +14,13 @@ from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.table_distances import checked_means, distance_sensitivity, mean_distances, whole_parts
 from pgmpy_dp.private.data.table_facts import TableFacts
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.operators.operator_base import Operator
+from pgmpy_dp.private.operators.operator_base import SumOperator
 from pgmpy_dp.private.operators.tables import joined_tables
-from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = ["Distances"]
+from pgmpy_dp.private.sensitive import Sensitive
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Distances(Operator[np.ndarray]):
+class Distances(SumOperator[np.ndarray]):
     """How many records would have to be in another cell for tables to be a model's: means over tables, with noise.
 
     Over the number of records inside the schema (``RecordCount``) that is the total variation distance.
@@ -63,6 +59,13 @@ class Distances(Operator[np.ndarray]):
         ``sqrt(k/(2 s rho))`` in each.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from pgmpy_dp.private.guarantee import PureDP
+    >>> Distances.noise_of(2, PureDP(0.1), Fraction(1, 2))
+    Noise(distribution='discrete_laplace', scale=40.0)
     """
 
     scopes: Sequence[Sequence[Hashable]]
@@ -71,6 +74,7 @@ class Distances(Operator[np.ndarray]):
 
     name = "distances"
     asks = TableFacts
+    moved = staticmethod(distance_sensitivity)
 
     def checked(self, facts: TableFacts) -> Distances:
         scopes = facts.scopes(self.scopes)
@@ -82,25 +86,10 @@ class Distances(Operator[np.ndarray]):
             scopes, np.concatenate([whole_parts(table) for table in given]), checked_means(self.weights, len(scopes))
         )
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        n_means = len(self.scopes if self.weights is None else self.weights)
-        return AdditiveNoise.planned([distance_sensitivity(n_means)], cost, share, parts=facts.parts)
+    def _numbers(self, facts: TableFacts) -> tuple[int]:
+        return (len(self.scopes if self.weights is None else self.weights),)
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         sizes = np.array([*map(math.prod, map(facts.shape, self.scopes))])
         tables = joined_tables(data, self.scopes, sizes, mechanism.grid)
         return [mean_distances(tables, sizes, self.probabilities, self.weights)]  # type: ignore[arg-type]
-
-    def answered(self, drawn: list[np.ndarray]) -> np.ndarray:
-        return drawn[0]
-
-    @staticmethod
-    def noise_of(n_means: int, cost: PureDP | ZCDP, share: Fraction) -> Noise:
-        """The noise of so many means, from public numbers; ValueError where it buries any distance.
-
-        Examples
-        --------
-        >>> Distances.noise_of(2, PureDP(0.1), Fraction(1, 2))
-        Noise(distribution='discrete_laplace', scale=40.0)
-        """
-        return AdditiveNoise.planned([distance_sensitivity(n_means)], cost, share).noise[0]

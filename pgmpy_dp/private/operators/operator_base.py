@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -12,12 +12,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from pgmpy_dp.checks import exact_fraction, own_copy, require_choice
-from pgmpy_dp.private.curator.mechanism import Mechanism
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.data_base import Facts
 from pgmpy_dp.private.sensitive import Noise
-
-__all__ = ["Operator", "own_array", "own_choice", "own_numbers", "planned_noise"]
 
 Answered_co = TypeVar("Answered_co", covariant=True)
 
@@ -100,6 +98,42 @@ class Operator(ABC, Generic[Answered_co]):
     def answered(self, drawn: Any) -> Answered_co:
         """What who asks gets, of what the mechanism drew."""
         return drawn
+
+
+class SumOperator(Operator[Answered_co]):
+    """A question that one array with independent noise answers; abstract.
+
+    It says once, of public numbers, how far the array moves: what answers get, and what previews show.
+    """
+
+    __slots__ = ()
+
+    moved: ClassVar[Callable[..., tuple[float, ...]]]
+    """How far the array moves between neighbours, in l1 and in l2 norm first, from public numbers."""
+
+    law: ClassVar[type[AdditiveNoise]] = AdditiveNoise
+
+    def _numbers(self, facts: Any) -> tuple[Any, ...]:
+        """What `moved` takes."""
+        return ()
+
+    def mechanism(self, facts: Any, cost: Any, share: Fraction, eta: Fraction) -> AdditiveNoise:
+        # Records count in parts wherever these facts have them, but for what is proved for units as a whole.
+        parts = _whole if self.of_units else getattr(facts, "parts", _whole)
+        return self.law.planned([type(self).moved(*self._numbers(facts))], cost, share, parts=parts)
+
+    def answered(self, drawn: Any) -> Any:
+        return drawn[0]
+
+    @classmethod
+    def noise_of(cls, *numbers: Any) -> Noise:
+        """The noise of each number, of those that `moved` takes, a cost and a share; ValueError where it buries any."""
+        *public, cost, share = numbers
+        return cls.law.planned([cls.moved(*public)], cost, share).noise[0]
+
+
+def _whole(scale: float) -> int:
+    return 1
 
 
 def planned_noise(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -12,15 +11,12 @@ from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.gradients import record_count
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.table_facts import TableFacts
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.operators.operator_base import Operator
-from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = ["RecordCount"]
+from pgmpy_dp.private.operators.operator_base import SumOperator
+from pgmpy_dp.private.sensitive import Sensitive
 
 
 @dataclass(frozen=True, slots=True)
-class RecordCount(Operator[int]):
+class RecordCount(SumOperator[int]):
     """A noisy number of records inside the schema, which is private also where that of all records is public.
 
     Returns
@@ -32,30 +28,24 @@ class RecordCount(Operator[int]):
     Privacy: the number moves by at most 1 under ``add_remove``, and by at most 1 under ``replace_one``, where a record
     that is replaced can enter or leave the schema, or a random part. Laplace noise of scale ``1/(s epsilon)`` or
     Gaussian noise of scale ``sqrt(1/(2 s rho))`` costs the share s.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from pgmpy_dp.private.guarantee import PureDP
+    >>> RecordCount.noise_of(PureDP(1.0), Fraction(1, 2))
+    Noise(distribution='discrete_laplace', scale=2.0)
     """
 
     name = "record_count"
     asks = TableFacts
+    moved = staticmethod(lambda: (1.0, 1.0))
 
     def checked(self, facts: TableFacts) -> RecordCount:
         return RecordCount()
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned([(1.0, 1.0)], cost, share, parts=facts.parts)
-
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         return [record_count(data, grid=mechanism.grid)]
-
-    @staticmethod
-    def noise_of(cost: PureDP | ZCDP, share: Fraction) -> Noise:
-        """The noise, from public numbers; ValueError where it would bury any count.
-
-        Examples
-        --------
-        >>> RecordCount.noise_of(PureDP(1.0), Fraction(1, 2))
-        Noise(distribution='discrete_laplace', scale=2.0)
-        """
-        return AdditiveNoise.planned([(1.0, 1.0)], cost, share).noise[0]
 
     def answered(self, drawn: list[np.ndarray]) -> int:
         return int(drawn[0][0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -12,15 +11,12 @@ from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import match_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable, matched_records
 from pgmpy_dp.private.data.table_facts import TableFacts
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.operators.operator_base import Operator
+from pgmpy_dp.private.operators.operator_base import SumOperator
 from pgmpy_dp.private.sensitive import Sensitive
-
-__all__ = ["MatchedCounts"]
 
 
 @dataclass(frozen=True, slots=True)
-class MatchedCounts(Operator[np.ndarray]):
+class MatchedCounts(SumOperator[np.ndarray]):
     """How many records there are, and how many match the schema in all columns and in each column, with noise.
 
     A record matches in a column if its cell has one of the declared states; a cell that an other-state takes does not.
@@ -35,7 +31,8 @@ class MatchedCounts(Operator[np.ndarray]):
     Raises
     ------
     ValueError
-        For a random part of the records, which has none that do not match, and noise that would bury any count.
+        For a random part of the records and for rows made of linked tables, of which none does not match, and noise
+        that would bury any count.
 
     Notes
     -----
@@ -55,17 +52,18 @@ class MatchedCounts(Operator[np.ndarray]):
 
     name = "matched_counts"
     asks = TableFacts
+    moved = staticmethod(match_sensitivity)
 
     def checked(self, facts: TableFacts) -> MatchedCounts:
         if facts.is_part:
-            raise ValueError("a random part has no records outside the schema; ask before the table is split")
+            raise ValueError(
+                "a random part, and rows made of linked tables, have none outside the schema; ask before the table is "
+                "split, or ask check_linked"
+            )
         return MatchedCounts()
 
-    def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned([match_sensitivity(facts.most_matched)], cost, share, parts=facts.parts)
+    def _numbers(self, facts: TableFacts) -> tuple[int]:
+        return (facts.most_matched,)
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         return [matched_records(data, mechanism.grid)]
-
-    def answered(self, drawn: list[np.ndarray]) -> np.ndarray:
-        return drawn[0]

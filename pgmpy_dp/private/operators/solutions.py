@@ -39,28 +39,12 @@ from pgmpy_dp.private.data.data_base import Facts, PrivateData
 from pgmpy_dp.private.data.moments import TraceSensitivity
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
-from pgmpy_dp.private.noise.additive import round_down
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid
 from pgmpy_dp.private.noise.matrix import MECHANISMS, MatrixNoise, plan_matrix_noise
+from pgmpy_dp.private.noise.measures import asked_by
 from pgmpy_dp.private.operators.operator_base import Operator, own_choice
 from pgmpy_dp.private.own_types import is_own
 from pgmpy_dp.private.sensitive import Sensitive
-
-__all__ = [
-    "CheckedProgram",
-    "MatrixGrid",
-    "Program",
-    "Solution",
-    "SolutionMatrixNoise",
-    "SolutionNoise",
-    "Solver",
-    "StableProgram",
-    "UncertifiedSolution",
-    "certified_solution",
-    "matrix_plan",
-    "noise_plan",
-    "part_of",
-]
 
 Records = TypeVar("Records", contravariant=True)
 Solver = tuple[str, Mapping[str, Any]]
@@ -219,13 +203,7 @@ def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float 
     >>> print(part_of(ZCDP(0.5), Fraction(1, 2)), part_of(PureDP(1.0), 1, 1e-6))
     0.25-zCDP (1, 1e-06)-DP
     """
-    if isinstance(cost, ZCDP):
-        if eta:
-            raise ValueError(f"eta={float(eta)!r} is for a curator of epsilon; with rho Gaussian noise needs no delta")
-        return Budget(rho=round_down(exact_fraction(share) * Fraction(cost.rho)))
-    return Budget(
-        epsilon=round_down(exact_fraction(share) * Fraction(cost.epsilon)), delta=round_down(exact_fraction(eta))
-    )
+    return asked_by(cost, share).budget(exact_fraction(eta))
 
 
 def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = ()) -> np.ndarray:

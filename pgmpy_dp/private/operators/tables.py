@@ -22,8 +22,6 @@ from pgmpy_dp.private.operators.operator_base import Operator, own_numbers
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import encode_label
 
-__all__ = ["Tables", "joined_tables", "rehearsed_tables"]
-
 _TABLES_AT_ONCE = 50_000  # of counting, before they are kept in one array
 
 

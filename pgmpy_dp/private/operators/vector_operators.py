@@ -14,32 +14,17 @@ from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax, SymmetricNoise
 from pgmpy_dp.private.curator.observer import Coins
-from pgmpy_dp.private.data.boxes import MAGNITUDES, Box, magnitude_sensitivity, magnitudes, sign_products
-from pgmpy_dp.private.data.moments import GRID, centered_sums, mean_sensitivity, second_moments, unit_count
+from pgmpy_dp.private.data.boxes import MAGNITUDES as MAGNITUDES
+from pgmpy_dp.private.data.boxes import Box, magnitude_sensitivity, magnitudes, sign_products
+from pgmpy_dp.private.data.moments import GRID as GRID
+from pgmpy_dp.private.data.moments import centered_sums, mean_sensitivity, second_moments, unit_count
 from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.noise.matrix import MECHANISMS, WITH_ETA, MatrixNoise, plan_matrix_noise
-from pgmpy_dp.private.operators.operator_base import Operator, own_choice
+from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_choice
 from pgmpy_dp.private.operators.solutions import part_of
-from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = [
-    "GRID",
-    "MAGNITUDES",
-    "MECHANISMS",
-    "Box",
-    "ClippedSum",
-    "Magnitudes",
-    "MatrixNoise",
-    "PairSigns",
-    "SecondMoments",
-    "StrongestPairs",
-    "UnitCount",
-    "checked_box",
-    "checked_norm",
-    "checked_point",
-]
+from pgmpy_dp.private.sensitive import Sensitive
 
 
 def checked_norm(name: str, value: Any) -> float:
@@ -88,7 +73,7 @@ def _pairs_moved(n_pairs: int, adjacency: Adjacency) -> tuple[float, float, floa
 
 
 @dataclass(frozen=True, slots=True)
-class UnitCount(Operator[int]):
+class UnitCount(SumOperator[int]):
     """A noisy number of kept records, or of persons with one, where no public one is known.
 
     Returns
@@ -108,14 +93,12 @@ class UnitCount(Operator[int]):
 
     name = "unit_count"
     asks = VectorFacts
+    moved = staticmethod(lambda: (1.0, 1.0))
 
     def checked(self, facts: VectorFacts) -> UnitCount:
         if facts.n_records is not None:
             raise ValueError(f"n_records={facts.n_records!r} is public; nothing has to be counted")
         return UnitCount()
-
-    def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned([(1.0, 1.0)], cost, share)
 
     def _exact(
         self, data: PrivateVectors, facts: VectorFacts, mechanism: AdditiveNoise, coins: Coins
@@ -125,14 +108,9 @@ class UnitCount(Operator[int]):
     def answered(self, drawn: list[np.ndarray]) -> int:
         return int(drawn[0][0])
 
-    @staticmethod
-    def noise_of(cost: PureDP | ZCDP, share: Fraction) -> Noise:
-        """The noise, from public numbers; ValueError where it would bury any count."""
-        return AdditiveNoise.planned([(1.0, 1.0)], cost, share).noise[0]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClippedSum(Operator[np.ndarray]):
+class ClippedSum(SumOperator[np.ndarray]):
     """The sum over records (over persons, of their means) of what is left of a public start, clipped, with noise.
 
     Parameters
@@ -154,6 +132,11 @@ class ClippedSum(Operator[np.ndarray]):
     in l1 and l2 under ``add_remove``, twice as much under ``replace_one``
     (:func:`~pgmpy_dp.private.data.moments.mean_sensitivity`). Discrete Laplace noise of scale l1/(s epsilon), or
     Gaussian of l2/sqrt(2 s rho).
+
+    Examples
+    --------
+    >>> ClippedSum.noise_of(4, Adjacency.ADD_REMOVE, PureDP(1.0), Fraction(1)).scale / GRID
+    2.0
     """
 
     start: Sequence[float] | np.ndarray
@@ -162,37 +145,24 @@ class ClippedSum(Operator[np.ndarray]):
 
     name = "clipped_sum"
     asks = VectorFacts
+    moved = staticmethod(mean_sensitivity)
 
     def checked(self, facts: VectorFacts) -> ClippedSum:
         d = len(facts.columns)
         box = None if self.box is None else checked_box(self.box, d)
         return ClippedSum(checked_point("start", self.start, d), checked_norm("radius", self.radius), box)
 
-    def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned([mean_sensitivity(len(facts.columns), facts.adjacency)], cost, share)
+    def _numbers(self, facts: Any) -> tuple[Any, ...]:
+        return len(facts.columns), facts.adjacency
 
     def _exact(
         self, data: PrivateVectors, facts: VectorFacts, mechanism: AdditiveNoise, coins: Coins
     ) -> list[Sensitive]:
         return [centered_sums(data, np.array(self.start), self.radius, self.box)]
 
-    def answered(self, drawn: list[np.ndarray]) -> np.ndarray:
-        return drawn[0]
-
-    @staticmethod
-    def noise_of(n_columns: int, adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> Noise:
-        """The noise of each number, from public numbers; ValueError where it would bury any.
-
-        Examples
-        --------
-        >>> ClippedSum.noise_of(4, Adjacency.ADD_REMOVE, PureDP(1.0), Fraction(1)).scale / GRID
-        2.0
-        """
-        return AdditiveNoise.planned([mean_sensitivity(n_columns, adjacency)], cost, share).noise[0]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Magnitudes(Operator[np.ndarray]):
+class Magnitudes(SumOperator[np.ndarray]):
     """Noisy numbers of records by the size of their distance from a centre, column by column.
 
     Parameters
@@ -218,26 +188,19 @@ class Magnitudes(Operator[np.ndarray]):
 
     name = "magnitudes"
     asks = VectorFacts
+    moved = staticmethod(magnitude_sensitivity)
 
     def checked(self, facts: VectorFacts) -> Magnitudes:
         d = len(facts.columns)
         return Magnitudes(checked_point("center", self.center, d), checked_box(self.box, d))
 
-    def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned([magnitude_sensitivity(len(facts.columns), facts.adjacency)], cost, share)
+    def _numbers(self, facts: Any) -> tuple[Any, ...]:
+        return len(facts.columns), facts.adjacency
 
     def _exact(
         self, data: PrivateVectors, facts: VectorFacts, mechanism: AdditiveNoise, coins: Coins
     ) -> list[Sensitive]:
         return [magnitudes(data, self.box, np.array(self.center))]
-
-    def answered(self, drawn: list[np.ndarray]) -> np.ndarray:
-        return drawn[0]
-
-    @staticmethod
-    def noise_of(n_columns: int, adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> Noise:
-        """The noise of each count, from public numbers; ValueError where it would bury any."""
-        return AdditiveNoise.planned([magnitude_sensitivity(n_columns, adjacency)], cost, share).noise[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -321,7 +284,7 @@ class StrongestPairs(Operator[np.ndarray]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairSigns(Operator[np.ndarray]):
+class PairSigns(SumOperator[np.ndarray]):
     """Noisy sums of the products of the signs of some pairs of columns.
 
     Parameters
@@ -345,6 +308,7 @@ class PairSigns(Operator[np.ndarray]):
 
     name = "pair_signs"
     asks = VectorFacts
+    moved = staticmethod(_pairs_moved)
 
     def checked(self, facts: VectorFacts) -> PairSigns:
         d = len(facts.columns)
@@ -355,8 +319,8 @@ class PairSigns(Operator[np.ndarray]):
             )
         return PairSigns(checked_point("center", self.center, d), chosen)
 
-    def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned([_pairs_moved(len(self.pairs), facts.adjacency)], cost, share)
+    def _numbers(self, facts: Any) -> tuple[Any, ...]:
+        return len(self.pairs), facts.adjacency
 
     def _exact(
         self, data: PrivateVectors, facts: VectorFacts, mechanism: AdditiveNoise, coins: Coins
@@ -364,14 +328,6 @@ class PairSigns(Operator[np.ndarray]):
         rows, columns = np.array(self.pairs).T
         sums = sign_products(data, np.array(self.center))[rows, columns]
         return [Sensitive(sums, facts.adjacency, *_pairs_moved(len(sums), facts.adjacency))]
-
-    def answered(self, drawn: list[np.ndarray]) -> np.ndarray:
-        return drawn[0]
-
-    @staticmethod
-    def noise_of(n_pairs: int, adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> Noise:
-        """The noise of each sum, from public numbers; ValueError where it would bury any."""
-        return AdditiveNoise.planned([_pairs_moved(n_pairs, adjacency)], cost, share).noise[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,8 +24,6 @@ from pgmpy_dp.private.operators.operator_base import Operator, own_array
 from pgmpy_dp.private.operators.tables import joined_tables
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["WorstFit"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorstFit(Operator[int]):

@@ -37,7 +37,7 @@ __all__ = [
         "keyed",
         "number_columns",
     ),
-    *("numbers", "places_among", "plain_numbers", "quietly", "ranks", "readily"),
+    *("by_counting", "in_order", "numbers", "places_among", "plain_numbers", "quietly", "readily"),
 ]
 
 _FILTERS = threading.RLock()
@@ -259,26 +259,42 @@ def key_counts(column: Column) -> Counter[tuple]:
     return found
 
 
-def ranks(columns: Sequence[Column]) -> np.ndarray:
-    """Ranks of the cells in the order of their match keys; equal ones are equal.
+def in_order(columns: Sequence[Column], places: np.ndarray) -> np.ndarray:
+    """Places in batches of a column, in the order of its cells' match keys; those of equal cells stay in theirs.
 
     Times with a time zone are in the order in which they happened, durations in that of their length.
 
     Examples
     --------
-    >>> ranks([pa.array([8.0, float("nan"), 7.0, 8.0])]).tolist()
-    [2, 0, 1, 2]
+    >>> in_order([pa.array([8.0, float("nan"), 7.0, 8.0])], np.arange(4)).tolist()
+    [1, 2, 0, 3]
     """
     plain = [None if isinstance(column, Cells) else plain_numbers(column) for column in columns]
     if all(found is not None for found in plain):
-        values = np.concatenate([np.empty(0), *(found for found in plain if found is not None)])
-        found = np.unique(values, return_inverse=True)[1].astype(np.int64) + 1
-        found[np.isnan(values)] = 0  # the key of missing values is before those of numbers
-        return found
+        values = np.concatenate([np.empty(0), *(found for found in plain if found is not None)])[places]
+        plain.clear()
+        order = values.argsort(kind="stable")
+        # NumPy puts what is missing last; its key is before those of numbers.
+        is_missing = np.count_nonzero(np.isnan(values))
+        return places[np.roll(order, is_missing)]
     positions, keys = places_among(columns, _order_key)
     rank = np.empty(len(keys), dtype=np.int64)
     rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-    return rank[positions]
+    return by_counting(rank[positions], places)
+
+
+def by_counting(numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Places in an array of whole numbers from 0 on, in their order; those of equal numbers stay in theirs.
+
+    Examples
+    --------
+    >>> by_counting(np.array([70_000, 2, 70_000, 1]), np.arange(4)).tolist()
+    [3, 1, 0, 2]
+    """
+    for shift in range(0, int(numbers.max(initial=0)).bit_length(), 16):
+        # Of 16 bits NumPy's stable sort only counts.
+        places = places[(numbers >> shift).astype(np.uint16)[places].argsort(kind="stable")]
+    return places
 
 
 def _order_key(value: Any) -> tuple:

@@ -140,15 +140,14 @@ class Owners:
 
     def numbered(self) -> np.ndarray:
         """Whose each record is, 0, 1, ..., in an order that depends on the records; -1 for nobody's."""
-        if self._columns and all(not isinstance(column, Cells) for column in self._columns):
-            return self._numbered_integers()
-        columns = [column if isinstance(column, Cells) else _identified(cells_of(column)) for column in self._columns]
-        positions, keys = places_among(columns, lambda key: key)
-        self._columns = []
-        place = np.cumsum([key is not None for key in keys]) - 1
-        place[[key is None for key in keys]] = -1
-        self._keys = [key for key in keys if key is not None]
-        return place.astype(np.int64)[positions] if len(keys) else positions
+        columns, self._columns = self._columns, []
+        if not columns or any(isinstance(column, Cells) for column in columns) or _signs_differ(columns):
+            owner = self._numbered_cells([c if isinstance(c, Cells) else _identified(cells_of(c)) for c in columns])
+        else:
+            owner = self._numbered_integers(columns)
+        del columns
+        pa.default_memory_pool().release_unused()
+        return owner
 
     def identities(self, units: Sequence[int]) -> list[bytes]:
         """What :func:`identity` says of some of the units that `numbered` found."""
@@ -156,24 +155,32 @@ class Owners:
             return [b"=%d" % int(self._keys[unit]) for unit in units]
         return [self._keys[unit] for unit in units]
 
-    def _numbered_integers(self) -> np.ndarray:
+    def _numbered_cells(self, columns: list[Cells]) -> np.ndarray:
+        positions, keys = places_among(columns, lambda key: key)
+        place = np.cumsum([key is not None for key in keys]) - 1
+        place[[key is None for key in keys]] = -1
+        self._keys = [key for key in keys if key is not None]
+        return place.astype(np.int64)[positions] if len(keys) else positions
+
+    def _numbered_integers(self, columns: list[pa.Array]) -> np.ndarray:
         import pandas as pd
 
-        signed = not any(column.type == pa.uint64() for column in self._columns)
-        if not signed and any(pa.types.is_signed_integer(column.type) for column in self._columns):
-            self._columns = [_identified(cells_of(column)) for column in self._columns]
-            return self.numbered()
-        parts, missing = [], []
-        for column in self._columns:
-            missing.append(np.asarray(column.is_null()))
-            parts.append(filled(column).astype(np.int64 if signed else np.uint64))
-        self._columns = []
-        is_missing = np.concatenate(missing)
-        values = np.concatenate(parts)
-        owner = np.full(len(values), -1, dtype=np.int64)
+        is_missing = np.concatenate([np.asarray(column.is_null()) for column in columns])
+        kind = np.uint64 if any(column.type == pa.uint64() for column in columns) else np.int64
+        values = np.concatenate([filled(column).astype(kind) for column in columns])
         # Of integers pandas' hash tables are exact.
+        if not is_missing.any():
+            owner, self._keys = pd.factorize(values)
+            return owner.astype(np.int64, copy=False)
+        owner = np.full(len(values), -1, dtype=np.int64)
         owner[~is_missing], self._keys = pd.factorize(values[~is_missing])
         return owner
+
+
+def _signs_differ(columns: list[pa.Array]) -> bool:
+    """Whether no one type of integers holds all of them."""
+    kinds = {column.type for column in columns}
+    return pa.uint64() in kinds and any(map(pa.types.is_signed_integer, kinds))
 
 
 def _identified(cells: Cells) -> Cells:

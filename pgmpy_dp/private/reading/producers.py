@@ -17,6 +17,7 @@ import contextlib
 import itertools
 import re
 import threading
+import weakref
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -40,7 +41,7 @@ class _Frame(Source):
 
     def __init__(self, data: Any) -> None:
         self._data = data
-        self.names = self._names()
+        self.names = without_its_words(_failed(data), self._names)
 
     def _names(self) -> list[Any]:
         return list(self._data.columns)
@@ -62,6 +63,10 @@ class _ArrowSource(_Frame):
             yield batch.columns
 
 
+_READ: weakref.WeakSet[pa.RecordBatchReader] = weakref.WeakSet()
+"""Streams that were read here: a second pass would find no record, and charge for it."""
+
+
 class _StreamSource(_Frame):
     """Anything that hands out a stream of Arrow's batches; the stream is read once, and names are looked up before."""
 
@@ -79,6 +84,12 @@ class _StreamSource(_Frame):
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         places = self.positions(names)
+        if self._reader in _READ:
+            raise ValueError(
+                "data is a stream that was read before: it gives its records once; make one PrivateTable (or its like) "
+                "of it and pass that each time, or pass a table or a path"
+            )
+        _READ.add(self._reader)
         for batch in _each(self._reader, _failed(self._data)):
             if not batch.schema.equals(self._reader.schema):
                 raise OSError(
@@ -143,7 +154,7 @@ class _PolarsSource(_Frame):
         super().__init__(data)
 
     def _names(self) -> list[Any]:
-        return list(self._data.columns) if self.ordered else list(quietly(self._data.collect_schema))
+        return list(self._data.columns if self.ordered else self._data.collect_schema())
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         wanted = self._wanted(names)

@@ -24,10 +24,8 @@ from pgmpy_dp.private.data.sequences import (
 )
 from pgmpy_dp.private.data.table_distances import whole_parts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.operators.operator_base import Operator, own_numbers
+from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_numbers
 from pgmpy_dp.private.sensitive import Noise, Sensitive
-
-__all__ = ["LARGEST_TABLE", "NgramTables", "OrderDeparture", "user_additions"]
 
 LARGEST_TABLE = 1 << 24
 """Cells of a table at most: triples of up to 256 states."""
@@ -154,7 +152,7 @@ class NgramTables(Operator[list[np.ndarray]]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OrderDeparture(Operator[np.ndarray]):
+class OrderDeparture(SumOperator[np.ndarray]):
     """How far triples of states are from a first-order chain's, how many they are, and how many independent ones.
 
     Parameters
@@ -189,6 +187,11 @@ class OrderDeparture(Operator[np.ndarray]):
         sqrt((3 or 5)/(2 s rho))`` in each.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
+
+    Examples
+    --------
+    >>> OrderDeparture.noise_of(Adjacency.ADD_REMOVE, PureDP(1.0), 0.05).scale / 2**20
+    60.0
     """
 
     probabilities: np.ndarray
@@ -196,6 +199,7 @@ class OrderDeparture(Operator[np.ndarray]):
 
     name = "order_departure"
     asks = SequenceFacts
+    moved = staticmethod(departure_sensitivity)
 
     def checked(self, facts: SequenceFacts) -> OrderDeparture:
         n_states, length, given = facts.n_states, self.segment_length, own_copy(self.probabilities)
@@ -209,24 +213,10 @@ class OrderDeparture(Operator[np.ndarray]):
             length = checked_integer("segment_length", length, 3)
         return OrderDeparture(np.stack([whole_parts(row) for row in given]), length)
 
-    def mechanism(self, facts: SequenceFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned([departure_sensitivity(facts.adjacency)], cost, share)
+    def _numbers(self, facts: SequenceFacts) -> tuple[Adjacency]:
+        return (facts.adjacency,)
 
     def _exact(
         self, data: PrivateSequences, facts: SequenceFacts, mechanism: AdditiveNoise, coins: Coins
     ) -> list[Sensitive]:
         return [order_departure(data, self.probabilities, self.segment_length)]
-
-    def answered(self, drawn: list[np.ndarray]) -> np.ndarray:
-        return drawn[0]
-
-    @staticmethod
-    def noise_of(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction | float) -> Noise:
-        """The noise of each number, from public numbers; ValueError where it buries any.
-
-        Examples
-        --------
-        >>> OrderDeparture.noise_of(Adjacency.ADD_REMOVE, PureDP(1.0), 0.05).scale / 2**20
-        60.0
-        """
-        return AdditiveNoise.planned([departure_sensitivity(adjacency)], cost, Fraction(share)).noise[0]

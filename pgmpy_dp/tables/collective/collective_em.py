@@ -12,8 +12,6 @@ from pgmpy_dp.learning.options import flag, number, one_of, option, whole
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 from pgmpy_dp.learning.published_em import published_em
 
-__all__ = ["CollectiveEM"]
-
 _PUBLISHED = ("e_step", "step", "stop", "damping", "n_propagations")
 """Options of the paper's EM alone."""
 

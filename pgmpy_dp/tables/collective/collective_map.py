@@ -26,8 +26,6 @@ from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["CollectiveMAP"]
-
 
 @dataclass(repr=False, eq=False)
 class CollectiveMAP(BaseMarginalsEstimator):

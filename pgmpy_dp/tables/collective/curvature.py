@@ -8,8 +8,6 @@ import numpy as np
 
 from pgmpy_dp.inference.belief_propagation import SumProduct
 
-__all__ = ["CurvatureBound", "StableRate"]
-
 _FIRST_ITERATIONS = 20
 _ITERATIONS = 2  # of each call: the parameters have moved a step, and so has the vector
 _SMALLEST_PROBABILITY = 1e-9  # of a cell, in divisions

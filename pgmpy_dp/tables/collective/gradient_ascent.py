@@ -26,8 +26,6 @@ from pgmpy_dp.private.data.table_facts import require_scopes
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.tables.collective.curvature import StableRate
 
-__all__ = ["parameters", "run"]
-
 # Chosen on made-up, public records: of the populations of benchmarks/populations.py with seeds 201 to 204, and the last
 # two also without noise on chains, stars, grids and complete graphs whose variables are almost equal.
 _HORIZON = 0.8  # 0.4 to 1.2 cost up to a fifth of the divergence, either way depending on the signal

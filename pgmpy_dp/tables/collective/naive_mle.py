@@ -10,8 +10,6 @@ from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import number, option, whole
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 
-__all__ = ["NaiveMLE"]
-
 
 @dataclass(repr=False, eq=False)
 class NaiveMLE(BaseMarginalsEstimator):

@@ -23,8 +23,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.tables.collective import gradient_ascent
 
-__all__ = ["PrivateSGD"]
-
 
 @dataclass(repr=False, eq=False)
 class PrivateSGD(BaseMarginalsEstimator):

@@ -1,0 +1,289 @@
+"""Families drawn from a model: of several for each that is asked for one is taken, so that they agree with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logsumexp, softmax
+
+from pgmpy_dp.inference.lbfgs import minimize_lbfgs
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.linked.operators.wide_table import RANK
+
+if TYPE_CHECKING:
+    from pgmpy_dp.linked.linked_model import LinkedModel
+
+_TOGETHER = 2  # children that are drawn at once; others one by one
+_LIKENESS = 0.5
+"""Correlation of siblings for which a child given all others is right; the choice among families mends others."""
+_AMONG, _FAMILIES = 6, 5_000  # drawn, of which one is taken; for which the choice is learned
+_CAUTION = 50.0  # times the variance of shares in so many families, of which targets are known no better
+_SHIFTS = 5  # of children put in a circle: pairs that a large family is judged by
+_ENTRIES = 20_000_000  # of the matrix that the choice is learned from, about
+_AT_ONCE = 10_000  # families
+
+
+class Families:
+    """Families as codes: what a model draws.
+
+    Parameters
+    ----------
+    model : LinkedModel
+    n : int
+    rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    codes : ndarray, shape (n, n_variables)
+        Of the parents; what is in slots is of no matter.
+    size : ndarray, shape (n,)
+    children : ndarray, shape (n, most, columns)
+    counted : ndarray, shape (n, counts)
+    """
+
+    def __init__(self, model: LinkedModel, n: int, rng: np.random.Generator) -> None:
+        wide = model._wide
+        found = [_drawn(model, min(_AT_ONCE, n - start), rng) for start in range(0, n, _AT_ONCE)]
+        nothing = Completed(model, np.empty((0, len(wide.schema)), dtype=np.int64), rng)
+        self.codes, self.size, self.children, self.counted = (
+            np.concatenate([getattr(part, name) for part in [nothing, *found]])
+            for name in ("codes", "size", "children", "counted")
+        )
+
+
+def _drawn(model: LinkedModel, n: int, rng: np.random.Generator) -> Completed:
+    if model._wide.ordered:
+        return Completed(model, model._in_first_slots.sample(n, rng, "stratified").astype(np.int64), rng)
+    found = Completed(model, _candidates(model, model._in_first_slots, n, rng), rng)
+    return found.part(model._choice.chosen(found, rng))
+
+
+def _candidates(model: LinkedModel, given: LogLinearModel, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Parents, `_AMONG` for each of n families, who have the same number of children and are as alike as may be."""
+    codes = given.sample(n * _AMONG, rng, "stratified").astype(np.int64)
+    own = [model._place(name) for name in model.linked.parent or ()]
+    return codes[np.lexsort((rng.random(len(codes)), *codes[:, own].T, codes[:, model._size_at]))]
+
+
+class Completed:
+    """Children for parents whose own columns, and number of children, were drawn. Attributes as of `Families`."""
+
+    def __init__(self, model: LinkedModel, codes: np.ndarray, rng: np.random.Generator) -> None:
+        self._model, self._wide, self._rng, self.codes = model, model._wide, rng, codes
+        self._most = model.linked.most
+        wide = self._wide
+        names = wide.schema.variables
+        self._slots = [[names.index(name) for name in slot] for slot in wide.slots]
+        self._ranks = names.index(RANK) if wide.ordered else None
+        self.size = np.array([k for k, _ in wide.patterns])[codes[:, model._size_at]]
+        self.children = np.zeros((len(codes), self._most, len(wide.child)), dtype=np.int64)
+        self._inside = [
+            np.arange(len(wide.schema.states[c])) < len(wide.child.states[x])
+            for x, c in zip(wide.child, wide.slots[0], strict=True)
+        ]
+        if not len(codes):
+            pass
+        elif wide.ordered:
+            for k in range(self._most):
+                rows = np.flatnonzero(self.size > k)
+                self._draw(rows, np.full(len(rows), k))
+        else:
+            self._take_slots()
+            for k in range(_TOGETHER, self.size.max(initial=0)):
+                rows = np.flatnonzero(self.size > k)
+                self._draw(rows, np.full(len(rows), k), known=k)
+        self.counted = self._counted()
+
+    def part(self, rows: np.ndarray) -> Completed:
+        """Some of the families."""
+        self.codes, self.size = self.codes[rows], self.size[rows]
+        self.children, self.counted = self.children[rows], self.counted[rows]
+        return self
+
+    def _take_slots(self) -> None:
+        """The children that the model drew together; cells outside the schema are drawn again."""
+        wide = self._wide
+        pattern = self.codes[:, self._model._size_at]
+        for state, (_, present) in enumerate(wide.patterns):
+            rows = np.flatnonzero(pattern == state)
+            for k, slot in enumerate(present[:_TOGETHER]):
+                self.children[rows, k] = self.codes[rows][:, self._slots[slot]]
+        outside = np.zeros(self.children.shape[:2], dtype=bool)
+        for j, inside in enumerate(self._inside):
+            outside |= ~inside[self.children[:, :, j]]
+        for k in range(min(_TOGETHER, self._most)):
+            rows = np.flatnonzero(outside[:, k] & (self.size > k))
+            self._draw(rows, np.full(len(rows), k), known=min(_TOGETHER, self._most))
+
+    def _draw(self, rows: np.ndarray, which: np.ndarray, known: int | None = None, allowed: list | None = None) -> None:
+        """Draw a child of some families, given all others, or the one before it.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Families.
+        which : ndarray of int
+            The child of each.
+        known : int, optional
+            Only so many children were drawn yet.
+        allowed : list of ndarray, optional
+            For each column the states that may be drawn.
+        """
+        if len(rows) == 0:
+            return
+        codes, masks = self.codes[rows].copy(), self._inside if allowed is None else allowed
+        draws = self._model._draws
+        if self._wide.ordered:
+            codes[:, self._ranks] = which + 1 - self._model.linked.least
+            before = self.children[rows, np.maximum(which - 1, 0)]
+            codes[:, self._slots[1]] = np.where((which > 0)[:, None], before, np.array(self._wide.absent))
+            self.children[rows, which] = draws.draw(codes, self._rng, masks)
+            return
+        there = np.minimum(self.size[rows], self._most if known is None else known)
+        for alone in (True, False):
+            some = np.flatnonzero((there - (which < there) < 1) == alone)
+            if len(some) == 0:
+                continue
+            if alone:
+                codes[some[:, None], self._slots[1]] = np.array(self._wide.absent)
+                self.children[rows[some], which[some]] = draws.draw(codes[some], self._rng, _of(masks, some))
+                continue
+            others = np.arange(there.max())[None, :] != which[some, None]
+            others &= np.arange(there.max())[None, :] < there[some, None]
+            m = others.sum(axis=1, keepdims=True)
+            weight = others * (1 + _LIKENESS) / (1 + _LIKENESS * m)
+            siblings = self.children[rows[some], : there.max()]
+            found = draws.draw(codes[some], self._rng, _of(masks, some), siblings, weight)
+            self.children[rows[some], which[some]] = found
+
+    def _counted(self) -> np.ndarray:
+        """How many children of each family meet each of the declared conditions."""
+        there = np.arange(self._most)[None, :] < self.size[:, None]
+        columns = {name: j for j, name in enumerate(self._wide.child)}
+        counts = self._model.linked.count_flags(self._wide.child)
+        found = np.zeros((len(self.size), len(counts)), dtype=np.int64)
+        for k, conditions in enumerate(counts):
+            met = there.copy()
+            for name, states in conditions:
+                met &= np.array([*states, False, False])[self.children[:, :, columns[name]]]
+            found[:, k] = met.sum(axis=1)
+        return found
+
+
+def _of(masks: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
+    return [mask if mask.ndim == 1 else mask[rows] for mask in masks]
+
+
+class FamilyChoice:
+    """Which of several families with like parents is taken, so that tables of their children agree with the model's.
+
+    Parameters
+    ----------
+    model : LinkedModel
+
+    Notes
+    -----
+    Of K families drawn for a parent one is taken with a probability in proportion to ``exp(lambda . s)``. s has, for
+    each of the model's tables, the shares of a family's children, and of its ordered pairs of children, in its cells;
+    of tables with counts, those without children, and the counts are of the children drawn. lambda makes the mean of s
+    over the families taken the model's own marginals, as nearly as v allows: it is the minimum of ``mean_f
+    logsumexp_k(lambda . s_fk) - lambda . target + (1/2) sum_c v_c lambda_c^2``, of a conditional logit. It is learned
+    from families drawn for it, so it is a function of the model alone.
+    """
+
+    def __init__(self, model: LinkedModel) -> None:
+        wide = model._wide
+        names = wide.schema.variables
+        slot_of: dict[Any, tuple[int, int]] = {}
+        for slot, columns in enumerate(wide.slots):
+            slot_of |= {name: (slot, j) for j, name in enumerate(columns)}
+        self._parents = {name: k for k, name in enumerate(names) if name not in slot_of}
+        self._counts = {name: k for k, name in enumerate(model.linked.counts)}
+        wanted: dict[tuple, None] = dict.fromkeys(zip(*wide.slots[:2], strict=True))
+        for scope in model._model.cliques.scopes:
+            slots = {slot_of[name][0] for name in scope if name in slot_of}
+            counted = bool(slots) and not self._counts.keys().isdisjoint(scope)
+            if slots in (set(), {0}, {0, 1}) and not counted and scope != (wide.size,):
+                wanted[tuple(scope)] = None
+        self._scopes = [
+            (scope, [slot_of.get(name) for name in scope], tuple(wide.schema.cardinality(name) for name in scope))
+            for scope in wanted
+        ]
+        self._sizes = [int(np.prod(shape)) for *_, shape in self._scopes]
+        self._weights = self._learned(model, np.random.default_rng(0))
+
+    def _learned(self, model: LinkedModel, rng: np.random.Generator) -> np.ndarray:
+        given = model._in_first_slots
+        usual = Completed(model, _candidates(model, given, 100, rng), rng)
+        entries = sum(len(whose) for whose, *_ in self._cells(usual)) / 100  # of the candidates for a family
+        n = int(np.clip(_ENTRIES / entries, 200, _FAMILIES))
+        found = Completed(model, _candidates(model, given, n, rng), rng)
+        rows, cells, shares = map(np.concatenate, zip(*self._cells(found), strict=True))
+        matrix = sparse.csr_matrix((shares, (rows, cells)), shape=(len(found.codes), sum(self._sizes)))
+        inside = [len(model._wide.child.states[name]) for name in model._wide.child]
+        at_least = [np.mean(found.size >= k) for k in range(3)]
+        parts = []
+        for (_, kinds, _), table in zip(self._scopes, given.marginals_of([s for s, *_ in self._scopes]), strict=True):
+            for axis, place in enumerate(kinds):
+                if place is not None:
+                    table[(slice(None),) * axis + (slice(inside[place[1]], None),)] = 0.0
+            children = len({place[0] for place in kinds if place is not None})
+            parts.append((table * (at_least[children] / max(table.sum(), 1e-300))).ravel())
+        target = np.concatenate(parts)
+        variance = _CAUTION * (target + 1e-3) / n
+        unit = (target + 1e-3) ** -0.5
+        of_like = self._of_like(found)
+
+        def objective(step: np.ndarray) -> tuple[float, np.ndarray]:
+            x = unit * step
+            scores = (matrix @ x + of_like).reshape(-1, _AMONG)
+            likely = softmax(scores, axis=1).ravel() / n
+            gradient = matrix.T @ likely - target + variance * x
+            return float(logsumexp(scores, axis=1).mean() - x @ target + 0.5 * (x * variance) @ x), unit * gradient
+
+        return unit * minimize_lbfgs(objective, np.zeros(len(target)), max_iter=100, gradient_tol=1e-4).x
+
+    @staticmethod
+    def _of_like(found: Completed) -> np.ndarray:
+        """0 for families of as many children as the first one of their group has, -inf for others."""
+        size = found.size.reshape(-1, _AMONG)
+        return np.where(size == size[:, :1], 0.0, -np.inf).ravel()
+
+    def _cells(self, found: Completed) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """For each table, which families are in which of its cells with what share."""
+        size, children, every = found.size, found.children, np.arange(len(found.size))
+        family, child = np.nonzero(np.arange(children.shape[1])[None, :] < size[:, None])
+        n, shifts = size[family], np.minimum(size - 1, _SHIFTS)[family]
+        ways = {
+            frozenset(): (every, every, every, np.ones(len(size))),
+            frozenset({0}): (family, child, child, 1.0 / n),
+        }
+        pairs = [np.flatnonzero(shift <= shifts) for shift in range(1, _SHIFTS + 1)]
+        beside = [(child[far] + shift) % n[far] for shift, far in enumerate(pairs, 1)]
+        far = np.concatenate(pairs)
+        ways[frozenset({0, 1})] = family[far], child[far], np.concatenate(beside), 1.0 / (n * shifts)[far]
+        start = 0
+        for (scope, kinds, shape), cells in zip(self._scopes, self._sizes, strict=True):
+            whose, one, other, share = ways[frozenset(kind[0] for kind in kinds if kind is not None)]
+            place = np.zeros(len(whose), dtype=np.int64)
+            for name, kind, states in zip(scope, kinds, shape, strict=True):
+                if name in self._counts:
+                    own = found.counted[whose, self._counts[name]]
+                elif kind is None:
+                    own = found.codes[whose, self._parents[name]]
+                else:
+                    own = children[whose, one if kind[0] == 0 else other, kind[1]]
+                place = place * states + own
+            yield whose, start + place, share
+            start += cells
+
+    def chosen(self, found: Completed, rng: np.random.Generator) -> np.ndarray:
+        """Rows of the families that are taken, one of each `_AMONG`."""
+        scores = self._of_like(found)
+        for whose, cells, share in self._cells(found):
+            scores += np.bincount(whose, self._weights[cells] * share, len(scores))
+        best = (scores + rng.gumbel(size=len(scores))).reshape(-1, _AMONG).argmax(axis=1)
+        return np.arange(len(best)) * _AMONG + best

@@ -1,0 +1,184 @@
+"""What a budget will buy of linked tables, from public numbers: nothing is spent and no record is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.learning.fine_grids import undivided
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.linked.linked_model import guarantee_of_a_child
+from pgmpy_dp.linked.linked_search import siblings_at
+from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
+from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork, as_two_tables
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.guarantee import Guarantee
+from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.sensitive import Noise
+from pgmpy_dp.shown import shown
+from pgmpy_dp.tables.networks.budget_shares import NetworkShares, network_shares, one_way_weights
+from pgmpy_dp.tables.networks.search_size import NetworkSize, network_size
+
+_MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small
+_WITH = ("no sibling: children are independent, given the parent", "one sibling")
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedPlan:
+    """What a fit is expected to measure; ``str`` of it is a summary to read.
+
+    Attributes
+    ----------
+    linked : LinkedSchema
+    budget : Budget
+    privacy : Privacy
+        What is promised to a parent with all its children, with what it cost to find the schemas.
+    n : int
+        The assumed number of parents.
+    siblings : int
+        With how many siblings a child is expected to be learned. Of no matter where children have an order.
+    table : pandas.DataFrame
+        A row for each table: ``cells``, ``noise``, ``scale`` of each cell, in families, and ``expected_error``, the
+        total variation that noise alone adds, at most 1.
+    size : NetworkSize
+        Time and memory.
+    """
+
+    linked: LinkedSchema
+    budget: Budget
+    privacy: Privacy
+    n: int
+    siblings: int
+    table: pd.DataFrame
+    size: NetworkSize
+
+    @property
+    def guarantee_of_a_child(self) -> Guarantee:
+        """What is promised to one child, its siblings as they are."""
+        return guarantee_of_a_child(self.privacy)
+
+    def __str__(self) -> str:
+        (parent, child), most = map(shown, self.linked.names), self.linked.most
+        kept = "the first" if self.linked.order else "drawn"
+        lines = [
+            f"{self.n:,} of {parent} assumed; {self.budget} under {self.privacy.adjacency}",
+            f"promised to all rows of one {shown(self.linked.key)}: {self.privacy.words}; to one {child}, added, "
+            f"removed or changed among its siblings: {self.guarantee_of_a_child}",
+            f"more than {most} of {child} count as {most} or more, of which {most} are {kept}: their number is "
+            "top-coded, and samples have no more. pgmpy-dp check estimates how many have",
+            f"{child} is learned given the one before it"
+            if self.linked.order
+            else f"{child} is expected to be learned with {_WITH[self.siblings]}",
+            f"It takes {self.size}",
+        ]
+        schemas = [schema for schema in (self.linked.parent, self.linked.child) if schema is not None]
+        if merged := [shown(name) for schema in schemas for name in undivided(schema)]:
+            lines.append(f"{', '.join(merged)}: cells of a fine grid, merged before larger tables are counted")
+        lines += ["", f"{'cells':>9}  {'noise per cell':>14}  {'expected error':>14}  table"]
+        for what, row in self.table.sort_values("expected_error", ascending=False, kind="stable").iterrows():
+            lines.append(f"{row.cells:9,}  {row.scale:14.1f}  {row.expected_error:14.4f}  {what}")
+        return "\n".join(lines)
+
+
+def plan_linked(
+    schema: Any, budget: Budget, n: int, *, key: Hashable = None, adjacency: str = "add_remove", **options: Any
+) -> LinkedPlan:
+    """Sizes, noise and expected errors of learning linked tables, before anything is spent.
+
+    Parameters
+    ----------
+    schema : LinkedSchema, or Schema or mapping with `key`
+        As :func:`~pgmpy_dp.learn_linked` takes it.
+    budget : Budget
+        What the fit would spend.
+    n : int
+        About how many parents there are, from public knowledge.
+    key : hashable, optional
+        The column of persons of one file.
+    adjacency : {"add_remove", "replace_one"}
+    **options
+        Further arguments of `PrivateLinkedNetwork`.
+
+    Returns
+    -------
+    LinkedPlan
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what a fit would refuse.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.linked import made_up_families
+    >>> _, _, schema = made_up_families(0)
+    >>> found = plan_linked(schema, Budget(epsilon=3.2, delta=1e-9), 6_000)
+    >>> str(found.privacy.asked), str(found.guarantee_of_a_child), found.siblings
+    ('(3.2, 1e-09)-DP', '(6.78455, 1e-09)-DP', 1)
+    """
+    require_budget(budget)
+    _, _, linked = as_two_tables(None, None, schema, key)
+    n = checked_integer("n", n, 1)
+    learner = PrivateLinkedNetwork(
+        *(budget.epsilon, budget.delta, budget.rho, linked),
+        **{"adjacency": adjacency, "n_records": n if adjacency == "replace_one" else None, **options},
+    )._as_checked()
+    parsed = Adjacency.parse(adjacency)
+    settings, among, siblings = learner._search(linked)
+    wide = wide_table(linked)
+    shares = network_shares(wide.schema, parsed, settings, budget, among)
+    if siblings is None:
+        siblings = siblings_at(shares.strength(n))
+    asked = budget.guarantee if budget.delta else None
+    own = Privacy(shares.cost, parsed, "planned", unit=linked.key, asked=asked, rows_per_unit="shares")
+    privacy = own.with_schema_of(wide.schema.discovered)
+    table = _tables(linked, shares, n)
+    return LinkedPlan(linked, budget, privacy, n, siblings, table, network_size(shares, n))
+
+
+def _tables(linked: LinkedSchema, shares: NetworkShares, n: int) -> pd.DataFrame:
+    """First tables of single columns, those that are always measured, and the smallest and largest that are chosen."""
+    wide, numbers = wide_table(linked), undivided(linked.child)
+    fine, merged = wide.schema.fine(), {*undivided(wide.schema)}
+    own = {column: name for slot in wide.slots for name, column in zip(linked.child, slot, strict=True)}
+    merged |= {column for column, name in own.items() if name in numbers}
+    likely = {name: min(fine.cardinality(name), _MERGED if name in merged else 10**9) for name in fine}
+    singles = [name for name in fine if wide.ordered or all(name not in slot for slot in wide.slots[1:])]
+    sizes = [fine.cardinality(name) for name in singles]
+    weights = one_way_weights(sizes, shares.cost)
+    noises = Tables.noise_of(len(singles), shares.adjacency, shares.cost, shares.one_way, weights)
+    child = linked.names[1]
+    found: list[tuple[str, int, Noise]] = [
+        (_told(wide, child, own, name), size, noise) for name, size, noise in zip(singles, sizes, noises, strict=True)
+    ]
+    names = wide.schema.variables
+    for scope in shares.required:
+        scope_names = [names[place] for place in scope]
+        told = " - ".join(_told(wide, child, own, name) for name in scope_names)
+        found.append((told, math.prod(likely[name] for name in scope_names), shares.noise(shares.each_required)))
+    if shares.first_round:
+        start = shares.start(n)
+        noise = shares.noise(start * (1 - shares.selecting(start, n, len(shares.candidates))))
+        cells_of = sorted(likely[names[i]] * likely[names[j]] for i, j in shares.candidates)
+        found += [("a pair that is chosen, at most", cells_of[-1], noise), ("at least", cells_of[0], noise)]
+    rows = [
+        (cells, noise.distribution, noise.scale, min(1.0, cells * noise.mean_size / (2 * n)))
+        for _, cells, noise in found
+    ]
+    index = pd.Index([what for what, *_ in found], name="table")
+    return pd.DataFrame(rows, index=index, columns=["cells", "noise", "scale", "expected_error"])
+
+
+def _told(wide: WideTable, child: str, own: Mapping[Any, Hashable], name: Hashable) -> str:
+    """A column of the wide table, as users know it."""
+    if name not in own:
+        return shown(name)
+    before = "" if name in wide.slots[0] else " of the one before"
+    return f"{shown(child)}.{shown(own[name])}{before}"

@@ -1,0 +1,121 @@
+"""What epsilon and rho ask of noise: a class each. Whoever makes noise asks :func:`asked_by`, and not which it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from pgmpy_dp.checks import exact_fraction
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.noise import additive, samplers
+
+Norms = Sequence[tuple[float, float]]
+Weights = Sequence[float | Fraction] | None
+
+
+@dataclass(frozen=True)
+class OfEpsilon:
+    """Laplace noise by sensitivities in l1, and exponential noise for selections.
+
+    What is pure costs its epsilon.
+    """
+
+    amount: Fraction
+
+    distribution: ClassVar[str] = "discrete_laplace"
+    selection: ClassVar[str] = "exponential_noisy_max"
+
+    def scales(self, norms: Norms, weights: Weights = None) -> tuple[float, ...]:
+        """Of independent noise on statistics that are released together, by what each moves in l1 and in l2."""
+        return additive.laplace_scales([l1 for l1, _ in norms], self.amount, weights)
+
+    def selection_scale(self, moved: Fraction) -> float:
+        """Of the noise of one selection among scores of which none moves further (``noise/selection.py``)."""
+        return additive.round_up(2 * moved / self.amount)
+
+    def argmax(self, rows: Sequence[np.ndarray], scale: float, rng: np.random.Generator | None) -> np.ndarray:
+        """The position of the noisily largest score of each row."""
+        return samplers.exponential_argmax(rows, scale, rng=rng)
+
+    def pure(self, per_rho: int) -> Fraction:
+        """The epsilon that something pure may have."""
+        return self.amount
+
+    def budget(self, eta: Fraction) -> Budget:
+        """The same, with eta as its delta, as a budget, rounded down."""
+        return Budget(epsilon=additive.round_down(self.amount), delta=additive.round_down(eta))
+
+
+@dataclass(frozen=True)
+class OfRho:
+    """Gaussian noise by sensitivities in l2, and Gumbel noise for selections.
+
+    What is epsilon-DP costs epsilon**2/2 (Bun and Steinke 2016), or less where that is known.
+    """
+
+    amount: Fraction
+
+    distribution: ClassVar[str] = "discrete_gaussian"
+    selection: ClassVar[str] = "gumbel_noisy_max"
+
+    def scales(self, norms: Norms, weights: Weights = None) -> tuple[float, ...]:
+        """As of :class:`OfEpsilon`."""
+        return additive.gaussian_scales([l2 for _, l2 in norms], self.amount, weights)
+
+    def selection_scale(self, moved: Fraction) -> float:
+        """As of :class:`OfEpsilon`."""
+        return additive.root_up(moved**2 / (2 * self.amount))
+
+    def argmax(self, rows: Sequence[np.ndarray], scale: float, rng: np.random.Generator | None) -> np.ndarray:
+        """As of :class:`OfEpsilon`."""
+        return samplers.gumbel_argmax(rows, scale, rng=rng)
+
+    def pure(self, per_rho: int) -> Fraction:
+        """The epsilon that something pure may have: ``sqrt(per_rho rho)``, rounded down."""
+        return Fraction(additive.root_down(per_rho * self.amount))
+
+    def budget(self, eta: Fraction) -> Budget:
+        """The same as a budget, rounded down; ValueError for an eta."""
+        if eta:
+            raise ValueError(f"eta={float(eta)!r} is for a curator of epsilon; with rho Gaussian noise needs no delta")
+        return Budget(rho=additive.round_down(self.amount))
+
+
+def asked_by(cost: PureDP | ZCDP, share: Fraction | float = 1) -> OfEpsilon | OfRho:
+    """What a share of a cost asks of noise.
+
+    Examples
+    --------
+    >>> asked_by(ZCDP(0.5), Fraction(1, 2)).scales([(2.0, 1.0)]), asked_by(PureDP(0.5)).scales([(2.0, 1.0)])
+    ((1.4142135623730951,), (4.0,))
+    """
+    part = exact_fraction(share)
+    return (OfRho if isinstance(cost, ZCDP) else OfEpsilon)(part * cost.amount)
+
+
+def amount_of(
+    kind: type[OfEpsilon] | type[OfRho], cost: PureDP | ZCDP, share: Fraction | float, refusal: str
+) -> Fraction:
+    """The epsilon, or the rho, of a share, for noise of one kind; ValueError, which says what to do, for the other."""
+    asked = asked_by(cost, share)
+    if not isinstance(asked, kind):
+        raise ValueError(refusal)
+    return asked.amount
+
+
+def pure_epsilon(cost: PureDP | ZCDP, share: Fraction, per_rho: int = 2) -> Fraction:
+    """The epsilon with which a pure operator costs a share: of rho ``sqrt(per_rho share rho)``, rounded down.
+
+    epsilon-DP is epsilon**2/2-zCDP (Bun and Steinke 2016), hence 2; operators with a better conversion have their own.
+
+    Examples
+    --------
+    >>> pure_epsilon(ZCDP(0.5), Fraction(1)), pure_epsilon(PureDP(1.0), Fraction(1, 2))
+    (Fraction(1, 1), Fraction(1, 2))
+    """
+    return asked_by(cost, share).pure(per_rho)

@@ -1,0 +1,18 @@
+"""How the generic tests fit Gaussian graphical models."""
+
+from tests.estimators.case_base import APPROX, PURE, RHO, case
+
+LASSO = {"row_norm": 2.0}
+MECHANISMS = {
+    "double-wishart": PURE,
+    "laplace": PURE,
+    "frobenius": PURE,
+    "goe": RHO,
+    "one-sided-wishart": APPROX,
+    "auto": APPROX,
+}
+CASES = [
+    *[case("PrivateGraphicalLasso", "vectors", **LASSO, **how, mechanism=name) for name, how in MECHANISMS.items()],
+    case("PrivateGraphicalLasso", "vectors", **LASSO, **RHO, center="private", center_radius=3.0),
+    case("PrivateGraphicalLasso", "vectors", **LASSO, **PURE, perturb="output", penalty=0.2, n_records=50),
+]
