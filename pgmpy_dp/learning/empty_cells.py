@@ -8,7 +8,8 @@ Here a cell of a pair's table holds R times what independence of the two variabl
 that the table itself tells, the spike. Otherwise it is log-normal, with a part of a quarter that is uniform in log R
 from 1/32 to 1: in dense tables too some cells are nearly empty, and without that part they were taken for empty ones.
 (R below 1/32 counts as 0.) Centre and spread of the log-normal are averaged over their posterior, as the share of
-spikes is. A cell is believed empty if the posterior probability of its spike, the local false discovery rate of
+spikes is. A table has empty cells at all if they are a tenth or more with a probability of .95. A cell of it is
+believed empty if the posterior probability of its spike, the local false discovery rate of
 "somebody is there", exceeds one half.
 
 The model is then learned around quasi-independence: independence of the two variables in all other cells, and in those
@@ -33,7 +34,11 @@ from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 __all__ = ["PairTable", "around_empty_cells", "pair_tables"]
 
 _BELIEVED = 0.5
+_SOME, _TABLE = 0.1, 0.95
+"""A table has empty cells at all if its release says with this probability that they are a tenth or more."""
+_SEEN = 3.0  # standard deviations of the noise, from which on a cell is not empty
 _RATIOS = np.geomspace(1 / 32, 1024, 46)
+_STEP = 0.5 * np.log(_RATIOS[1] / _RATIOS[0])
 _SHARES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98])
 """Of empty cells; their prior is Beta(1, 2)."""
 _LEFT = 0.25
@@ -160,7 +165,9 @@ def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarra
             # What else the table has is independent of a cell's emptiness, as far as anybody knows.
             likely = np.ones(())
             for i in scope:
-                likely = np.multiply.outer(likely, np.ones(cliques.cardinalities[i]) if i in table.scope else margins[i])
+                likely = np.multiply.outer(
+                    likely, np.ones(cliques.cardinalities[i]) if i in table.scope else margins[i]
+                )
             believed = np.broadcast_to(_within(table.believed, table.scope, scope), counts[c].shape)
             mean = likely * _within(table.mean, table.scope, scope)
             released = likely * _within(table.deviation, table.scope, scope) ** 2 / one[c]
@@ -214,7 +221,9 @@ def _two_groups(
     """Probability of the spike, posterior mean and deviation of each cell of a table, shape (n_cells,) each."""
     scale = np.sqrt(variance / 2 if noise == "laplace" else variance)[:, None]
     expected = independent[:, None] * np.concatenate([[0.0], _RATIOS])
-    log_p = log_density(expected - counts[:, None], expected + 1e-4 * scale**2, noise, scale)
+    # A ratio of the grid stands for those around it.
+    spread = expected + (_STEP * expected) ** 2 + 1e-4 * scale**2
+    log_p = log_density(expected - counts[:, None], spread, noise, scale)
     p = np.maximum(np.exp(log_p - log_p.max(axis=1, keepdims=True)), 1e-300)
     spike, alternative = p[:, :1], p[:, 1:] @ _ALTERNATIVES
     log_posterior = np.array([np.log(s * spike + (1 - s) * alternative).sum(axis=0) + np.log(1 - s) for s in _SHARES])
@@ -227,11 +236,14 @@ def _two_groups(
         empty += (share * spike * likely).sum(axis=1)
         mean += ((1 - share) * first * likely).sum(axis=1)
         square += ((1 - share) * second * likely).sum(axis=1)
+    empty[counts > _SEEN * np.sqrt(variance)] = 0.0
+    if weights[_SHARES >= _SOME].sum() < _TABLE:
+        empty[:] = 0.0
     return empty, independent * mean, independent * np.sqrt(np.maximum(square - mean**2, 0.0))
 
 
 def _quasi_independence(table: PairTable) -> np.ndarray:
-    """Log-ratio to independence of the model with the table's margins and independence where nobody is believed absent."""
+    """Log-ratio to independence of the model with the table's margins and independence in cells not believed empty."""
     likely, possible = table.independent, table.variance > 0
     held = np.where(table.believed, table.mean, 0.0)
     free = np.where(table.believed | ~possible, 0.0, likely)

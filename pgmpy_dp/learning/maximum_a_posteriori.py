@@ -81,9 +81,10 @@ def collective_map(
         Loopy belief propagation replaces the marginals, their derivative and the entropy by approximations; "auto"
         takes it where exact inference does not fit in `memory_limit`.
     base : ndarray of shape (n_cells,), optional
-        Log-potentials that the priors shrink to. With an `entropy_share` above 0 the entropy term is then the divergence
-        from the base model, which goes with ``margin_share=0`` only. Default: 0, the uniform model, but in tables of
-        pairs with cells that are believed empty quasi-independence (:mod:`pgmpy_dp.learning.empty_cells`).
+        Log-potentials that the priors shrink to. With an `entropy_share` above 0 the entropy term is then the
+        divergence from the base model, which goes with ``margin_share=0`` only. Default: 0, the uniform model, but in
+        tables of pairs with cells that are believed empty quasi-independence
+        (:mod:`pgmpy_dp.learning.empty_cells`).
     prior_tail : float
         Tail parameter a > 0 of the pseudo-Huber prior: an effect of prior variance s is shrunk as by a normal prior
         below about sqrt(a s), and as by a Laplace prior above. At a given s, larger shrinks strong effects more
