@@ -124,7 +124,7 @@ def load_schema(path: Path, option: str = "--schema") -> Schema:
         ask_for(
             option,
             str(path),
-            "that is a schema of linked tables, which fit and check take with --parents and --children, and plan",
+            "that is a schema of linked tables; fit and check take it with --parents and --children",
         )
     if not isinstance(content, dict) or ("domain" not in content and content.get("format") != "pgmpy_dp.schema"):
         ask_for(option, str(path), "that is not a schema; pgmpy-dp schema --help shows how to write one")
@@ -211,7 +211,7 @@ def _read(path: Path, load: Callable[[Path], _Found]) -> _Found:
     except Exception:  # whatever else numpy, zip and JSON find wrong with a file of another kind
         what = "which is not a saved model; pass a file that fit wrote"
         if holds_linked_model(path):
-            what = "which is a model of linked tables; only info, query, sample and evidence take one"
+            what = "which is a model of linked tables; only info, query, sample, report and evidence take one"
         if _holds_release(path):
             what = "which holds noisy tables and no model; pgmpy-dp refit learns one from them"
         raise ValueError(f"MODEL is {str(path)!r}, {what}") from None

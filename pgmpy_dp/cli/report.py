@@ -58,15 +58,25 @@ def report(
 ) -> None:
     """Write one HTML page for people: the guarantee in words, distributions, the graph, and what is least known.
 
-    It has intervals if `fit` or `refit` wrote the model with --draws. The page loads nothing from anywhere.
+    It has intervals if `fit` or `refit` wrote the model with --draws. The page loads nothing from anywhere. Of linked
+    tables it shows a random parent, a random child, and what two children of one parent have in common.
     """
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.reporting import comparison_page, report_page
+    from pgmpy_dp.reporting.linked_report import linked_report_page
 
     require_writable(overwrite, (model, compare, release, score, about), printed=not as_json, out=out)
     for name, given in (("release", release), ("score", score), ("title", title), ("about", about)):
         if compare is not None and given is not None:
             ask_for(f"--{name}", str(given), f"a comparison of two models tells nothing of a {name}; leave one out")
+    if holds_linked_model(model):
+        for name, given in (("compare", compare), ("release", release), ("score", score)):
+            if given is not None:
+                ask_for(
+                    f"--{name}", str(given), "the page of a model of linked tables tells nothing of it; leave it out"
+                )
+        _write(out, linked_report_page(load_linked_model(model), title, _read(about)), as_json)
+        return
     # Scores know their model by what pgmpy has of it.
     network = load_saved_model(model, draws=True) if score is None else load_model(model)
     if compare is not None:

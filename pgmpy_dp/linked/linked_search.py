@@ -24,8 +24,6 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.adaptive_search import Search
 
-__all__ = ["LinkedSearch", "merged_parts"]
-
 _PAIRS_FROM = 200.0
 """Records over the noise of a cell with the whole budget, above which two children are learned together."""
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from pgmpy_dp import Ledger, Number, Schema
 from pgmpy_dp.cli import app
 from pgmpy_dp.linked import LinkedModel, LinkedSchema, made_up_families
+from pgmpy_dp.reporting.words import percent
 
 NEEDLE = "needle-9d1f"
 FIT = "fit --parents households.csv --children persons.csv --schema linked.json --epsilon 20 --delta 1e-9"
@@ -137,6 +138,21 @@ def test_what_a_model_is(tmp_path):
     assert "P(speaks)" in run("query model.npz --variables speaks").stdout
 
 
+def test_a_page_says_what_is_promised_to_whom_first(tmp_path):
+    run(f"report model.npz --out {tmp_path}/r.html --title Homes")
+    page, model = (tmp_path / "r.html").read_text(), LinkedModel.load("model.npz")
+    first = page.index("is promised (20, 1e-09)-DP; one person alone")
+    sections = [page.index(f'<section id="{part}"') for part in ("guarantee", "parents", "children", "pairs", "trust")]
+    assert sections == sorted(sections) and sections[0] < first < sections[1]
+    assert page.index("A random household</h2>") < page.index("A random person</h2>")
+    assert f"while the others stay, is promised {model.privacy_of_a_child}." in page
+    assert f'<td class="n">{percent(model.query_pairs("speaks").values.trace())}</td>' in page
+    assert "By rule: age &lt; 16 -&gt; status = child" in page and "http://" not in page.replace(
+        "http://www.w3.org", ""
+    )
+    assert "Homes" in page and "<script" not in page
+
+
 def test_it_is_learned_again_from_its_noisy_tables(tmp_path):
     run(f"refit tables.npz --out {tmp_path}/again.npz")
     again, model = LinkedModel.load(tmp_path / "again.npz"), LinkedModel.load("model.npz")
@@ -148,7 +164,7 @@ def test_it_is_learned_again_from_its_noisy_tables(tmp_path):
     ("command", "message"),
     [
         ("fit --epsilon 1 --schema linked.json", "DATA is missing"),
-        ("fit persons.csv --epsilon 1 --schema linked.json", "fit --parents and --children take it"),
+        ("fit persons.csv --epsilon 1 --schema linked.json", "fit and check take it with --parents and --children"),
         (f"{FIT} --structure learn", "--structure is 'learn'"),
         (f"{FIT} --draws 30", "--draws is '30'"),
         (f"{FIT} --unit household", "--unit is 'household'"),
@@ -189,7 +205,8 @@ def test_what_is_refused_before_the_charge(tmp_path, command, message):
         ("query model.npz --variables speaks --evidence n=many", "n=2:3"),
         ("query model.npz --variables speaks --evidence height=9", "with a name among"),
         ("query model.npz --variables speaks --counts", "no intervals"),
-        ("report model.npz --out {0}/r.html", "only info, query, sample and evidence take one"),
+        ("explore model.npz --out {0}/r.html", "only info, query, sample, report and evidence take one"),
+        ("report model.npz --compare model.npz --out {0}/r.html", "tells nothing of it"),
     ],
 )
 def test_what_a_model_refuses(tmp_path, command, message):

@@ -1,0 +1,207 @@
+"""Bad input of linked tables, in clear words before the charge or in silence; odd combinations that have to work."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp import Budget, BudgetExceeded, Date, Ledger, Number, Schema, learn_linked
+from pgmpy_dp.linked import LinkedModel, LinkedSchema, PrivateLinkedNetwork, PrivateLinkedTables, made_up_families
+from pgmpy_dp.linked.operators import linked_tables
+from tests.linked.families import SCHEMA, frames, measure, tables
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pgmpy_dp.GuessedTypesWarning"),
+    pytest.mark.filterwarnings("ignore::pgmpy_dp.private.noise.samplers.ReproducibleNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::pgmpy_dp.FewRecordsWarning"),
+]
+
+HOUSEHOLDS, PERSONS, FAMILIES = made_up_families(400, most=3, random_state=0)
+SMALL = {"n_rounds": 2, "siblings": 1, "probe_share": 0.0, "random_state": 0}
+
+
+class TestDroppedInSilence:
+    """What a record says raises, warns and prints nothing, and the others are as they were."""
+
+    PARENTS, CHILDREN = [("h", "n"), ("i", "s")], [("h", 3, "f"), ("h", 30, "m"), ("i", 70, "f")]
+
+    @pytest.mark.parametrize(
+        ("parents", "children"),
+        [
+            ([], [("orphan", 3, "f")] * 3),
+            ([("twice", "n"), ("twice", "n")], [("twice", 3, "f")]),
+            ([(None, "n")], [(None, 3, "f")]),
+            ([("outside", "?")], [("outside", 3, "f")]),
+            ([("", "?"), (b"\xff", None)], [(float("nan"), "?", "?")]),
+        ],
+    )
+    def test_others_are_as_they_were(self, parents, children, capsys, recwarn):
+        plain = measure(tables(*frames(self.PARENTS, self.CHILDREN)))
+        more = measure(tables(*frames([*self.PARENTS, *parents], [*children, *self.CHILDREN])))
+        assert more == plain
+        assert capsys.readouterr() == ("", "") and {w.category.__name__ for w in recwarn} <= {"GuessedTypesWarning"}
+
+    def test_ten_thousand_children_and_families_above_most(self):
+        many = [("h", k % 99, "fm"[k % 2]) for k in range(10_000)]
+        found = tables(*frames(self.PARENTS, [*many, ("i", 70, "f")]))
+        names = found._declared.variables
+        rows = found._records.codes()[found._records.rows().owner == 0]
+        assert len(rows) <= 90 and set(rows[:, names.index("n")]) == {len(found._declared["n"]) - 1}
+
+
+class TestRefusedBeforeTheCharge:
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"key": ("household", "clinic")}, "no column for"),
+            ({"key": ["household", "clinic"]}, "parents of two kinds"),
+            ({"key": "region"}, "leave it out of the schema"),
+            ({"child": {"region": ["n", "s"], "household": ["a", "b"]}}, "leave it out of the schema"),
+            ({"counts": ["tenure = owns"]}, "a column of the parent table"),
+            ({"most": 1_000}, "more than 64"),
+        ],
+    )
+    def test_schemas(self, change, message):
+        ledger = Ledger(Budget(rho=1.0), adjacency="add_remove")
+        said = {"parent": FAMILIES.parent, "child": FAMILIES.child, "key": "household", "most": 3, **change}
+        with pytest.raises((TypeError, ValueError), match=message):
+            learn_linked(
+                PrivateLinkedTables(HOUSEHOLDS, PERSONS, LinkedSchema(**said), ledger=ledger), None, Budget(rho=1)
+            )
+        assert not ledger.entries
+
+    def test_a_rule_of_children_that_names_a_column_of_the_parents(self, tmp_path):
+        text = FAMILIES.to_dict()
+        text["child"]["impossible"] = ["tenure = owns -> age >= 16"]
+        with pytest.raises(ValueError, match="rules of children are about one child, by its own columns"):
+            LinkedSchema.from_dict(text)
+
+    @pytest.mark.parametrize("argument", ["workload", "target", "required_edges", "draws", "state_names"])
+    def test_what_only_one_table_has_is_named(self, argument):
+        ledger = Ledger(Budget(rho=1.0), adjacency="add_remove")
+        private = PrivateLinkedTables(HOUSEHOLDS, PERSONS, FAMILIES, ledger=ledger)
+        with pytest.raises(TypeError, match=argument):
+            learn_linked(private, None, Budget(rho=1.0), **{argument: "age"})
+        assert not ledger.entries
+
+    def test_no_bayesian_network_with_the_reason(self, learned):
+        with pytest.raises(NotImplementedError, match="families have any number"):
+            learned.model_.to_bayesian_network()
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=5.0), FAMILIES, **SMALL)
+
+
+class TestTheEstimatorAsOthersAre:
+    """`ESTIMATORS` has none of linked tables, since generic tests fit one table; these hold what they would."""
+
+    def test_parameters_are_those_of_the_constructor_and_clones_are_unfitted(self, learned):
+        again = learned.clone()
+        assert again.get_params()["siblings"] == 1 and not hasattr(again, "model_")
+        assert set(again.get_params()) == set(inspect.signature(PrivateLinkedNetwork).parameters)
+        assert again.set_params(siblings=0).siblings == 0
+        with pytest.raises(ValueError, match="nothing"):
+            again.set_params(nothing=1)
+
+    def test_nothing_fitted_holds_a_record(self, learned, tmp_path):
+        needle = "needle-77aa"
+        homes = HOUSEHOLDS.assign(household="k" + needle + HOUSEHOLDS["household"])
+        persons = PERSONS.assign(household="k" + needle + PERSONS["household"])
+        persons.loc[::50, "status"] = needle
+        fit = learn_linked(homes, persons, Budget(rho=5.0), FAMILIES, **SMALL)
+        fit.model_.save(tmp_path / "m.npz")
+        fit.release_.save(tmp_path / "r.npz")
+        for content in (
+            pickle.dumps(fit),
+            *((tmp_path / n).read_bytes() for n in ("m.npz", "r.npz")),
+            repr(fit).encode(),
+        ):
+            assert needle.encode() not in content
+
+    def test_a_fit_that_fails_after_the_charge_keeps_the_release_and_leaves_the_estimator(self, monkeypatch, tmp_path):
+        def killed(*arguments, **options):
+            raise KeyboardInterrupt
+
+        ledger = Ledger.open(tmp_path / "ledger.json", Budget(rho=6.0), adjacency="add_remove")
+        private = PrivateLinkedTables(HOUSEHOLDS, PERSONS, FAMILIES, ledger=ledger)
+        estimator = PrivateLinkedNetwork(rho=5.0, **SMALL)
+        with monkeypatch.context() as patched:
+            patched.setattr("pgmpy_dp.linked.private_linked_network.collective_map", killed)
+            with pytest.raises(KeyboardInterrupt) as caught:
+                estimator.fit(private)
+        assert not hasattr(estimator, "model_") and len(Ledger.load(tmp_path / "ledger.json").entries) == 1
+        again = PrivateLinkedNetwork().fit_release(caught.value.release)
+        assert set(again.model_.query("status").state_names["status"]) == set(FAMILIES.child["status"])
+        with pytest.raises(BudgetExceeded):
+            PrivateLinkedNetwork(rho=5.0, **SMALL).fit(private)
+        assert len(ledger.entries) == 1
+
+    def test_an_error_while_records_are_read_says_nothing_of_them(self, monkeypatch):
+        monkeypatch.setattr(linked_tables, "unit_rows", lambda *arguments: [][0])
+        with pytest.raises(IndexError) as caught:
+            PrivateLinkedTables(HOUSEHOLDS, PERSONS, FAMILIES, ledger=Budget(rho=1.0))
+        held, place = [], caught.value.__traceback__
+        while place is not None:
+            if place.tb_frame.f_code.co_name.startswith("_"):  # of the package, not of this test
+                held += place.tb_frame.f_locals.values()
+            place = place.tb_next
+        assert not any(isinstance(value, pd.DataFrame | np.ndarray) for value in held)
+
+
+class TestCombinations:
+    @pytest.mark.parametrize("engine", ["folder", "polars", "duckdb"])
+    def test_parents_of_an_engine_with_a_frame_of_children(self, engine, tmp_path):
+        if engine == "folder":
+            (tmp_path / "homes").mkdir()
+            for k, part in enumerate(np.array_split(HOUSEHOLDS, 3)):
+                pd.DataFrame(part, columns=HOUSEHOLDS.columns).to_parquet(tmp_path / "homes" / f"{k}.parquet")
+            parents = tmp_path / "homes"
+        elif engine == "polars":
+            parents = pytest.importorskip("polars").from_pandas(HOUSEHOLDS).lazy()
+        else:
+            parents = pytest.importorskip("duckdb").from_df(HOUSEHOLDS)
+        found = measure(tables(parents, PERSONS, FAMILIES))
+        assert found == measure(tables(HOUSEHOLDS, PERSONS, FAMILIES))
+
+    def test_numbers_dates_rules_a_ledger_on_file_and_files_of_models(self, tmp_path):
+        """All at once: undivided numbers and days of children and parents, rules, missing cells, save and load."""
+        rng = np.random.default_rng(0)
+        homes = HOUSEHOLDS.assign(rent=rng.gamma(4.0, 200.0, len(HOUSEHOLDS)).round())
+        day = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, len(PERSONS)), unit="D")
+        persons = PERSONS.assign(moved=day.where(rng.random(len(PERSONS)) < 0.8))
+        child = Schema(
+            {
+                "age": Number(0, 99, resolution=1, missing="drop"),
+                "status": FAMILIES.child["status"],
+                "moved": Date("2020-01-01", "2020-12-31", missing="state"),
+            },
+            impossible=["age < 16 -> status = child", "age >= 16 -> status != child"],
+        )
+        parent = Schema({"rent": Number(0, 5_000), "tenure": ["owns", "rents"]})
+        schema = LinkedSchema(parent, child, "household", 3, counts=["age >= 16"])
+        ledger = Ledger.open(tmp_path / "l.json", Budget(rho=9.0), adjacency="add_remove")
+        private = PrivateLinkedTables(homes, persons, schema, ledger=ledger)
+        fit = learn_linked(private, None, Budget(rho=5.0), **SMALL)
+        states = fit.release_.schema.states
+        assert states["a.age"] == states["b.age"] and states["a.moved"] == states["b.moved"]
+        fit.model_.save(tmp_path / "m.npz")
+        model = LinkedModel.load(tmp_path / "m.npz")
+        new_homes, new_persons = model.sample(300, random_state=0)
+        assert ((new_persons["age"] < 16) == (new_persons["status"] == "child")).all()
+        assert new_homes["rent"].dropna().between(0, 5_000).all() and new_persons["moved"].dtype.kind == "M"
+        adults = new_persons[new_persons["age"] >= 16].groupby("household").size().reindex(new_homes["household"])
+        assert (adults.fillna(0).to_numpy() == new_homes["age >= 16"]).all()
+        assert Ledger.load(tmp_path / "l.json").spent == ledger.spent
+
+    def test_a_schema_with_one_column_each_and_no_child_at_all(self):
+        schema = LinkedSchema({"tenure": ["owns", "rents"]}, {"sex": ["f", "m"]}, "household", 1)
+        fit = learn_linked(HOUSEHOLDS, PERSONS[:0], Budget(rho=5.0), schema, **SMALL)
+        homes, persons = fit.model_.sample(200, random_state=0)
+        assert homes["n"].mean() < 0.1 and len(persons) == homes["n"].sum()
+        assert SCHEMA.most == 7
