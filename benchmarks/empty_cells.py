@@ -125,9 +125,7 @@ def raw_adult() -> Table:
 def _rows(model: LogLinearModel, table: Table) -> dict[str, str]:
     if "education-num" not in table.names:
         return {}
-    education, number, relationship, sex = (
-        table.codes[:, table.names.index(name)] for name in ("education", "education-num", "relationship", "sex")
-    )
+    education, number = (table.codes[:, table.names.index(name)] for name in ("education", "education-num"))
     real = np.zeros((16, 16), dtype=bool)
     real[education, number] = True
     pairs = model.marginal(["education", "education-num"]).reshape(16, 16)

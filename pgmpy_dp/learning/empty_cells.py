@@ -204,7 +204,7 @@ def _pooled(noisy: NoisyMarginals) -> dict[tuple[int, int], tuple[np.ndarray, np
             turned = scope.index(pair[0]) > scope.index(pair[1])
             own, noise = ((x.sum(axis=others).T if turned else x.sum(axis=others)) for x in (table, variance))
             held.setdefault(pair, []).append((own, noise, len(scope) == 2))
-    found = {}
+    found: dict[tuple[int, int], tuple[np.ndarray, np.ndarray, str]] = {}
     for pair, tables in held.items():
         # A cell that is impossible in one table is so in all, and 0.
         weights = [1 / np.where(noise > 0, noise, 1.0) for _, noise, _ in tables]
