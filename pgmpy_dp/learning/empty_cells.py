@@ -31,8 +31,6 @@ from pgmpy_dp.learning.interaction_split import InteractionSplit
 from pgmpy_dp.learning.noise_likelihood import log_density
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 
-__all__ = ["PairTable", "around_empty_cells", "pair_tables"]
-
 _BELIEVED = 0.5
 _SOME, _TABLE = 0.1, 0.95
 """A table has empty cells at all if its release says with this probability that they are a tenth or more."""
