@@ -143,7 +143,8 @@ def centred(n: int, degree: float = 40.0, bias: float = 0.8) -> tuple[Any, float
 
 def projection(n: int) -> Callable[[str | None], Call]:
     """The same graph, sparse; the factor's products with fixed vectors, as 20,000 x 20,000 numbers are 3 GB."""
-    from pgmpy_dp.communities.correlation_projection import feasible_factor, project_correlation
+    from pgmpy_dp.communities.correlation_products import feasible_factor
+    from pgmpy_dp.communities.correlation_projection import project_correlation
 
     target, tolerance = centred(n)
     probes = np.random.default_rng(2).normal(size=(n, 3))

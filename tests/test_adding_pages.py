@@ -16,6 +16,7 @@ import pytest
 
 from benchmarks.source_mutants import copied
 from tests.code_lines import code_lines
+from tests.operator_table import COMMAND
 
 ROOT = Path(__file__).parents[1]
 STEP = re.compile(
@@ -59,6 +60,8 @@ def copy():
             at = [k for k, line in enumerate(lines, 1) if line.strip().startswith(anchor)]
             assert len(at) == 1, (name, anchor, at)
             path.write_text("".join([*lines[: at[0]], text, *lines[at[0] :]]), encoding="utf-8")
+        assert COMMAND in (ROOT / "docs" / "adding-an-operator.md").read_text(encoding="utf-8")
+        run(folder, *COMMAND.split()[2:])
         yield folder
 
 

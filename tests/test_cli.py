@@ -21,8 +21,8 @@ from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
 from pgmpy_dp.models.answers import SavedModel
 from pgmpy_dp.models.model_file import read_model_file
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import PureDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.operators import record_matches
 from pgmpy_dp.private.operators import tables as table_operator

@@ -143,14 +143,19 @@ def survey(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def families(tmp_path_factory) -> Path:
-    """The files of docs/linked.md: households, persons and their schema, visits and theirs."""
+    """The files of docs/linked.md and README.md: households, persons and their schema, visits and theirs, patients."""
     folder = tmp_path_factory.mktemp("families")
     households, persons, schema = made_up_families(2_000, most=3, random_state=0)
     households.to_csv(folder / "households.csv", index=False)
     persons.to_csv(folder / "persons.csv", index=False)
     schema.to_json(folder / "linked.json")
     visits = persons[["household", "speaks"]].set_axis(["patient", "speaks"], axis=1)
+    visits = visits.assign(day=persons["age"] * 3, diagnosis=persons["status"])
     visits.to_csv(folder / "visits.csv", index=False)
+    patients = pd.DataFrame(
+        {"patient": households["household"], "sex": households["tenure"].map({"owns": "f", "rents": "m"})}
+    )
+    patients.to_csv(folder / "patients.csv", index=False)
     Schema({"speaks": ["first", "second"]}).to_json(folder / "visits.json")
     return folder
 

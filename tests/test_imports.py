@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.code_lines import LEARN, by_kind, code_lines, cycles, reached
+
 PACKAGE = Path(__file__).parents[1] / "pgmpy_dp"
 MODULES = {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts): p for p in PACKAGE.rglob("*.py")}
 SHARED = {"auditing", "cli", "estimators", "inference", "learning", "models"}
@@ -248,3 +250,38 @@ def test_checks_and_budgets_are_imported_from_where_they_are_defined():
             and i != f"pgmpy_dp.{homes[i.split('.')[-1]]}.{i.split('.')[-1]}"
         ),
     )
+
+
+def test_no_modules_import_each_other():
+    """Late imports, in functions, aside: a model's own methods take from above what draws it and what fits it."""
+    assert cycles() == []
+    late = {name for group in cycles(late=True) for name in group}
+    assert {name.split(".")[1] for name in late} == {"learning", "models", "reporting"}
+
+
+def test_modules_outside_the_boundary_are_short():
+    """The second opinion on scales of noise stands in one place."""
+    texts = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items() if name not in TRUSTED}
+    long = {name for name, text in texts.items() if text.count("\n") > 400 and code_lines(text) > 400}
+    long -= {name for name in long if within(name, "pgmpy_dp.schema")}
+    assert long <= {"pgmpy_dp.auditing.scales", "pgmpy_dp.linked.linked_model"}
+
+
+def test_who_learns_a_network_takes_no_other_subject():
+    found = {name.split(".")[1] for name in reached() if "." in name}
+    assert LEARN in reached() and not found & ({*SUBJECTS, "auditing", "cli", "estimators"} - {"tables"})
+
+
+def test_lines_are_counted_once_each_by_what_they_are_for():
+    source = (
+        '"""Text."""\nimport a\n__all__ = ["f"]\n\n\n@d\ndef f(\n    x,\n):\n    """Text."""\n    if x:\n'
+        "        raise ValueError\n    return 1\n\n\nclass C:\n    x: int = 1\n"
+    )
+    kinds = {"imports": 2, "signatures": 4, "checks": 2, "declarations": 2, "algorithm": 1}
+    assert by_kind(source) == kinds and sum(kinds.values()) == code_lines(source)
+
+
+def test_lists_of_exports_are_for_packages():
+    """What a module exports is what it defines without an underscore; `metrics` is a front door."""
+    listed = {name for name, path in MODULES.items() if "__all__ = " in path.read_text(encoding="utf-8")}
+    assert {name for name in listed if MODULES[name].name != "__init__.py"} == {"pgmpy_dp.metrics"}

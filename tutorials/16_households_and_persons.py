@@ -30,8 +30,20 @@ import pandas as pd
 warnings.simplefilter("ignore")  # of frames, whose library may have guessed the types of identifiers
 from pgmpy import config
 
-from pgmpy_dp import Budget, Ledger, PrivateTable, Schema, learn
-from pgmpy_dp.linked import LinkedModel, LinkedSchema, PrivateLinkedTables, learn_linked, made_up_families
+from pgmpy_dp import (
+    Budget,
+    Ledger,
+    LinkedModel,
+    LinkedSchema,
+    PrivateLinkedTables,
+    PrivateTable,
+    Schema,
+    check_linked,
+    learn,
+    learn_linked,
+    plan_linked,
+)
+from pgmpy_dp.linked import made_up_families
 
 config.set_show_progress(False)
 here = Path(globals().get("__file__", ".")).resolve()
@@ -57,13 +69,15 @@ print(schema.child)
 #
 # What is protected is a household with all its persons. One of them who comes or goes changes every row of the
 # household, so one person alone is promised less: four times the rho. Decide before you spend whether that is enough.
+# `check_linked` spends a little on whether keys match, and how many households a fit would leave out.
 
 # %%
 budget = Budget(epsilon=3.2, delta=1e-9)
 ledger = Ledger(Budget(epsilon=8.0, delta=1e-8))
 tables = PrivateLinkedTables(households, persons, schema, ledger=ledger)
-print(tables)
-print(f"A household with all its persons: {budget}. One of them alone: four times the rho, (6.78, 1e-9)")
+print(plan_linked(schema, budget, 3_000))  # of about so many households; it reads no records
+print()
+print(check_linked(tables, None, Budget(epsilon=0.2)))  # that the schema and the keys fit, with noise
 
 # %% [markdown]
 # ## 3. Spend on persons alone: what goes wrong
@@ -256,16 +270,16 @@ print(f"two speak the same: {same(people, 'speaks'):.3f}, linked {same(new_perso
 print("The household's own columns say nothing of its language, so two of its persons have nothing in common.")
 
 # %% [markdown]
-# **3.** In a large household, how alike are its persons, of whom the fourth, fifth and sixth are drawn one by one?
-# Compare with the truth.
+# **3.** In a large household, how alike are its persons, of whom the third to the sixth are drawn one by one? Compare
+# with the truth.
 
 # %% tags=["hide-cell"]
 for name, people in {"true": persons, "linked": new_persons}.items():
     size = people.groupby("household")["household"].transform("size")
     shares = people[size >= 4].groupby("household")["speaks"].agg(lambda spoken: (spoken == "second").mean())
     print(f"{name:6}: standard deviation of a household's share {shares.std():.3f}")
-print("Nearly as alike. From the fourth person on each is drawn given two others, which is an approximation:")
-print("a tie that is weak among three gets weaker among six. Look at large families before you rely on them.")
+print("From the third person on each is drawn given those before, which is an approximation: the model knows pairs.")
+print("Look at large families before you rely on them.")
 
 # %% [markdown]
 # **4.** What is promised to a household, and to one person, with a budget of epsilon 1 and delta 0?

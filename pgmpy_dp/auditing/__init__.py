@@ -9,6 +9,7 @@ of neighbours and without statistics, what an attack cannot: a statistic that mo
 from pgmpy_dp.auditing.all_cases import audit_catalogue, catalogue
 from pgmpy_dp.auditing.attack import AuditReport, Event, audit, audit_scores, release_features
 from pgmpy_dp.auditing.cases_base import AuditCase, OneRunCase
+from pgmpy_dp.auditing.movements import invented
 from pgmpy_dp.auditing.neighbours import (
     Neighbours,
     graph_neighbours,
@@ -18,7 +19,7 @@ from pgmpy_dp.auditing.neighbours import (
 )
 from pgmpy_dp.auditing.one_run import OneRunReport, one_run_audit
 from pgmpy_dp.auditing.picture import plot_audit
-from pgmpy_dp.auditing.replay import ReplayReport, invented, replay
+from pgmpy_dp.auditing.replay import ReplayReport, replay
 
 __all__ = [
     "AuditCase",

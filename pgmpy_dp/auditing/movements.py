@@ -1,15 +1,27 @@
-"""Replay's rules for selections, matrices, graphs and cells: how far statistics are apart, and invented answers."""
+"""Replay's rules for each mechanism: how far statistics of neighbours are apart, and invented answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.communities.operators.graph_operators import CommunityChoice, RandomisedResponse
 from pgmpy_dp.fields.operators.feature_matrices import MatrixSums
-from pgmpy_dp.private.curator.mechanism import Mechanism, SeveralNoisyMax, StableCells, SymmetricNoise, WeightedNoise
+from pgmpy_dp.private.curator.mechanism import (
+    AdditiveNoise,
+    JointNoise,
+    Mechanism,
+    NoisyMax,
+    SeveralNoisyMax,
+    StableCells,
+    StableMode,
+    SymmetricNoise,
+    WeightedNoise,
+)
+from pgmpy_dp.private.curator.observer import Request
 from pgmpy_dp.private.data.columns import mark_row
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.column_operators import StableMarks
@@ -237,3 +249,166 @@ def invented_arrays(shapes: Sequence[tuple[int, ...]], kind: str, rng: np.random
         return [np.arange(np.prod(shape, dtype=int)).reshape(shape) for shape in shapes]
     value = {"zeros": 0, "negative": -1000, "huge": 10**12, "equal": 7}[kind]
     return [np.full(shape, value, dtype=np.int64) for shape in shapes]
+
+
+@singledispatch
+def movement(mechanism: Mechanism, other: Mechanism) -> float:
+    """How far the exact statistics of two requests are apart, over what scaled the noise; infinite if they cannot be.
+
+    Parameters
+    ----------
+    mechanism, other : Mechanism
+        Of the same class. Each class has its own rule, in the form that its proof uses.
+    """
+    raise NotImplementedError(f"replay has no rule for {type(mechanism).__name__}: register one with movement.register")
+
+
+@movement.register
+def _(mechanism: AdditiveNoise, other: Mechanism) -> float:
+    """Laplace: the sum of l1 distances over scales, of its bound; Gaussian: the root of the same sum of squares."""
+    assert isinstance(other, AdditiveNoise)
+    if [m.value.shape for m in mechanism.exact] != [o.value.shape for o in other.exact]:
+        return np.inf
+    found = bound = 0.0
+    for ours, theirs, noise in zip(mechanism.exact, other.exact, mechanism.noise, strict=True):
+        gap = np.abs(ours.value.astype(object) - theirs.value.astype(object)).ravel()
+        if noise.distribution == "discrete_laplace":
+            found, bound = found + float(sum(gap)) / noise.scale, bound + ours.l1 / noise.scale
+        else:
+            found, bound = found + float(sum(gap * gap)) / noise.scale**2, bound + (ours.l2 / noise.scale) ** 2
+    ratio = found / bound
+    return ratio if mechanism.noise[0].distribution == "discrete_laplace" else float(np.sqrt(ratio))
+
+
+@movement.register
+def _(mechanism: JointNoise, other: Mechanism) -> float:
+    """One array, wherever it is cut."""
+    assert isinstance(other, JointNoise)
+    whole = [AdditiveNoise((each.exact,), each.noise[:1]) for each in (mechanism, other)]
+    return movement(*whole)
+
+
+@movement.register
+def _(mechanism: NoisyMax, other: Mechanism) -> float:
+    """Half the range of the scores' changes over the bound of one: the noise covers one that rises as another falls."""
+    assert isinstance(other, NoisyMax)
+    if mechanism.exact.value.shape != other.exact.value.shape:
+        return np.inf
+    change = (other.exact.value.astype(object) - mechanism.exact.value.astype(object)).ravel()
+    return float(max(abs(max(change)), abs(min(change)), (max(change) - min(change)) / 2)) / mechanism.exact.linf
+
+
+@movement.register
+def _(mechanism: StableMode, other: Mechanism) -> float:
+    """Movement of the distances; infinite where modes differ although a distance is above 0, or tests differ."""
+    assert isinstance(other, StableMode)
+    if mechanism.test != other.test or mechanism.members.tobytes() != other.members.tobytes():
+        return np.inf
+    if mechanism.mode != other.mode and max(mechanism.distance, other.distance) > 0:
+        return np.inf
+    return float(abs(mechanism.distance - other.distance))
+
+
+movement.register(SeveralNoisyMax, selections_moved)
+movement.register(StableCells, cells_moved)
+movement.register(StableMarks, marks_moved)
+movement.register(WeightedNoise, arrays_moved)
+movement.register(RandomisedResponse, responses_moved)
+movement.register(CommunityChoice, choices_moved)
+movement.register(SymmetricNoise, matrices_moved)
+movement.register(MatrixSums, products_moved)
+
+INVENTED = ("zeros", "negative", "huge", "equal", "last", "random")
+"""Kinds of invented answers."""
+
+
+def invented(kind: str, seed: int = 0) -> Callable[[Request], Any]:
+    """Answers that data would hardly lead to: they reach branches and arguments off the likely course.
+
+    Parameters
+    ----------
+    kind : {"zeros", "negative", "huge", "equal", "last", "random"}
+        Of arrays: all 0, all -1000, all 10**12, all 7, the true shape's position, or random ones. Of choices: the first
+        position, for "last" the last one, for "random" any.
+    seed : int
+
+    Returns
+    -------
+    callable
+        For `answers` of ``replay``.
+
+    Raises
+    ------
+    ValueError
+        For another kind.
+
+    Examples
+    --------
+    >>> import networkx as nx, pandas as pd
+    >>> from pgmpy_dp.auditing.replay import replay
+    >>> from pgmpy_dp.estimators import NaiveMLE
+    >>> frame = pd.DataFrame({"a": [0, 1, 1]})
+    >>> network = nx.empty_graph(["a"])
+    >>> fit = lambda frame: NaiveMLE(epsilon=1.0, state_names={"a": [0, 1]}).fit(network, frame)
+    >>> replay(fit, frame, frame[1:], answers=invented("negative")).holds
+    True
+    """
+    if kind not in INVENTED:
+        raise ValueError(f"kind={kind!r} is unknown; use one of {INVENTED}")
+    rng = np.random.default_rng(seed)
+
+    def answer(request: Request) -> Any:
+        return invent(request.mechanism, kind, rng)
+
+    return answer
+
+
+@singledispatch
+def invent(mechanism: Mechanism, kind: str, rng: np.random.Generator) -> Any:
+    """An invented answer of a mechanism; what it draws where no rule is registered."""
+    return mechanism.draw(None)
+
+
+@invent.register
+def _(mechanism: AdditiveNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    return invented_arrays([item.value.shape for item in mechanism.exact], kind, rng)
+
+
+@invent.register
+def _(mechanism: WeightedNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    return invented_arrays([array.shape for array in mechanism.exact], kind, rng)
+
+
+@invent.register
+def _(mechanism: SymmetricNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    d = mechanism.plan.n_columns
+    return invented_arrays([(d,), (d * (d - 1) // 2,)], kind, rng)
+
+
+@invent.register
+def _(mechanism: JointNoise, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    (whole,) = invent(AdditiveNoise((mechanism.exact,), mechanism.noise[:1]), kind, rng)
+    return np.split(whole, np.cumsum(mechanism.sizes)[:-1])
+
+
+@invent.register
+def _(mechanism: NoisyMax, kind: str, rng: np.random.Generator) -> int:
+    count = len(mechanism.exact.value)
+    return count - 1 if kind == "last" else int(rng.integers(count)) if kind == "random" else 0
+
+
+@invent.register
+def _(mechanism: StableMode, kind: str, rng: np.random.Generator) -> list[np.ndarray]:
+    """Tests that fail (zeros, negative), and pass: of no member, of some, of the last one alone."""
+    count = len(mechanism.members)
+    passed = {"huge": [], "equal": [0], "last": [count - 1], "random": np.flatnonzero(rng.integers(0, 2, count))}
+    noisy = {"zeros": 0, "negative": -1000, "huge": 10**12}.get(kind, mechanism.test.threshold)
+    return [np.array([noisy]), mechanism.members[np.array(passed.get(kind, []), dtype=np.intp)]]
+
+
+invent.register(SeveralNoisyMax, invented_positions)
+invent.register(MatrixSums, invented_sums)
+invent.register(StableCells, invented_cells)
+invent.register(StableMarks, invented_marks)
+invent.register(RandomisedResponse, invented_graph)
+invent.register(CommunityChoice, invented_labels)

@@ -167,7 +167,7 @@ def _end(error: Exception | KeyboardInterrupt) -> NoReturn:
     one of its lines raises itself. One by a library (from deep inside pandas, or ``float(text)``) may quote a record.
     """
     no_more()
-    from pgmpy_dp.private.ledger import BudgetExceeded
+    from pgmpy_dp.private.filter import BudgetExceeded
 
     if os.environ.get(_TRACEBACK):
         traceback.print_exception(error)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.communities.correlation_projection import Projection, estimated_distance
+from pgmpy_dp.communities.correlation_products import Projection, estimated_distance
 from pgmpy_dp.learning.devices import require_torch
 
 NEEDS_TORCH = "projecting on correlation matrices by Newton's method"

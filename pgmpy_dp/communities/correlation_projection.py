@@ -30,11 +30,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.communities.correlation_products import ASKED, ArrayProducts, Products, TensorProducts
+from pgmpy_dp.communities.correlation_newton import newton
+from pgmpy_dp.communities.correlation_products import (
+    ASKED,
+    ArrayProducts,
+    Products,
+    Projection,
+    TensorProducts,
+    estimated_distance,
+)
 from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.inference.lbfgs import minimize_lbfgs
 from pgmpy_dp.learning.devices import chosen_device
@@ -45,40 +52,6 @@ _FACTOR_COLUMNS = ASKED
 _FACTOR_STEPS = 100
 _DUAL_STEPS = 300
 _EIGEN_TOLERANCE = 1e-6  # while descending; the last eigenpairs are computed to full accuracy
-
-
-@dataclass(frozen=True)
-class Projection:
-    """Where a projection ended.
-
-    Attributes
-    ----------
-    y : ndarray, shape (n,)
-        Dual point.
-    factor : ndarray, shape (n, k)
-        P with P P' equal to ``(Y + Diag(y))_+``, up to the accuracy of its eigenpairs.
-    distance : float
-        Estimate, in plain floating point, of how far the feasible point made from `factor` is from the projection.
-    converged : bool
-        Whether `distance` reached the tolerance.
-    status : str
-        The solver that ended it, and how.
-    n_iter : int
-        Eigendecompositions.
-    """
-
-    y: np.ndarray
-    factor: np.ndarray
-    distance: float
-    converged: bool
-    status: str
-    n_iter: int
-
-    @property
-    def matrix(self) -> np.ndarray:
-        """The feasible point, shape (n, n): P P' with every row and column scaled to a diagonal of 1/n."""
-        rows = feasible_factor(self.factor)
-        return rows @ rows.T
 
 
 def project_correlation(
@@ -150,43 +123,11 @@ def project_correlation(
         best = _descent(products, tolerance, start)
     if best is not None and (best.converged or method == "descent"):
         return best
-    from pgmpy_dp.communities.correlation_newton import newton
-
     dense = target if isinstance(target, np.ndarray) else target.toarray()
     polished = newton(dense, tolerance, start if best is None else best.y, device or "cpu", max_iter)
     if polished.converged or best is None:
         return polished
     return min(polished, best, key=lambda point: point.distance)
-
-
-def feasible_factor(factor: np.ndarray) -> np.ndarray:
-    """Rows of `factor` scaled to length 1/sqrt(n); a row of zeros is replaced, all of them by the same vector."""
-    n = len(factor)
-    lengths = np.sqrt(np.einsum("ij,ij->i", factor, factor))
-    rows = factor / np.where(lengths > 0, lengths, 1.0)[:, None]
-    if factor.shape[1] == 0:
-        return np.full((n, 1), 1.0 / np.sqrt(n))
-    rows[lengths == 0, 0] = 1.0
-    return rows / np.sqrt(n)
-
-
-def estimated_distance(product: Callable[[np.ndarray], np.ndarray], factor: np.ndarray) -> float:
-    """The certificate's bound without its terms for rounding and for missed eigenpairs, in O(n k^2).
-
-    `product` multiplies a block by ``Y + Diag(y)``, of which `factor` holds the positive eigenvectors times the roots
-    of the eigenvalues.
-    """
-    n = len(factor)
-    diagonal = np.einsum("ij,ij->i", factor, factor)
-    if not factor.shape[1] or diagonal.min() <= 0:
-        return np.inf
-    e = 1.0 / np.sqrt(n * diagonal) - 1.0
-    moved = e[:, None] * factor
-    gram = factor.T @ factor
-    # ||X_f - X_y|| to first order in e: the entries of X_y times e_i + e_j.
-    a = np.sqrt(2.0 * np.sum(moved * (moved @ gram)) + 2.0 * np.sum((factor.T @ moved) ** 2))
-    b = max(0.0, float(np.sum((factor.T @ moved) ** 2) - np.sum(moved * product(moved))))
-    return float(0.5 * (a + np.sqrt(a * a + 4.0 * b)))
 
 
 class _Stop(Exception):

@@ -17,12 +17,12 @@ from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.data.boxes import MAGNITUDES
 from pgmpy_dp.private.data.data_base import require_data_and_budget
+from pgmpy_dp.private.data.moments import GRID
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.operators.vector_operators import (
-    GRID,
-    MAGNITUDES,
     Box,
     ClippedSum,
     Magnitudes,

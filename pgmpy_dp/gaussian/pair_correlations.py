@@ -24,9 +24,9 @@ from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.data.data_base import require_data_and_budget
+from pgmpy_dp.private.data.moments import GRID
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.operators.vector_operators import (
-    GRID,
     Box,
     ClippedSum,
     Magnitudes,

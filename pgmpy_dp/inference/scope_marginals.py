@@ -32,23 +32,15 @@ from pgmpy_dp.inference.carried_rows import CarriedRows
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.far_sets import FarSets
 from pgmpy_dp.inference.growing_tree import GrowingTree, by_order, meeting
-from pgmpy_dp.inference.junction_tree import JunctionTree, build_junction_tree
+from pgmpy_dp.inference.junction_tree import build_junction_tree
 from pgmpy_dp.inference.tree_moves import Axes, Homes, Moves, equal_rows, table_sums
+from pgmpy_dp.inference.tree_regions import Given, Inside, RegionRows, Regions
 
 Scope = tuple[int, ...]
 """Positions of variables, in ascending order."""
 
-_CELLS = 1 << 26
-"""Numbers in the conditional matrices of all wide separators (512 MiB) above which only those of a set are made."""
-
-_NARROW = 64
-"""Cells of the widest narrow separators; fewer where matrices of all variables would be too large."""
-
-_DENSE = 1 << 24
-"""The same, above which that is tried first."""
-
 _FEW = 1 / 8
-"""Sets of one shape for each clique: fewer are answered one by one where the matrices are above `_DENSE`."""
+"""Sets of one shape for each clique: fewer are answered one by one where `Regions` are not dense."""
 
 _CHUNK = 1 << 22
 """Numbers in an intermediate product."""
@@ -90,9 +82,9 @@ class ScopeMarginals:
         self._home, self._has = self._homes.home, self._homes.has
         self._meeting = meeting(tree)
         self._beliefs = engine.beliefs()
-        self._regions = _Regions(tree, self._homes)
+        self._regions = Regions(tree, self._homes)
         self._narrow: dict[Axes, np.ndarray] | None = None
-        self._wide: dict[int, _Inside] = {}
+        self._wide: dict[int, Inside] = {}
         self._carried: CarriedRows | None = None
         self._far = FarSets(tree, self._beliefs, self._homes)
 
@@ -208,7 +200,7 @@ class ScopeMarginals:
         weight = table_sums(self._beliefs[k], self._tree.cliques[k], {axes})[axes]
         asked = scopes[places][:, [column, 1 - column]]  # few variables times many, not the other way round
         found = np.empty((len(places), stack.shape[1 + column], stack.shape[2 - column]))
-        given = _Given(self._regions, self._given_narrow(), None)
+        given = Given(self._regions, self._given_narrow(), None)
         self._answer(weight, axes, {axes: np.unique(asked)}, asked, np.arange(len(asked)), given, found)
         stack[places] = found.transpose(0, 2, 1) if column else found
 
@@ -221,7 +213,7 @@ class ScopeMarginals:
         regions, tree = self._regions, self._tree
         found: dict[Axes, np.ndarray] = {}
         under: dict[int, np.ndarray] = {}  # each region and what is below it, given the separator above
-        crossing: dict[int, _Inside] = {}
+        crossing: dict[int, Inside] = {}
 
         def collect(region: int, target: Axes, table: np.ndarray, first: int) -> None:
             inside = crossing[region]
@@ -254,34 +246,34 @@ class ScopeMarginals:
         self._narrow = found
         return found
 
-    def _crossing(self, region: int) -> _Inside:
+    def _crossing(self, region: int) -> Inside:
         """What leads to the narrow separators around a region."""
         made = self._given_inside(region, np.array(self._regions.own[region], dtype=np.int64))
         if region in self._wide:  # kept whatever is done here
             return made
         around = {target: made.tables[target] for target in self._regions.around[region]}
-        return _Inside(made.starts, around, made.sizes)
+        return Inside(made.starts, around, made.sizes)
 
-    def _inside(self, region: int, variables: np.ndarray) -> _Given:
+    def _inside(self, region: int, variables: np.ndarray) -> Given:
         """Of these variables at least, given a separator in or around a region."""
         inside = None
         if self._regions.wide_cells[region]:
             own = variables[self._regions.top[self._home[variables]] == region]
             inside = self._wide.get(region) or self._given_inside(region, own)
-        return _Given(self._regions, self._given_narrow(), inside, region)
+        return Given(self._regions, self._given_narrow(), inside, region)
 
-    def _given_inside(self, region: int, variables: np.ndarray) -> _Inside:
+    def _given_inside(self, region: int, variables: np.ndarray) -> Inside:
         """P(x_v | x_S) of these variables of a region and the states of what is around it, for all its separators."""
         if region in self._wide:
             return self._wide[region]
-        rows = _RegionRows(self._tree, self._homes, self._regions, region, variables)
+        rows = RegionRows(self._tree, self._homes, self._regions, region, variables)
         below = self._upward(rows)
-        made = _Inside(rows.starts, self._downward(rows, below), rows.sizes)
+        made = Inside(rows.starts, self._downward(rows, below), rows.sizes)
         if len(variables) == len(self._regions.own[region]) and self._regions.wide_cells[region]:
             self._wide[region] = made
         return made
 
-    def _upward(self, rows: _RegionRows) -> dict[int, np.ndarray]:
+    def _upward(self, rows: RegionRows) -> dict[int, np.ndarray]:
         """Of each clique of a region what is below its separator, given that."""
         tree = self._tree
         below: dict[int, np.ndarray] = {}
@@ -298,7 +290,7 @@ class ScopeMarginals:
             below[k] = table
         return below
 
-    def _downward(self, rows: _RegionRows, below: dict[int, np.ndarray]) -> dict[Axes, np.ndarray]:
+    def _downward(self, rows: RegionRows, below: dict[int, np.ndarray]) -> dict[Axes, np.ndarray]:
         """Everything that has rows, given each separator in a region or around it."""
         tree, region = self._tree, rows.region
         given = {tree.separator(region): below[region]}
@@ -340,7 +332,7 @@ class ScopeMarginals:
             sources[self._tree.separator(child)].append(outside[under][places])
         return {source: np.concatenate(parts) for source, parts in sources.items() if sum(map(len, parts))}
 
-    def _at_clique(self, k: int, scopes: np.ndarray, places: np.ndarray, given: _Given, stack: np.ndarray) -> None:
+    def _at_clique(self, k: int, scopes: np.ndarray, places: np.ndarray, given: Given, stack: np.ndarray) -> None:
         """Sets that clique k separates."""
         sources = self._sources(k, np.unique(scopes[places]))
         axes = self._tree.cliques[k]
@@ -366,7 +358,7 @@ class ScopeMarginals:
         sources: dict[Axes, np.ndarray],
         scopes: np.ndarray,
         places: np.ndarray,
-        given: _Given,
+        given: Given,
         stack: np.ndarray,
     ) -> None:
         """The products of the conditional matrices, summed over a (part of a) clique."""
@@ -420,194 +412,6 @@ class ScopeMarginals:
                     some = these[at : at + step]
                     made = np.matmul(left[which[some] - begin], right[last[some]].transpose(0, 2, 1))
                     stack[places[some]] = made.reshape(-1, *size)
-
-
-class _Regions:
-    """What narrow separators cut a junction tree into: regions, each known by its top clique.
-
-    Attributes
-    ----------
-    is_wide : list of bool
-        Whether the separator above each clique is inside a region: wide, or with little beyond it.
-    top : ndarray of int, shape (n_cliques,)
-    tops : list of int
-        Children before parents.
-    members, children, own, around : dict
-        For each region its cliques, the regions below it, the variables that are at home in it, and the narrow
-        separators around it.
-    wide_cells : dict
-        Cells of the wide separators of each region.
-    numbers : float
-        In the matrices of each region's own variables for these.
-    too_large : bool
-        Whether these and those of the states of what is around each region are above `_CELLS`.
-    dense : bool
-        Whether nothing else is tried first.
-    starts : ndarray of int, shape (n_variables,)
-        First row of each variable in a matrix of all, in the order of their homes.
-    rows : dict
-        First and last row of what is at home in a region or below it.
-    """
-
-    def __init__(self, tree: JunctionTree, homes: Homes) -> None:
-        home, first = homes.home, homes.first
-        count = len(tree.cliques)
-        separators = [tree.separator(k) for k in range(count)]
-        cells = {axes: tree.n_cells(axes) for axes in separators}
-        self.n_rows = sum(tree.cardinalities)
-        limit = _NARROW
-        while limit > 1 and 4 * self.n_rows * sum(size for size in cells.values() if size <= limit) > _CELLS:
-            limit //= 2
-        # The states of a separator stand for the variables beyond it, which has to be worth while on both sides.
-        at_home = np.bincount(home, np.asarray(tree.cardinalities), count)
-        before = np.concatenate([[0], np.cumsum(at_home)])
-        under = [before[k + 1] - before[first[k]] for k in range(count)]
-        self.is_wide = [
-            cells[axes] > limit or 2 * cells[axes] > min(below, self.n_rows - below)
-            for axes, below in zip(separators, under, strict=True)
-        ]
-        self.is_wide[-1] = False  # above the root is nothing
-        self.top = np.arange(count)
-        self.members: dict[int, list[int]] = defaultdict(list)
-        self.children: dict[int, list[int]] = defaultdict(list)
-        for k in reversed(range(count)):
-            if self.is_wide[k]:
-                self.top[k] = self.top[tree.parents[k]]
-            elif tree.parents[k] >= 0:
-                self.children[int(self.top[tree.parents[k]])].append(k)
-        for k in range(count):
-            self.members[int(self.top[k])].append(k)
-        self.tops = sorted(self.members)
-        self.around = {t: {separators[t], *(separators[child] for child in self.children[t])} for t in self.tops}
-        self.wide_cells = {
-            t: sum(cells[axes] for axes in {separators[k] for k in self.members[t] if k != t}) for t in self.tops
-        }
-        self.numbers = sum(at_home[self.members[t]].sum() * self.wide_cells[t] for t in self.tops)
-        beside = {t: sum(cells[axes] for axes in self.around[t]) for t in self.tops}
-        self.too_large = self.numbers + sum(beside[t] * self.wide_cells[t] for t in self.tops) > _CELLS
-        self.dense = not self.too_large and self.numbers <= _DENSE
-        order = np.argsort(home, kind="stable")
-        self.own: dict[int, list[int]] = defaultdict(list)
-        for i in order.tolist():
-            self.own[int(self.top[home[i]])].append(i)
-        ends = np.concatenate([[0], np.cumsum(np.asarray(tree.cardinalities, dtype=np.int64)[order])])
-        self.starts = np.empty(len(home), dtype=np.int64)
-        self.starts[order] = ends[:-1]
-        ordered = home[order]
-        self.rows = {
-            t: (int(ends[np.searchsorted(ordered, first[t])]), int(ends[np.searchsorted(ordered, t, side="right")]))
-            for t in self.tops
-        }
-        self._first, self._home, self._separators = first, home, separators
-
-    def apart(self, homes: np.ndarray, meeting: np.ndarray, column: int) -> np.ndarray:
-        """For each pair the top of the region of one variable, where the other is not under it; else -1."""
-        own = self.top[homes[:, column]]
-        return np.where(own != self.top[meeting[homes[:, 0], homes[:, 1]]], own, -1)
-
-    def gates(self, region: int, variables: np.ndarray) -> list[tuple[Axes, np.ndarray]]:
-        """Variables of other regions, by the separator around this one through which they come."""
-        home = self._home[variables]
-        under = (home >= self._first[region]) & (home <= region)
-        found: dict[Axes, list[np.ndarray]] = defaultdict(list)
-        found[self._separators[region]].append(np.flatnonzero(~under))
-        children = np.sort(np.array(self.children[region], dtype=np.int64))  # their subtrees are intervals
-        places = np.flatnonzero(under)
-        for (child,), own in equal_rows(np.searchsorted(children, home[places])[:, None]):
-            found[self._separators[int(children[child])]].append(places[own])
-        return [(axes, np.concatenate(parts)) for axes, parts in found.items()]
-
-
-class _RegionRows:
-    """Which row of a region's conditional matrices is about what.
-
-    Attributes
-    ----------
-    region : int
-    members : list of int
-        Cliques of the region, children before parents.
-    sources : dict of int to list of Axes
-        What has rows, by clique: variables at home in it, the separator above the region at its top, and narrow
-        separators below it.
-    around : dict of int to set of Axes
-        The narrow separators below each clique.
-    starts, sizes : dict of Axes to int
-        First row and number of rows of each source.
-    low, high : dict of int to int
-        First row, and the one after the last, of what is below each clique's separator.
-    n_rows : int
-    """
-
-    def __init__(self, tree: JunctionTree, homes: Homes, regions: _Regions, region: int, variables: np.ndarray) -> None:
-        self.region, self.members = region, regions.members[region]
-        self._children, self._wide = homes.children, regions.is_wide
-        self.sources: dict[int, list[Axes]] = {k: [] for k in self.members}
-        for i in variables.tolist():
-            self.sources[int(homes.home[i])].append((i,))
-        self.sources[region].append(tree.separator(region))
-        seen = {tree.separator(region), *((i,) for i in variables.tolist())}
-        self.around: dict[int, set[Axes]] = {k: set() for k in self.members}
-        for child in regions.children[region]:
-            axes, k = tree.separator(child), tree.parents[child]
-            self.around[k].add(axes)
-            if axes not in seen:
-                seen.add(axes)
-                self.sources[k].append(axes)
-        self.starts: dict[Axes, int] = {}
-        self.low: dict[int, int] = {}
-        self.high: dict[int, int] = {}
-        self.n_rows = 0
-        for k in self.members:
-            self.low[k] = min([self.n_rows, *(self.low[child] for child in self.children(k, empty=True))])
-            for axes in self.sources[k]:
-                self.starts[axes] = self.n_rows
-                self.n_rows += tree.n_cells(axes)
-            self.high[k] = self.n_rows
-        self.sizes = {axes: tree.n_cells(axes) for axes in self.starts}
-
-    def children(self, k: int, empty: bool = False) -> list[int]:
-        """Of a clique in the same region, with rows below them or, where `empty`, without."""
-        inside = (child for child in self._children[k] if self._wide[child])
-        return [child for child in inside if empty or self.high[child] > self.low[child]]
-
-
-class _Inside:
-    """Conditional matrices of one region: where the rows of each source begin, and a matrix for each separator."""
-
-    def __init__(self, starts: dict[Axes, int], tables: dict[Axes, np.ndarray], sizes: dict[Axes, int]) -> None:
-        self.starts, self.tables, self.sizes = starts, tables, sizes
-
-    def rows(self, source: Axes, target: Axes) -> np.ndarray:
-        """Of the states of a variable, or of a narrow separator."""
-        start = self.starts[source]
-        return self.tables[target][start : start + self.sizes[source]]
-
-
-class _Given:
-    """P(x_v | x_S) of any variables, for narrow separators and those of one region."""
-
-    def __init__(
-        self, regions: _Regions, narrow: dict[Axes, np.ndarray], inside: _Inside | None, region: int = -1
-    ) -> None:
-        self._regions, self._narrow, self._inside, self._region = regions, narrow, inside, region
-
-    def rows(self, variables: np.ndarray, separator: Axes, states: int) -> np.ndarray:
-        """Of variables with so many states, shape (variables, states, cells)."""
-        step = np.arange(states)
-        if separator in self._narrow:
-            return self._narrow[separator][self._regions.starts[variables][:, None] + step]
-        assert self._inside is not None
-        table = self._inside.tables[separator]
-        found = np.empty((len(variables), states, table.shape[1]))
-        own = np.array([(i,) in self._inside.starts for i in variables.tolist()], dtype=bool)
-        starts = np.array([self._inside.starts[i,] for i in variables[own].tolist()], dtype=np.int64)
-        found[own] = table[starts[:, None] + step]
-        others = np.flatnonzero(~own)
-        for gate, places in self._regions.gates(self._region, variables[others]):
-            if len(places):
-                there = self.rows(variables[others[places]], gate, states)
-                found[others[places]] = there @ self._inside.rows(gate, separator)
-        return found
 
 
 def _groups(rows: np.ndarray) -> list[tuple[np.ndarray, tuple[int, ...]]]:

@@ -6,7 +6,14 @@ FEW = 5.0
 """So many standard deviations from 0 an estimated number is next to nothing."""
 
 
-class FewRecordsWarning(UserWarning):
+class _Doubt(UserWarning):
+    """Of a release, from what it says alone."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class FewRecordsWarning(_Doubt):
     """What was learned is noise: the estimated number of records is within a few standard deviations of 0.
 
     It depends on the release alone, as everything that is learned does.
@@ -27,11 +34,8 @@ class FewRecordsWarning(UserWarning):
     ['FewRecordsWarning']
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
 
-
-class DroppedRecordsWarning(UserWarning):
+class DroppedRecordsWarning(_Doubt):
     """Many records are outside the schema, of a number that is public: what is learned is not of all.
 
     The released tables say so. Where the number of records is not public, `pgmpy_dp.check_schema` tells.
@@ -53,11 +57,8 @@ class DroppedRecordsWarning(UserWarning):
     (['DroppedRecordsWarning'], True)
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
 
-
-class LargeDeltaWarning(UserWarning):
+class LargeDeltaWarning(_Doubt):
     """A delta above 1/n, for n records: what publishes each record outright with that probability would have it too.
 
     n is public or the released number, so that nothing is told of a record.
@@ -78,11 +79,8 @@ class LargeDeltaWarning(UserWarning):
     ['LargeDeltaWarning']
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
 
-
-class NoEdgeWarning(UserWarning):
+class NoEdgeWarning(_Doubt):
     """A learned graph has no edge: the whole budget went to single variables, and the model says no more than they do.
 
     That was decided by the noise and by released tables of single variables. Nothing is said of how dependent the
@@ -104,9 +102,6 @@ class NoEdgeWarning(UserWarning):
     >>> [warning.category.__name__ for warning in caught], fitted.graph_.number_of_edges()
     (['NoEdgeWarning'], 0)
     """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
 
 
 def no_edge(n_variables: int, n_edges: int, option: str = "workload=") -> str | None:

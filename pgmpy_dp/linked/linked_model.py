@@ -35,8 +35,6 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, Reserv
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.schema.stored import read_from
 
-__all__ = ["FORMAT", "LinkedModel"]
-
 FORMAT, VERSION = "pgmpy_dp.LinkedModel", 1
 
 

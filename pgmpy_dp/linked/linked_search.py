@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,11 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.adaptive_search import Search
 
-__all__ = ["LinkedSearch", "merged_parts"]
-
 _PAIRS_FROM = 200.0
 """Records over the noise of a cell with the whole budget, above which two children are learned together."""
+
+_OF_CHILDREN, _DROWNED = Fraction(3, 5), 0.5
+"""Of what rounds have, for pairs of columns of children; of the records, what such a table's noise is below."""
 
 
 def siblings_at(strength: float) -> int:
@@ -85,6 +87,39 @@ class LinkedSearch(Search):
         kept = [k for k, pair in enumerate(self.pairs) if among(pair)]
         self.pairs, self.last = [self.pairs[k] for k in kept], self.last[kept]
         self.named_pairs, self.places = [self.named_pairs[k] for k in kept], self.places[kept]
+
+    def measure_star(self) -> None:
+        """Pairs of columns of a child and of two children, all at once, as far as there is room for them.
+
+        Rounds would come to them one by one, and by then what was chosen before may have left no room in the tree.
+        """
+        if self.slots.wide.ordered:
+            return
+        slot_of = self.slots.slot_of
+        children = [pair for pair in self.pairs if min(slot_of[i] for i in pair) >= 0]
+        width, most = len(self.slots.wide.child), self.n_records * _DROWNED
+        # The same column of two children, then of one child, then others, large tables first: they say the most.
+        kind = {pair: 2 - (slot_of[pair[1]] == 0) - 2 * ((pair[1] - pair[0]) == width) for pair in children}
+        children.sort(key=lambda pair: (kind[pair], -self.sets.cells(pair)))
+        children = children[: 2 * len(self.names)]
+        if not children:
+            return
+        share = _OF_CHILDREN * self.shares.rounds / len(children)
+        scopes: list[Scope] = []
+        for pair in children:
+            drowned = self.sets.cells(pair) * self.shares.expected_noise(share) > most
+            if not drowned and self.tree.admits([pair])[0]:
+                self._join(pair)
+                scopes.append(pair)
+        if scopes:
+            facts = {
+                "round": 0,
+                "share": float(share),
+                "selection_scale": None,
+                "candidates": len(scopes),
+                "weight": 1.0,
+            }
+            self._measure(scopes, share * len(scopes), [facts] * len(scopes))
 
     def _of(self, scope: Scope) -> list[Scope]:
         if scope not in self._images:

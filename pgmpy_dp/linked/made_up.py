@@ -9,8 +9,6 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.schema import Number, Schema
 
-__all__ = ["made_up_families"]
-
 _REGIONS = ["north", "south", "east"]
 _STATUS = ["child", "employed", "retired", "other"]
 

@@ -34,8 +34,6 @@ from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.first_guess import first_guess
 
-__all__ = ["PrivateLinkedNetwork", "as_two_tables", "learn_linked", "schema_of_one_file"]
-
 
 @dataclass(repr=False, eq=False)
 class PrivateLinkedNetwork(BasePrivateEstimator):

@@ -8,8 +8,6 @@ import numpy as np
 
 from pgmpy_dp.inference.log_linear import LogLinearModel
 
-__all__ = ["SlotDraws"]
-
 Scope = tuple[int, ...]
 
 _AT_ONCE = 1 << 22

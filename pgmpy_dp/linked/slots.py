@@ -14,8 +14,6 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.linked.operators.wide_table import WideTable
 
-__all__ = ["Slots"]
-
 Scope = tuple[int, ...]
 
 

@@ -40,8 +40,8 @@ from pgmpy_dp.schema import MISSING, Number, Schema, encode_label
 from pgmpy_dp.schema.provenance import listed
 
 if TYPE_CHECKING:
-    from pgmpy_dp.models.model_score import ModelScore
     from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
+    from pgmpy_dp.models.score_reading import ModelScore
     from pgmpy_dp.private.sensitive import Release
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +11,7 @@ from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import encoded_graph
 from pgmpy_dp.models.posterior.noisy_ratio import sampling_distance
+from pgmpy_dp.models.scored_model import ModelTables
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -22,56 +21,6 @@ from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Noise, Release
-from pgmpy_dp.schema import Schema
-
-
-@dataclass(frozen=True)
-class Mean:
-    """What one score is a mean over.
-
-    Parameters
-    ----------
-    weights : mapping of int to float
-        Of tables, by their places: positive.
-    """
-
-    name: str
-    weights: Mapping[int, float]
-
-
-@dataclass(frozen=True, eq=False)
-class ModelTables:
-    """A model on a workload, in the states in which the records are counted.
-
-    Parameters
-    ----------
-    scopes : sequence of tuples of variables
-    tables : sequence of ndarray
-        Probabilities.
-    means : sequence of Mean
-    digest : str
-        Which model it is.
-    merged : (Schema, mapping of variable to places), optional
-        States to count in, where they are not the records' own; see
-        :meth:`~pgmpy_dp.private.curator.curator_base.Curator.merge`.
-    discovered : sequence of mapping
-        What it cost to find the model's states (`Schema.discovered`), as part of what the model cost.
-    """
-
-    scopes: Sequence[tuple[Hashable, ...]]
-    tables: Sequence[np.ndarray]
-    means: Sequence[Mean]
-    digest: str
-    merged: tuple[Schema, Mapping[Hashable, Sequence[int]]] | None = None
-    discovered: Sequence[Mapping[str, Any]] = ()
-
-    @property
-    def weights(self) -> np.ndarray:
-        """Of the tables in each mean, shape (n_means, n_tables)."""
-        found = np.zeros((len(self.means), len(self.scopes)))
-        for row, mean in zip(found, self.means, strict=True):
-            row[list(mean.weights)] = list(mean.weights.values())
-        return found
 
 
 def _shares(settings: Settings) -> dict[str, Fraction]:

@@ -12,8 +12,6 @@ import numpy as np
 
 from pgmpy_dp.schema import Number
 
-__all__ = ["Counts", "NumberDensity", "number_density"]
-
 _PARTS = 4  # of a cell, at most: a density that is even within whole cells is too coarse
 _BAND = 3  # of the curvature: parts of one cell, and second differences, are at most so far apart
 _BENDS = 2.0 ** np.arange(1.0, -5.5, -1.0)  # standard deviations of the log-density's bend over one cell

@@ -20,7 +20,6 @@ from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import ScopeMarginals
 from pgmpy_dp.learning.public_graph import checked_graph
-from pgmpy_dp.models import model_distances as plan
 from pgmpy_dp.models.conversion import factors_to_log_linear
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.markov_network import MarkovNetwork
@@ -33,6 +32,55 @@ _MOST_VARIABLES = 8
 _CELLS_OF_DRAWN, _CELLS_OF_ONE, _CELLS_OF_ALL = 50_000, 1_000_000, 20_000_000
 
 Scope = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """What one score is a mean over.
+
+    Parameters
+    ----------
+    weights : mapping of int to float
+        Of tables, by their places: positive.
+    """
+
+    name: str
+    weights: Mapping[int, float]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelTables:
+    """A model on a workload, in the states in which the records are counted.
+
+    Parameters
+    ----------
+    scopes : sequence of tuples of variables
+    tables : sequence of ndarray
+        Probabilities.
+    means : sequence of Mean
+    digest : str
+        Which model it is.
+    merged : (Schema, mapping of variable to places), optional
+        States to count in, where they are not the records' own; see
+        :meth:`~pgmpy_dp.private.curator.curator_base.Curator.merge`.
+    discovered : sequence of mapping
+        What it cost to find the model's states (`Schema.discovered`), as part of what the model cost.
+    """
+
+    scopes: Sequence[tuple[Hashable, ...]]
+    tables: Sequence[np.ndarray]
+    means: Sequence[Mean]
+    digest: str
+    merged: tuple[Schema, Mapping[Hashable, Sequence[int]]] | None = None
+    discovered: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Of the tables in each mean, shape (n_means, n_tables)."""
+        found = np.zeros((len(self.means), len(self.scopes)))
+        for row, mean in zip(found, self.means, strict=True):
+            row[list(mean.weights)] = list(mean.weights.values())
+        return found
 
 
 def schema_of_model(model: Any, schema: Schema | None = None) -> Schema:
@@ -141,7 +189,7 @@ class ScoredModel:
         made.update(np.ascontiguousarray(self.model.theta, dtype="<f8").tobytes())
         return made.hexdigest()
 
-    def tables(self, schema: Schema | None, workload: Any) -> plan.ModelTables:
+    def tables(self, schema: Schema | None, workload: Any) -> ModelTables:
         """The model's tables of a workload, in the states in which records of a schema are counted."""
         sizes = {name: len(states) for name, states in self.states.items()}
         orders: dict[Hashable, list[int]] = {}
@@ -155,7 +203,7 @@ class ScoredModel:
             for axis, name in enumerate(scope):
                 table = np.take(table, orders[name], axis=axis) if name in orders else table
             tables[k] = table / table.sum()
-        return plan.ModelTables(scopes, tables, means, self.digest, merged, self.discovered)
+        return ModelTables(scopes, tables, means, self.digest, merged, self.discovered)
 
     def _placed(self, schema: Schema) -> tuple[dict, tuple[Schema, dict] | None]:
         """For each variable the order of the model's states in those of the schema, and what merges before that."""
@@ -235,7 +283,7 @@ def _read(path: str | os.PathLike) -> MarkovNetwork:
         raise ValueError(f"model={os.fspath(path)!r} is no model's file; pass one that fit or save wrote") from None
 
 
-def _workload(model: LogLinearModel, sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], list[plan.Mean]]:
+def _workload(model: LogLinearModel, sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], list[Mean]]:
     """Sets of variables, each once, and what means are over."""
     if given is not None:
         return _asked_for(sizes, given)
@@ -252,13 +300,13 @@ def _workload(model: LogLinearModel, sizes: Mapping[Hashable, int], given: Any) 
     scopes: list[Scope] = []
     means = []
     for what, found in groups.items():
-        means.append(plan.Mean(what, dict.fromkeys(range(len(scopes), len(scopes) + len(found)), 1.0)))
+        means.append(Mean(what, dict.fromkeys(range(len(scopes), len(scopes) + len(found)), 1.0)))
         scopes += found
     _require_size(scopes, sizes)
     return scopes, means
 
 
-def _asked_for(sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], list[plan.Mean]]:
+def _asked_for(sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], list[Mean]]:
     weights = list(given.values()) if isinstance(given, Mapping) else None
     named = checked_graph(given, "workload", sizes=tuple(range(1, _MOST_VARIABLES + 1)))
     unknown = sorted({repr(name) for scope in named for name in scope if name not in sizes})
@@ -273,7 +321,7 @@ def _asked_for(sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], 
         found[frozenset(scope)] = first, before + weight
     scopes = [scope for scope, _ in found.values()]
     _require_size(scopes, sizes)
-    return scopes, [plan.Mean("workload", {k: weight for k, (_, weight) in enumerate(found.values())})]
+    return scopes, [Mean("workload", {k: weight for k, (_, weight) in enumerate(found.values())})]
 
 
 def _require_size(scopes: Iterable[Scope], sizes: Mapping[Hashable, int]) -> None:

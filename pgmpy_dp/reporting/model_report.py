@@ -24,7 +24,7 @@ from pgmpy_dp.reporting.words import (
 )
 
 if TYPE_CHECKING:
-    from pgmpy_dp.models.model_score import ModelScore
+    from pgmpy_dp.models.score_reading import ModelScore
 
 MOST_PAIRED = 100
 """Variables up to which all pairs are looked at."""
@@ -141,7 +141,7 @@ def _scored(network: Answers, score: ModelScore | Release | None, level: float) 
     """How far the model is from the records, by scores that were bought."""
     if score is None:
         return None
-    from pgmpy_dp.models.model_score import ModelScore
+    from pgmpy_dp.models.score_reading import ModelScore
     from pgmpy_dp.models.scored_model import model_digest
 
     found = ModelScore.of(score, level) if isinstance(score, Release) else score.at(level)

@@ -29,8 +29,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MISSING", "clock_text", "duration_nanoseconds", "match_key", "moment_text"]
-
 MISSING = ("missing",)
 """Key of what is missing."""
 

@@ -7,8 +7,6 @@ import math
 import re
 from collections.abc import Hashable, Iterable, Sequence
 
-__all__ = ["almost_intervals", "interval_cuts", "interval_states"]
-
 _CUT = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _INTERVAL = re.compile(rf"\s*(?:<\s*{_CUT}|\[\s*{_CUT}\s*,\s*{_CUT}\s*\)|>=\s*{_CUT})\s*")
 

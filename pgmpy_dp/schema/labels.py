@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["decode_label", "encode_label"]
-
 
 def encode_label(label: object) -> Any:
     """JSON form of a variable's name or state, read back exactly by :func:`decode_label`.

@@ -23,8 +23,6 @@ import numpy as np
 
 from pgmpy_dp.schema.provenance import Costs
 
-__all__ = ["OUTSIDE", "Date", "Number", "number_text"]
-
 OUTSIDE = "outside"
 """The state of cells that are outside, where these have one of their own."""
 

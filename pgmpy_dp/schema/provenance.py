@@ -9,8 +9,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Costs", "cost_texts", "costs_of", "listed", "marked"]
-
 Costs = tuple[str, ...]
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from pgmpy_dp.schema.cells import MISSING, match_key
 
-__all__ = ["Reading"]
-
 
 @dataclass(frozen=True)
 class Reading:

@@ -31,8 +31,6 @@ from pgmpy_dp.schema.cells import match_key
 from pgmpy_dp.schema.intervals import interval_cuts
 from pgmpy_dp.schema.number import OUTSIDE, Number, number_text
 
-__all__ = ["Box", "Column", "Rule", "leave_something", "read_rule"]
-
 Box = dict[Hashable, frozenset[int]]
 """States, by their numbers, that some variables cannot have together."""
 

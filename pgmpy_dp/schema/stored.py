@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import Any, NoReturn
 
-__all__ = ["DIGEST", "content_digest", "json_content", "read_from", "sealed", "unsealed"]
-
 DIGEST = "digest"
 """The entry of a file's content that has the digest of all others."""
 

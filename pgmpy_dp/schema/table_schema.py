@@ -25,8 +25,6 @@ from pgmpy_dp.schema.reading import Reading
 from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
 
-__all__ = ["Schema"]
-
 _AS_IT_IS = Reading()
 _READING = ("missing", "strip", "casefold", "recode")
 

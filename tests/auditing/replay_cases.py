@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.auditing.replay import INVENTED, ReplayReport, invented, replay
+from pgmpy_dp.auditing.movements import INVENTED, invented
+from pgmpy_dp.auditing.replay import ReplayReport, replay
 
 __all__ = ["ReplayCase", "Found", "run_replays"]
 

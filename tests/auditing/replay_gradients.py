@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.auditing.replay import INVENTED
+from pgmpy_dp.auditing.movements import INVENTED
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, PrivateSGD
 from pgmpy_dp.fields import frank_wolfe_steps, pseudo_likelihood_ascent
 from pgmpy_dp.private.budget import Budget

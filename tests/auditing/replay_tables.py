@@ -16,7 +16,8 @@ from pgmpy.factors.discrete import DiscreteFactor
 
 from pgmpy_dp import MarkovNetwork
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
-from pgmpy_dp.models.model_score import ModelScore, score_model
+from pgmpy_dp.models.model_score import score_model
+from pgmpy_dp.models.score_reading import ModelScore
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.tables.schema_check import SchemaCheck, check_schema

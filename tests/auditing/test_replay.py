@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, PrivateTable
-from pgmpy_dp.auditing.replay import INVENTED, ReplayReport, invented, movement, replay
+from pgmpy_dp.auditing.movements import INVENTED, invented, movement
+from pgmpy_dp.auditing.replay import ReplayReport, replay
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import curator_base

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, check_schema
-from pgmpy_dp.auditing.replay import INVENTED, invented, replay
+from pgmpy_dp.auditing.movements import INVENTED, invented
+from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.private.data import contingency, table
 from pgmpy_dp.private.operators import record_matches
 from pgmpy_dp.private.sensitive import Sensitive

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import PrivateVectors
-from pgmpy_dp.auditing.movements import invented_cells
-from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
+from pgmpy_dp.auditing.movements import INVENTED, invented, invented_cells, movement
+from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.estimators import PrivateGaussianMixture
 from pgmpy_dp.mixtures.operators import block_operators, cluster_operators, vector_sums
 from pgmpy_dp.mixtures.operators.block_operators import BlockCells, BlockClusters, BlockScales, MeanLogScale

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.auditing.movements import invented_marks, marks_moved
-from pgmpy_dp.auditing.replay import INVENTED, invented, replay
+from pgmpy_dp.auditing.movements import INVENTED, invented, invented_marks, marks_moved
+from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.learning.few_records import FewRecordsWarning
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import curator_base

@@ -13,7 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from pgmpy_dp import Budget, PrivateGraph
-from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
+from pgmpy_dp.auditing.movements import INVENTED, invented, movement
+from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.communities import (
     communities_base,
     noisy_power,

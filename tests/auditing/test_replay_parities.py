@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget
-from pgmpy_dp.auditing.replay import INVENTED, invented, replay
+from pgmpy_dp.auditing.movements import INVENTED, invented
+from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.fields import parity_rounds, random_halves
 from pgmpy_dp.fields.operators import interactions as interaction_data
 from pgmpy_dp.fields.operators import parities as data

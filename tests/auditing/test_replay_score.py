@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget
-from pgmpy_dp.auditing.replay import INVENTED, invented, replay
+from pgmpy_dp.auditing.movements import INVENTED, invented
+from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.models.model_score import score_model
 from pgmpy_dp.private.data import table_distances
 from pgmpy_dp.private.operators import distances

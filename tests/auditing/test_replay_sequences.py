@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pgmpy_dp.auditing.replay import invented, replay
+from pgmpy_dp.auditing.movements import invented
+from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data import chain_gradients, contributions, sequences

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, PrivateVectors
-from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
+from pgmpy_dp.auditing.movements import INVENTED, invented, movement
+from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.gaussian import noisy_moments as covariance_plan
 from pgmpy_dp.gaussian import output_perturbation as precision_plan

@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, PrivateTable
-from pgmpy_dp.auditing.replay import INVENTED, invented, movement, replay
+from pgmpy_dp.auditing.movements import INVENTED, invented, movement
+from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.fields.operators import vote_operators as votes
 from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes, agreement_test
 from pgmpy_dp.fields.votes import block_graphs, graph_votes

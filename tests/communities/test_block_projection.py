@@ -13,14 +13,14 @@ import scipy.sparse as sp
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
 from pgmpy_dp.communities import projection_solvers
-from pgmpy_dp.communities.correlation_projection import Projection
+from pgmpy_dp.communities.correlation_products import Projection
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.projection_solvers import projection, release, released_matrix, solvers
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.outside_functions import named_function
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ApproxDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.fine_grid import on_grid
 from pgmpy_dp.private.noise.samplers import discrete_gaussian

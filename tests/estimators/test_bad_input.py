@@ -9,7 +9,7 @@ import pytest
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Schema
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
-from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.filter import BudgetExceeded
 
 STATES = {"a": ["x", "y"], "b": [1, 2, 3], "c": [True, False]}
 DATA = pd.DataFrame({"a": ["x", "y"] * 50, "b": [1, 2, 3, 1] * 25, "c": [True] * 100})

@@ -10,7 +10,7 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release
 from pgmpy_dp.estimators import NaiveMLE
-from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
 from tests.estimators.cases import CASES, GRAPH, ORDINARY, STATES, rows
 

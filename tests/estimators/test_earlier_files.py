@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, PrivateTable, Release, Schema, estimators
-from pgmpy_dp.models.model_score import ModelScore
+from pgmpy_dp.models.score_reading import ModelScore
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.tables.discovery import Discovery
 from pgmpy_dp.tables.schema_check import SchemaCheck

@@ -15,8 +15,8 @@ from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.learning import collective_base
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from tests.estimators.shapes import make_network
 
 GRAPH = nx.Graph([("a", "b"), ("b", "c")])

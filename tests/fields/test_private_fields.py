@@ -21,8 +21,8 @@ from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
 from pgmpy_dp.fields import field_base
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.private.accounting import approx_to_zcdp
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from tests.estimators.test_nothing_leaks import NEEDLE, leaks
 
 STATES = {"a": ["no", "yes"], "b": [0, 1], "c": [False, True], "d": ["x", "y"]}

@@ -21,8 +21,8 @@ from pgmpy_dp.fields.random_fields import BinaryField, Pairwise
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning

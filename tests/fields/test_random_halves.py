@@ -14,8 +14,9 @@ from pgmpy_dp.fields.random_halves import parities_part, regressions_part, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from tests.settings import field_settings

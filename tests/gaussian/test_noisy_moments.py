@@ -21,8 +21,9 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.matrix import MECHANISMS
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.operators.solutions import UncertifiedSolution, certified_solution, matrix_plan

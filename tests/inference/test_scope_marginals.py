@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from pgmpy_dp.inference import carried_rows, scope_marginals
+from pgmpy_dp.inference import carried_rows, scope_marginals, tree_regions
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -61,7 +61,8 @@ def test_ranges_and_chunks_change_nothing(seed, bounds, monkeypatch):
     scopes = [tuple(reversed(scope)) for order in (2, 3) for scope in itertools.combinations(range(p), order)]
     expected = ScopeMarginals(model.cliques, model.theta).tables(scopes)
     for name, value in bounds.items():
-        monkeypatch.setattr(carried_rows if name == "_NUMBERS" else scope_marginals, name, value)
+        homes = [one for one in (carried_rows, scope_marginals, tree_regions) if hasattr(one, name)]
+        monkeypatch.setattr(*homes, name, value)
     found = ScopeMarginals(model.cliques, model.theta)
     for table, other in zip(found.tables(scopes), expected, strict=True):
         np.testing.assert_allclose(table, other, rtol=0, atol=1e-12)
@@ -95,10 +96,10 @@ def test_of_a_wide_tree_only_what_the_sets_need_is_computed(monkeypatch):
         carried_rows._Rows, "new", lambda self, *given: made.append(true(self, *given).size) or true(self, *given)
     )
     near = [(i, i + 9) for i in range(31)] + [(i, i + 1, i + 9) for i in range(31)]
-    monkeypatch.setattr(scope_marginals, "_NARROW", 1)
+    monkeypatch.setattr(tree_regions, "_NARROW", 1)
     dense = ScopeMarginals(band, theta).tables(near)
     assert not made
-    monkeypatch.setattr(scope_marginals, "_DENSE", 1000)
+    monkeypatch.setattr(tree_regions, "_DENSE", 1000)
     monkeypatch.setattr(scope_marginals, "_FEW", 0)
     found = ScopeMarginals(band, theta)
     for table, other in zip(found.tables(near), dense, strict=True):

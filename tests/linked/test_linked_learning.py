@@ -60,6 +60,11 @@ class TestWhatIsMeasured:
         assert {frozenset({"n", f"a.{x}"}) for x in FAMILIES.child} <= scopes
         assert frozenset({"n", "age >= 16"}) in scopes
 
+    def test_each_column_of_two_children_is_measured_before_rounds_fill_the_tree(self, learned):
+        scopes = [r["round"] == 0 for r in learned.release_.public["rounds"]]
+        first = set(map(frozenset, learned.report_["variables"][scopes]))
+        assert {frozenset({f"a.{x}", f"b.{x}"}) for x in FAMILIES.child} <= first
+
     @pytest.mark.parametrize("siblings", [0, 1])
     def test_one_arrangement_of_children_stands_for_all(self, siblings):
         found = learn_linked(
@@ -128,6 +133,21 @@ class TestFamilies:
             second = people.groupby("household")["speaks"].agg(lambda s: (s == "second").mean())
             alike.append(second.var())
         assert abs(alike[0] - alike[1]) < 0.25 * alike[0]
+
+    def test_families_of_all_sizes_together_agree_with_the_model(self, learned, drawn):
+        """Total variation from the model's own tables of two persons, each household of weight 1."""
+        persons = drawn[1]
+        home, place = persons["household"].to_numpy(), persons.groupby("household").cumcount().to_numpy()
+        size = np.bincount(home)[home]
+        for x in ("sex", "status", "speaks"):
+            states = list(FAMILIES.child[x])
+            made, codes = np.zeros((len(states),) * 2), pd.Categorical(persons[x], states).codes
+            for shift in range(1, 6):
+                far = np.flatnonzero(size > shift)
+                other = far - place[far] + (place[far] + shift) % size[far]
+                np.add.at(made, (codes[far], codes[other]), 1 / (size[far] * (size[far] - 1)))
+            model = learned.model_.query_pairs(x, weight="family").values
+            assert 0.5 * np.abs(made / made.sum() - model).sum() < 0.03
 
     def test_draws_are_repeatable_and_any_number(self, learned):
         one, two = (learned.model_.sample(50, random_state=5) for _ in range(2))

@@ -18,8 +18,8 @@ from pgmpy_dp.mixtures.gaussian_mixture import matching_error, random_centres, s
 from pgmpy_dp.mixtures.mixture_shares import advised_blocks, shares_of
 from pgmpy_dp.mixtures.noisy_centres import STATUSES, mixture_estimate, run
 from pgmpy_dp.private.accounting import zcdp_to_approx
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ReservedZCDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from tests.settings import settings

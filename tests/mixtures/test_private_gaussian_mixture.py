@@ -17,8 +17,8 @@ from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky
 from pgmpy_dp import Budget, Ledger, PrivateVectors, Release
 from pgmpy_dp.estimators import PrivateGaussianMixture
 from pgmpy_dp.mixtures.gaussian_mixture import matching_error, random_centres, sample_mixture
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ApproxDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.theory import required_records
 from tests.estimators.test_nothing_leaks import reachable
 

@@ -24,10 +24,10 @@ from pgmpy_dp import (
     score_model,
 )
 from pgmpy_dp.estimators import CollectiveMAP
-from pgmpy_dp.models.model_score import ModelScore
+from pgmpy_dp.models.score_reading import ModelScore
 from pgmpy_dp.models.scored_model import model_digest
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 

@@ -19,8 +19,10 @@ from scipy.stats import binom
 
 from pgmpy_dp.private.accounting import approx_to_zcdp, zcdp_to_approx
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.entry import Entry
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
-from pgmpy_dp.private.ledger import BudgetExceeded, Entry, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema.stored import sealed
 
 

@@ -19,8 +19,8 @@ from filelock import FileLock
 
 from pgmpy_dp import Budget, Ledger, PrivateTable
 from pgmpy_dp.learning import noisy_tables
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.schema.stored import sealed
 from tests.private.processes import everything, forked

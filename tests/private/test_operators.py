@@ -28,6 +28,7 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.vector_operators import SecondMoments
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Sensitive
+from tests import operator_table
 
 STATES = {"a": [0, 1], "b": [0, 1, 2]}
 FRAME = pd.DataFrame({"a": [0, 1, 1, 0], "b": [0, 1, 2, 2]})
@@ -43,6 +44,10 @@ def test_no_operator_has_a_dictionary():
     for kind in every_operator().values():
         assert all("__dict__" not in vars(base) and "__slots__" in vars(base) for base in kind.__mro__[:-1]), kind
         assert not hasattr(object.__new__(kind), "__dict__")
+
+
+def test_every_operator_is_in_the_table():
+    assert operator_table.PAGE.read_text(encoding="utf-8") == operator_table.page(), f"run: {operator_table.COMMAND}"
 
 
 def test_only_the_boundary_s_own_classes_are_asked():

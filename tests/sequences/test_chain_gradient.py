@@ -30,8 +30,9 @@ from pgmpy_dp.private.data.chain_gradients import (
     user_count,
 )
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
-from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.reading.owners import GuessedTypesWarning

@@ -16,7 +16,7 @@ from pgmpy_dp import Budget, MarkovNetwork, PrivateSequences, Release, Schema
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.private.curator import charged_base, gradient_curator, schedule
 from pgmpy_dp.private.data.sequences import chain_tables
-from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.sequences import private_markov_chain as module
 from tests.estimators import test_nothing_leaks as leaks
 

@@ -30,8 +30,8 @@ from pgmpy_dp import (
     discover,
 )
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import PureDP, ReservedZCDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.operators.column_operators import NumberTables, category_labels
 from pgmpy_dp.tables.category_search import DiscoverSettings
 from pgmpy_dp.tables.discovery import Discovery

@@ -25,7 +25,7 @@ from pgmpy_dp.estimators import (
 )
 from pgmpy_dp.learning.few_records import FEW, few_records
 from pgmpy_dp.plotting.errors import plot_marginals
-from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.tables.schema_check import SchemaCheck
 
 N = 20_000

@@ -22,17 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = [
-    "MOST_PROBE_CELLS",
-    "TAU_GRID",
-    "Discrepancy",
-    "Drawn",
-    "Probe",
-    "kind_of_table",
-    "learn_discrepancy",
-    "unmeasured_covariance",
-]
-
 Scope = tuple[int, ...]
 
 MOST_PROBE_CELLS = 1_000

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student_t
 
-__all__ = ["Combined", "combine_synthetic"]
-
 
 @dataclass(frozen=True)
 class Combined:

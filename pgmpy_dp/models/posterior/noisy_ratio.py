@@ -7,8 +7,6 @@ import math
 import numpy as np
 from scipy import optimize, special
 
-__all__ = ["difference_quantile", "ratio_interval", "sampling_distance"]
-
 _ROUNDS = 60
 _HALF = 0.5
 """By so much a number with discrete noise of a scale may be further off than one with continuous noise of it, in either

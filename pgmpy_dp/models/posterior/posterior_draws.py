@@ -21,8 +21,6 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope, ScopeMarginals
 from pgmpy_dp.learning.structural_zeros import forbidden_cells, with_zeros
 
-__all__ = ["Interval", "Posterior"]
-
 
 class Interval(NamedTuple):
     """Posterior mean and equal-tailed interval, arrays of one shape."""

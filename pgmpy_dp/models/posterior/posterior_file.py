@@ -20,8 +20,6 @@ from pgmpy_dp.schema import Schema, decode_label, encode_label
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["posterior_from_parts", "posterior_to_parts"]
-
 _PREFIX = "posterior_"
 
 

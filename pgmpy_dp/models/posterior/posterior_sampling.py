@@ -35,8 +35,6 @@ from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.models.posterior.posterior_draws import Posterior
 from pgmpy_dp.models.posterior.posterior_target import Case, DenseMetric, DiagonalMetric, Metric, Target
 
-__all__ = ["DENSE_LIMIT", "METHODS", "sample_posterior"]
-
 DENSE_LIMIT = 2500
 """Cells up to which the covariance of the tables is held as a dense matrix (50 MB each, four of them)."""
 

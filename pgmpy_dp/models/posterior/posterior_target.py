@@ -23,8 +23,6 @@ from pgmpy_dp.learning.objective import CollectiveObjective
 from pgmpy_dp.learning.scale_evidence import VARIANCE_SHAPE, draw_variances
 from pgmpy_dp.learning.tilted_family import TiltedEngine
 
-__all__ = ["Case", "DenseMetric", "DiagonalMetric", "Metric", "Target"]
-
 _HIDDEN_SPREAD = 4 / 3
 """Prior variances of the draws over those that visible cells speak for, of a free direction. With .8 (c = 2.2) models
 of Erdos-Renyi graphs and third-order chains at 1e4 records and epsilon .1 cover .84, with 4/3 (c = 3.6) .88 to .90;

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from pgmpy_dp.models.markov_network import MarkovNetwork
 
-__all__ = ["ParameterPosterior"]
-
 _DRAWS_OF_PAIRS = 20
 """Draws for the variances of all pairs' tables: a sum over many cells needs no more."""
 

@@ -12,8 +12,6 @@ from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy, Scope
 from pgmpy_dp.models.posterior.posterior_draws import Interval
 
-__all__ = ["conditional", "number_interval", "query_intervals"]
-
 
 def query_intervals(
     table: np.ndarray,

@@ -19,8 +19,6 @@ from pgmpy_dp.private.data.vectors import PrivateVectors, row_batches, unit_rows
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["MAGNITUDES", "Box", "magnitude_sensitivity", "magnitudes", "sign_products"]
-
 MAGNITUDES = 40
 """Edges of cells of half an octave, from one scale downwards: 2**-19.5, ..., 2**-0.5, 1 of it."""
 

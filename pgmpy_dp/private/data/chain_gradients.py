@@ -36,8 +36,6 @@ from pgmpy_dp.private.data.gradients import bounded_sum, exact_difference
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_events, sequence_owners
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["ChainGrid", "UserShares", "clipping_weights", "sampled_user_gradient_sum", "user_count"]
-
 _SHARE_BITS = 12
 _PROBABILITY_BITS = 12
 _WEIGHT_BITS = 10

@@ -13,8 +13,6 @@ from functools import cached_property
 
 from pgmpy_dp.schema import MISSING, Schema, match_key
 
-__all__ = ["DROPPED", "Coding", "OutsideCounted", "coding", "key_coder"]
-
 DROPPED = -1
 """Code of a cell that no state matches, in a variable without an other-state: its record does not count."""
 

@@ -41,11 +41,6 @@ from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label
 
-__all__ = [
-    *("ColumnFacts", "PrivateColumns", "column_marks", "in_their_order", "mark_key", "mark_label", "mark_row"),
-    *("cell_counts", "drawn_counts", "number_counts", "record_count"),
-]
-
 _KINDS = ("missing", "number", "text")
 
 

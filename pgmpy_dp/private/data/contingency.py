@@ -11,8 +11,6 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.joint_tables import covering_scopes, marginal
 
-__all__ = ["LARGEST", "count", "count_all", "count_joint", "match_sensitivity", "table_sensitivity", "weighted_sum"]
-
 _ROWS_ON_DEVICE = 1 << 24
 _BITS_AT_ONCE = 1 << 26
 _WORDS_AT_ONCE = 1 << 17  # of 64 records, in one intermediate array

@@ -28,16 +28,6 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 
-__all__ = [
-    "GRID",
-    "chosen_segments",
-    "contribution_sensitivity",
-    "count_table",
-    "segment_keys",
-    "share_table",
-    "user_shares",
-]
-
 GRID = 1 << 20
 """Integer units in one user's share. Fine enough that rounding down is far below any useful noise (G/epsilon units),
 coarse enough that 2**43 users fit in 64 bits and scales stay below the sampler's 2**48 down to epsilon of 1e-8."""

@@ -17,8 +17,6 @@ from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.own_types import require_own
 
-__all__ = ["Facts", "PrivateData", "checked_public_count", "reading", "require_data_and_budget"]
-
 Asked = ParamSpec("Asked")
 Made = TypeVar("Made")
 

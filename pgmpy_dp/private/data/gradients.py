@@ -22,8 +22,6 @@ from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, shared_codes
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["ClippingGrid", "bounded_sum", "clipped_sum", "exact_difference", "record_count", "sampled_gradient_sum"]
-
 _WEIGHT_BITS = 10
 _FINEST_BITS = 24
 _COARSEST_BITS = 8

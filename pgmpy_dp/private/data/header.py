@@ -20,8 +20,6 @@ from collections.abc import Hashable, Sequence
 from pgmpy_dp.private.data.text_file import TextFile
 from pgmpy_dp.schema import match_key
 
-__all__ = ["header_names", "missing_columns", "named_columns", "split_fields"]
-
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _MARKS = (  # the longer ones first
     (codecs.BOM_UTF32_LE, "is UTF-32"),

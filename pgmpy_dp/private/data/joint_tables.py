@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["covering_scopes", "marginal"]
-
 
 def covering_scopes(
     scopes: Sequence[Sequence[int]], cardinalities: Sequence[int], largest: int

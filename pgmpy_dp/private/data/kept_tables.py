@@ -10,8 +10,6 @@ import numpy as np
 
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["KeptTables"]
-
 Scope = tuple[Hashable, ...]
 
 

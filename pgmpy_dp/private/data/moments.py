@@ -23,19 +23,6 @@ from pgmpy_dp.private.data.vectors import PrivateVectors, row_batches, unit_rows
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = [
-    "GRID",
-    "TRACE",
-    "TraceSensitivity",
-    "centered_sums",
-    "clipped_integers",
-    "clipping_scale",
-    "mean_sensitivity",
-    "second_moments",
-    "trace_sensitivity",
-    "unit_count",
-]
-
 GRID = 1 << 15
 """Units in the norm bound. Fine enough that 1,000 equal columns lose 0.1 % by rounding, coarse enough that 2**32
 records (32 GiB for one column alone) keep every sum of products below 2**62."""

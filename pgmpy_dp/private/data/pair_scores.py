@@ -9,8 +9,6 @@ import numpy as np
 from pgmpy_dp.checks import own_copy
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["joined_misfit_scores", "misfit_scores"]
-
 _LARGEST = 1 << 60  # sums of absolute differences and offsets stay within 64 bits
 _WHOLE = 1 << 10  # parts of the largest weight
 

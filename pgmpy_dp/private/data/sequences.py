@@ -33,20 +33,6 @@ from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
 
-__all__ = [
-    "PrivateSequences",
-    "chain_events",
-    "chain_tables",
-    "checked_schema",
-    "departure_sensitivity",
-    "order_departure",
-    "read_sequences",
-    "segment_identities",
-    "sequence_owners",
-    "SequenceFacts",
-    "user_additions",
-]
-
 _OUTSIDE = -1
 _MISSING = match_key(None)
 

@@ -23,11 +23,6 @@ from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
-__all__ = [
-    *("PrivateTable", "contingency_tables", "matched_records", "require_table_and_budget"),
-    *("share_grid", "shared_codes", "table_units"),
-]
-
 SHARES = "shares"
 _MOST_ROWS = 1 << 20
 

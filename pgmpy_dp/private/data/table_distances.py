@@ -10,8 +10,6 @@ import numpy as np
 from pgmpy_dp.checks import own_copy
 from pgmpy_dp.private.sensitive import Sensitive
 
-__all__ = ["WHOLE", "checked_means", "distance_sensitivity", "mean_distances", "surplus", "whole_parts"]
-
 WHOLE = 1 << 30
 """In how many parts of 1 a model's probabilities are."""
 

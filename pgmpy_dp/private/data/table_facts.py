@@ -14,8 +14,6 @@ from pgmpy_dp.private.data.data_base import Facts
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.schema import Schema
 
-__all__ = ["Scope", "TableFacts", "checked_scopes", "require_scopes"]
-
 Scope = tuple[Hashable, ...]
 
 

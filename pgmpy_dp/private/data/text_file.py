@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["UNREADABLE", "CellReader", "TextFile", "cell_reader"]
-
 CellReader = Callable[[bytes, frozenset[str]], Any]
 """From the bytes of a field, and texts that are taken as they are, to the cell that it is."""
 

@@ -39,8 +39,6 @@ from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema
 
-__all__ = ["UnitRecords", "drawn_rows", "fixed_key", "fresh_key", "rows_as_they_are"]
-
 _GOLDEN = 0x9E3779B97F4A7C15
 
 _fixed: bytes | None = None

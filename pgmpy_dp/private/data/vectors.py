@@ -18,8 +18,6 @@ from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.sources import open_numbers
 from pgmpy_dp.schema import decode_label, encode_label
 
-__all__ = ["PrivateVectors", "VectorFacts", "row_batches", "unit_rows", "vector_rows"]
-
 MOST_KEPT = 1 << 27
 """Numbers of files that are kept; of more, files are read again in every pass. Those of all other data are kept."""
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from pgmpy_dp.schema import Schema
 
-__all__ = ["Visits"]
-
 
 @dataclass(frozen=True)
 class Visits:

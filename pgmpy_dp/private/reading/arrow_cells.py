@@ -23,23 +23,6 @@ import pyarrow.compute as pc
 
 from pgmpy_dp.schema import clock_text, duration_nanoseconds, match_key, moment_text
 
-__all__ = [
-    *(
-        "NOT_OURS",
-        "UNREADABLE",
-        "Cells",
-        "Column",
-        "cells_of",
-        "cells_of_objects",
-        "dictionary_places",
-        "filled",
-        "key_counts",
-        "keyed",
-        "number_columns",
-    ),
-    *("by_counting", "in_order", "numbers", "places_among", "plain_numbers", "quietly", "readily"),
-]
-
 _FILTERS = threading.RLock()
 
 NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)

@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from pgmpy_dp.private.reading.arrow_cells import quietly
 
-__all__ = ["FileMarks", "told"]
-
 
 def told(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
     """Call; what is wrong with a file is told without a library's own words, which may quote it."""

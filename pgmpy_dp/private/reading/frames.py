@@ -13,8 +13,6 @@ from pgmpy_dp.private.reading.records import read_records
 from pgmpy_dp.private.reading.sources import open_numbers, open_source
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["column_names", "encode", "encode_and_match", "n_rows", "read_edge_list", "read_keys", "read_numbers"]
-
 
 def encode(data: Any, schema: Schema) -> np.ndarray:
     """Codes of the records that the schema can express.

@@ -24,8 +24,6 @@ from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, filled
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.schema import MISSING, match_key
 
-__all__ = ["GuessedTypesWarning", "Owners", "identity", "warn_of_guessed_types"]
-
 _EXACT_FLOATS = 2.0**53
 _DIGITS = 1000
 

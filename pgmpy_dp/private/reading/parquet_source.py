@@ -13,8 +13,6 @@ from pgmpy_dp.private.reading.arrow_cells import Column
 from pgmpy_dp.private.reading.data_files import FileMarks, told
 from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled
 
-__all__ = ["ParquetSource"]
-
 
 class ParquetSource(Source):
     """Parquet files with columns of the same names, read by pyarrow.

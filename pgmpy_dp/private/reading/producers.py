@@ -28,8 +28,6 @@ import pyarrow as pa
 from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, cells_of_objects, quietly, readily
 from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled, without_its_words
 
-__all__ = ["ArraySource", "source_of"]
-
 
 class _Frame(Source):
     """Data of one kind of library.

@@ -22,8 +22,6 @@ from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema
 
-__all__ = ["CodedRecords", "merged_codes", "read_records", "spelled_texts"]
-
 MOST_KEPT = 1 << 30
 """Cells of files of which codes are kept; more are read again in every pass. Codes of all other data are kept."""
 

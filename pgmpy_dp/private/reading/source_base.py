@@ -11,8 +11,6 @@ from typing import Any
 from pgmpy_dp.private.reading.arrow_cells import NOT_OURS, Column, quietly
 from pgmpy_dp.schema import Schema
 
-__all__ = ["ROWS", "Source", "positions_of", "without_its_words"]
-
 ROWS = 1 << 17
 """Of a batch, where it is for us to say."""
 

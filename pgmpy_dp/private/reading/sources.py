@@ -15,8 +15,6 @@ from pgmpy_dp.private.reading.producers import ArraySource, source_of
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.text_source import SEPARATORS, TextSource
 
-__all__ = ["is_path", "open_numbers", "open_source"]
-
 
 def is_path(data: Any) -> bool:
     """Whether `data` names files: a text, a Path, a list of these, or a TextFile."""

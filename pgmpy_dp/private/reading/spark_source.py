@@ -35,8 +35,6 @@ from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema
 
-__all__ = ["SparkSource"]
-
 _CELLS_AT_ONCE = 1 << 19  # of the tables that a task sends: 4 MB
 _TASKS = 128  # send tables at most
 _FAILED = (

@@ -25,8 +25,6 @@ from pgmpy_dp.private.reading.data_files import FileMarks, told
 from pgmpy_dp.private.reading.source_base import Source, Spelled
 from pgmpy_dp.schema import match_key
 
-__all__ = ["SEPARATORS", "TextSource"]
-
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 _BYTES_AT_ONCE = 1 << 21

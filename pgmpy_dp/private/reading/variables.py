@@ -32,8 +32,6 @@ from pgmpy_dp.private.reading.arrow_cells import (
 )
 from pgmpy_dp.schema import Schema, match_key
 
-__all__ = ["Variable"]
-
 _MOST_KNOWN = 1 << 16
 _MOST_LISTED = 1 << 16  # integers among the cuts, whose marks are listed
 

@@ -39,8 +39,6 @@ from pgmpy_dp.tables.networks.budget_shares import (
 from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.tables.networks.probes import draw_probes
 
-__all__ = ["Search", "run"]
-
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
 _LEAST_WEIGHT = 1 / 1024  # of the largest: what a selection counts smaller ones as
 

@@ -28,17 +28,6 @@ from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.tables.networks.candidates import Candidates
 from pgmpy_dp.tables.networks.probes import N_PROBES
 
-__all__ = [
-    "NetworkShares",
-    "MOST_IN_A_SET",
-    "asked_of",
-    "checked_sets",
-    "checked_workload",
-    "network_shares",
-    "one_way_weights",
-    "select_and_measure",
-]
-
 Edges = tuple[tuple[Hashable, ...], ...]
 Workload = tuple[tuple[tuple[Hashable, ...], float], ...]
 

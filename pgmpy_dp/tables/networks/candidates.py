@@ -10,8 +10,6 @@ from functools import cached_property
 
 from pgmpy_dp.inference.scope_marginals import Scope
 
-__all__ = ["MOST_SETS", "Candidates"]
-
 MOST_SETS = 5_000  # of one order
 _MOST_CELLS = 10**7  # of all tables of one order together, 8 bytes each
 

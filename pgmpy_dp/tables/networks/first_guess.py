@@ -8,8 +8,6 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.tables.networks.network_estimate import estimate_network
 
-__all__ = ["first_guess"]
-
 
 def first_guess(noisy: NoisyMarginals, base: np.ndarray | None = None) -> np.ndarray:
     """Log-potentials near those that `collective_map` will find, from tables that include one of each variable.

@@ -13,8 +13,6 @@ import numpy as np
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.private.mathematics.field_design import helmert
 
-__all__ = ["AxisMap", "AxisMaps", "Helmert", "MOST_DENSE", "NestedTables", "maximal", "moved", "orthonormal"]
-
 _WHOLE = 64
 """Cells of a table up to which it is mapped at once, and not axis by axis."""
 

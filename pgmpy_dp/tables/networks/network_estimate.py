@@ -34,8 +34,6 @@ from pgmpy_dp.tables.networks.nested_tables import (
     orthonormal,
 )
 
-__all__ = ["NetworkEstimate", "estimate_network"]
-
 
 class Marginals(Protocol):
     """Probabilities of any sets of variables."""

@@ -20,8 +20,6 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 from pgmpy_dp.tables.networks.structure_base import tables_of
 
-__all__ = ["network_posterior"]
-
 _DRAWS_OF_PROBES = 20
 """Draws for the variance of a residual, which is the smaller part of it."""
 

@@ -23,8 +23,6 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.tables.networks import spanning_tree
 from pgmpy_dp.tables.networks.structure_base import BaseStructureEstimator, network_of_tables
 
-__all__ = ["PrivateChowLiu"]
-
 _METHODS = ("selection", "tables")
 
 

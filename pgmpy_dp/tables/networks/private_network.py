@@ -43,8 +43,6 @@ from pgmpy_dp.tables.networks.structure_base import (
     network_of_tables,
 )
 
-__all__ = ["PrivateNetwork", "learn"]
-
 
 @dataclass(repr=False, eq=False)
 class PrivateNetwork(BaseStructureEstimator):

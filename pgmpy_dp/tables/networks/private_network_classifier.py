@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
+from pgmpy_dp.private.filter import BudgetExceeded
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.tables.networks.private_network import PrivateNetwork
-
-__all__ = ["PrivateNetworkClassifier"]
 
 _OWN = ("epsilon", "delta", "rho", "state_names", "adjacency", "n_records", "target")
 

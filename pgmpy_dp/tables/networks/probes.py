@@ -11,8 +11,6 @@ from pgmpy_dp.inference.scope_marginals import Scope
 from pgmpy_dp.models.posterior.discrepancy import MOST_PROBE_CELLS
 from pgmpy_dp.tables.networks.candidates import Candidates
 
-__all__ = ["N_PROBES", "draw_probes"]
-
 N_PROBES = 16
 
 _ENUMERATED = 20_000

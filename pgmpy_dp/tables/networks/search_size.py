@@ -8,8 +8,6 @@ from math import comb
 from pgmpy_dp.tables.networks.budget_shares import NetworkShares
 from pgmpy_dp.tables.networks.candidates import MOST_SETS
 
-__all__ = ["NetworkSize", "network_size"]
-
 _PER_TABLE = 400
 """Bytes for each candidate, besides its cells: names, positions, where its counts are kept."""
 

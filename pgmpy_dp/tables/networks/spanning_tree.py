@@ -23,8 +23,6 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, encode_label
 from pgmpy_dp.tables.networks.budget_shares import one_way_weights, select_and_measure
 
-__all__ = ["run"]
-
 _MOST_CELLS = 10**8
 
 

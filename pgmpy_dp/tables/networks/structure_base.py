@@ -29,8 +29,6 @@ from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-__all__ = ["BaseStructureEstimator", "edge_strengths", "edges_of", "network_of_tables", "tables_of"]
-
 
 @dataclass(repr=False, eq=False)
 class BaseStructureEstimator(BaseGraphEstimator):

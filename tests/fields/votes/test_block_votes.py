@@ -17,8 +17,8 @@ from pgmpy_dp import Budget, Ledger, PrivateTable, Release
 from pgmpy_dp.estimators import EdgeVoting, StableStructure
 from pgmpy_dp.fields.votes import edge_voting, stable_structure
 from pgmpy_dp.metrics import EdgeHammingDistance
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ApproxDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from tests.estimators.test_nothing_leaks import DATA, NEEDLE, leaks
 from tests.estimators.test_nothing_leaks import STATES as LEAK_STATES
 

@@ -32,8 +32,9 @@ from pgmpy_dp.private.curator import observer as curator_module
 from pgmpy_dp.private.curator.observer import Observer, observed
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
-from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.distance_test import distance_test
 from pgmpy_dp.private.noise.subsampling import uniform_parts

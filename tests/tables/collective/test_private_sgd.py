@@ -9,8 +9,8 @@ from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schem
 from pgmpy_dp.estimators import NaiveMLE, PrivateSGD
 from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.private.curator import charged_base, gradient_curator, schedule
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
-from pgmpy_dp.private.ledger import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.tables.collective import gradient_ascent, private_sgd
 from tests.estimators.shapes import make_network

@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
 from pgmpy_dp.estimators import PrivateNetwork, PrivateNetworkClassifier
-from pgmpy_dp.private.ledger import BudgetExceeded
+from pgmpy_dp.private.filter import BudgetExceeded
 
 STATES = {"wet": [False, True], "mood": ["bad", "fair", "good"], "coin": [0, 1], "rain": ["no", "yes"]}
 

@@ -17,8 +17,9 @@ from sklearn.metrics import roc_auc_score
 
 from pgmpy_dp import Budget, FewRecordsWarning, MarkovNetwork, NoEdgeWarning, PrivateTable, Schema, learn
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
+from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.private.ledger import BudgetExceeded, Ledger
+from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.tables.networks import adaptive_search, network_estimate, private_network, structure_base
