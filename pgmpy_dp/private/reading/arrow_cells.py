@@ -288,10 +288,13 @@ def by_counting(numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
 def _order_key(value: Any) -> tuple:
     """The match key of a cell, or the length of a duration, whose text is in no order."""
     key = match_key(value)
-    is_duration = isinstance(value, timedelta | np.timedelta64) or type(value).__name__ == "MonthDayNano"
-    if is_duration and key[0] == "text":
-        return ("time", duration_nanoseconds(value))
-    return key
+    if key[0] != "text":
+        return key
+    try:  # an odd object in a record may fail where it is asked what it is
+        is_duration = isinstance(value, timedelta | np.timedelta64) or type(value).__name__ == "MonthDayNano"
+        return ("time", duration_nanoseconds(value)) if is_duration else key
+    except Exception:
+        return key
 
 
 def _is_listed(cells: Cells) -> np.ndarray:
