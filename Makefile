@@ -11,6 +11,9 @@ RUN := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python
 # A worker that is done takes over half of what another has left. Until then each makes the fixtures of its files alone.
 PYTEST := -m pytest -n auto --dist worksteal
 
+# Where this is set, each of the hundred processes of tests and tutorials compiles all that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help install demo test test-all test-kernel test-lowest test-readers test-spark package study paper paper-cgm paper-mrf paper-blocks paper-gaussian compare audit nightly mutants tutorials docs site pictures screenshots lint format clean
 
 help:
@@ -129,6 +132,7 @@ compare: $(INSTALLED)
 
 # Tutorials are scripts in jupytext's percent format. Each runs from the root of the repository, in a kernel of its own, two
 # at a time, and again only when it or the package has changed. Each says how long it took: two minutes is too long to read.
+# Where the script has changed, or with PAGES=1, its page in tutorials/pages is written: commit that with the script.
 NOTEBOOKS := $(patsubst tutorials/%.py,build/tutorials/%.ipynb,$(wildcard tutorials/[0-9]*.py))
 PACKAGE := $(shell find pgmpy_dp -name '*.py')
 
@@ -136,7 +140,7 @@ tutorials: $(DOCS_INSTALLED)
 	@test -z "$(NOTEBOOKS)" || $(MAKE) --no-print-directory -j2 VENV=$(VENV) $(NOTEBOOKS)
 
 build/tutorials/%.ipynb: tutorials/%.py $(PACKAGE)
-	@PYTHONPATH=$(CURDIR) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/_ext/run_tutorial.py $< $@
+	@PYTHONPATH=$(CURDIR) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/_ext/run_tutorial.py $< $@ $(if $(PAGES),always)
 
 # Every warning is an error, a link that leads nowhere too.
 docs: tutorials site

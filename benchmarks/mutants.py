@@ -25,7 +25,7 @@ import pandas as pd
 from pgmpy_dp.auditing import AuditReport, Neighbours, audit, catalogue, release_features
 from pgmpy_dp.learning import collective_base
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator import curator_base as curator
+from pgmpy_dp.private.curator import charged_base as curator
 from pgmpy_dp.private.data import contingency, moments, table
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.ledger import Ledger

@@ -1,5 +1,6 @@
 """Tutorials are scripts and notebooks at once: seven steps but for the primer, exercises, mistakes of others."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -105,3 +106,42 @@ class TestWhatTheyTeach:
     def test_it_takes_public_names_only(self, path):
         code = "\n".join(text for kind, text in cells_of(path) if kind == "code")
         assert set(re.findall(r"^(?:import|from) (pgmpy_dp[\w.]*)", code, flags=re.MULTILINE)) <= DOORS
+
+
+class TestPages:
+    """What a reader of a code host sees: made by `make tutorials`, and to be committed with the script."""
+
+    @pytest.fixture
+    def written(self, monkeypatch):
+        monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
+        return importlib.import_module("written_pages")
+
+    @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+    def test_a_page_says_what_its_script_says(self, path, written):
+        cells = written.cells_of(path.read_text())
+        nothing = [""] * sum("[markdown]" not in options for options, _ in cells)
+        page = (written.PAGES / f"{path.stem}.md").read_text()
+        assert written.without_outputs(page) == written.page(path.stem, cells, nothing), "run `make tutorials`"
+        assert page.count("<!-- output -->") >= 3, "a page without what its tutorial printed"
+
+    @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+    def test_its_links_and_pictures_are_there(self, path, written):
+        page = (written.PAGES / f"{path.stem}.md").read_text()
+        targets = re.findall(r"\]\(([^)#\s]+)", re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL))
+        missing = [one for one in targets if not one.startswith("http") and not (written.PAGES / one).exists()]
+        assert not missing
+        drawn = {one.name for one in written.PAGES.glob(f"{path.stem}-*.png")}
+        assert drawn == {one for one in targets if one.endswith(".png") and "/" not in one}
+
+    def test_each_page_has_a_script(self, written):
+        assert {page.stem for page in written.PAGES.glob("*.md")} == {path.stem for path in TUTORIALS}
+
+    def test_outputs_are_found_again(self, written):
+        cells = [
+            ("[markdown]", "# T\n\n[a](../data/a.csv), [b](01_b.py), [c](https://c.org)"),
+            ('tags=["hide-cell"]', "f()"),
+        ]
+        shown = written.page("t", cells, ["```text\n1\n```\n"])
+        assert "](../../data/a.csv)" in shown and "](01_b.md)" in shown and "](https://c.org)" in shown
+        assert "<summary>Answer</summary>" in shown and "```text\n1\n```" in shown
+        assert written.without_outputs(shown) == written.page("t", cells, [""]) != shown

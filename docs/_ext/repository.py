@@ -52,7 +52,7 @@ def address(target: Path) -> str:
     if target.parts[0] == "docs":
         return "/" + str(target.relative_to("docs"))
     if is_tutorial(target):
-        return f"/{target.with_suffix('.ipynb')}"
+        return f"/tutorials/{target.stem}.ipynb"
     if is_module(target):
         return f"/internals/{'.'.join(target.with_suffix('').parts).removesuffix('.__init__')}.rst"
     if (ROOT / target).is_dir():
@@ -63,8 +63,9 @@ def address(target: Path) -> str:
 
 
 def is_tutorial(target: Path) -> bool:
-    """Tutorials are notebooks of their own."""
-    return target.parent == Path("tutorials") and target.suffix == ".py" and target.name[0].isdigit()
+    """Tutorials are notebooks of their own, and so are their pages for readers of a code host."""
+    where = (Path("tutorials"), ".py"), (Path("tutorials/pages"), ".md")
+    return (target.parent, target.suffix) in where and target.name[0].isdigit()
 
 
 def is_module(target: Path) -> bool:
@@ -112,7 +113,7 @@ def reachable() -> list[Path]:
         else:
             continue
         for target, _ in (resolved(link, source) for link in local_links(text)):
-            if target not in seen and (ROOT / target).exists():
+            if target not in seen and not is_tutorial(target) and (ROOT / target).exists():
                 seen.add(target)
                 waiting.append(target)
     return sorted(one for one in seen if one.parts[0] != "docs" and not is_tutorial(one) and not is_module(one))

@@ -1,4 +1,7 @@
-"""Run a tutorial and keep what it prints and draws: ``run_tutorial.py SCRIPT NOTEBOOK``."""
+"""Run a tutorial and keep what it prints and draws: ``run_tutorial.py SCRIPT NOTEBOOK [always]``.
+
+With "always" its page in ``tutorials/pages/`` is written again even if the script says what the page says.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 import jupytext
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from written_pages import write_page
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,14 +27,15 @@ def as_notebook(script: Path) -> NotebookNode:
 
 def main() -> None:
     """From the root of the repository, so that paths in tutorials are the ones that a reader types."""
-    script, target = map(Path, sys.argv[1:])
+    script, target = map(Path, sys.argv[1:3])
     notebook = as_notebook(script)
     started = time.monotonic()
     where = {"metadata": {"path": str(ROOT)}}
     NotebookClient(notebook, timeout=None, resources=where, extra_arguments=["--log-level=ERROR"]).execute()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(jupytext.writes(notebook, fmt="ipynb"))
-    print(f"{script}: {time.monotonic() - started:.0f} s")
+    written = write_page(script, notebook, always=sys.argv[3:] == ["always"])
+    print(f"{script}: {time.monotonic() - started:.0f} s{', page written' if written else ''}")
 
 
 if __name__ == "__main__":

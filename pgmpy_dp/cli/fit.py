@@ -325,8 +325,10 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
     large = large_delta(privacy.delta, learner.n_records_)
     declared = learner.release_.n_records
     dropped = dropped_records(declared or 0.0, learner.n_records_, learner.n_records_sd_)
-    edges = learner.graph_.number_of_edges() if isinstance(learner, PrivateNetwork) else 1
-    alone = no_edge(model.number_of_nodes(), edges, "--workload")
+    alone = None
+    if isinstance(learner, PrivateNetwork):
+        share = sum(record["share"] for record in learner.release_.public["rounds"])
+        alone = no_edge(model.number_of_nodes(), learner.graph_.number_of_edges(), share, "--workload")
     document = {
         "model": str(out),
         "release": None if release is None else str(release),

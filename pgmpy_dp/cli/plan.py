@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.schema import Schema
 
 _SHOWN = 12
+_NEARLY_ALL = 0.9  # of the budget, for single variables: hardly an edge can be found
 _MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small
 
 
@@ -260,14 +261,15 @@ def _of_network(
     ]
     # Of a number that is not divided, cells are merged, nobody knows into how many.
     likely = [min(k, _MERGED) if str(name) in merged else k for name, k in zip(schema.variables, sizes, strict=True)]
-    no_edge = shares.alone(n, likely)
+    single, both = shares.foreseen(n, likely), shares.one_way + shares.rounds
+    few = bool(shares.first_round) and single > _NEARLY_ALL * both
     of_star = [likely[i] * likely[j] for i, j in shares.candidates]
     star = shares.star(n, of_star)
     if star:
         cells, each = sorted(of_star), shares.noise(star, len(of_star))
         tables.append(_Table(f"a pair with {shown(target)}, at most", cells[-1], each))
         tables.append(_Table(f"a pair with {shown(target)}, at least", cells[0], each))
-    if shares.first_round and not no_edge and star < shares.rounds:
+    if shares.first_round and star < shares.rounds:
         start = shares.start(n)
         each = shares.noise(start * (1 - shares.selecting(start, n, size.candidates)))
         cells = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
@@ -277,11 +279,12 @@ def _of_network(
         f"two or more that are chosen in {size.fits} rounds; rounds get larger shares once they say nothing new",
         f"It takes {size}",
     ]
-    if no_edge:
+    if few:
         lines[0] = (
-            f"A graph without an edge is expected: all of the budget would go to tables of {len(sizes)} variables, "
-            "measured twice, since those of two would drown in noise. Where dependence matters, pass fit a --workload "
-            "with the sets of variables that it matters in, fewer variables or states, or more budget"
+            f"A graph with hardly an edge is expected: {float(single / both):.0%} of the budget for the model would go "
+            f"to tables of {len(sizes)} variables, measured twice, since those of two would drown in noise. Where "
+            "dependence matters, pass fit a --workload with the sets of variables that it matters in, fewer variables "
+            "or states, or more budget"
         )
     if star:
         part = "all" if star == shares.rounds else f"{float(star / shares.rounds):.0%}"
@@ -295,8 +298,8 @@ def _of_network(
             f"{float(shares.numbers):.0%} of the budget is for second tables of {', '.join(merged)}, in cells that "
             "follow what the first say"
         )
-    facts = {"rounds": 0 if no_edge else size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds}
-    return _Expected(tables, lines, facts | {"no_edge": no_edge})
+    facts = {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds}
+    return _Expected(tables, lines, facts | {"few_edges": few})
 
 
 def _bounds(p: int, k: int, given: TheoryOptions, budget: Budget, n: int) -> list[tuple[dict[str, Any], str]]:

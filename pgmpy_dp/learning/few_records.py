@@ -5,6 +5,10 @@ from __future__ import annotations
 FEW = 5.0
 """So many standard deviations from 0 an estimated number is next to nothing."""
 
+_HARDLY, _FEW_EDGES = 0.1, 6
+"""Part of the budget for tables of several variables below which a graph has hardly what there is to find, and how many
+variables there are for each edge then."""
+
 
 class _Doubt(UserWarning):
     """Of a release, from what it says alone."""
@@ -81,7 +85,7 @@ class LargeDeltaWarning(_Doubt):
 
 
 class NoEdgeWarning(_Doubt):
-    """A learned graph has no edge: the whole budget went to single variables, and the model says no more than they do.
+    """A learned graph has next to no edges: the budget went to single variables, and the model says little more.
 
     That was decided by the noise and by released tables of single variables. Nothing is said of how dependent the
     variables are.
@@ -96,34 +100,37 @@ class NoEdgeWarning(_Doubt):
     >>> import numpy as np
     >>> import pandas as pd
     >>> from pgmpy_dp import Budget, learn
-    >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 5, (500, 20)), columns=[f"v{i}" for i in range(20)])
+    >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 5, (150, 20)), columns=[f"v{i}" for i in range(20)])
     >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     fitted = learn(data, Budget(epsilon=1.0, delta=1e-9), {name: range(5) for name in data})
     >>> [warning.category.__name__ for warning in caught], fitted.graph_.number_of_edges()
-    (['NoEdgeWarning'], 0)
+    (['NoEdgeWarning'], 1)
     """
 
 
-def no_edge(n_variables: int, n_edges: int, option: str = "workload=") -> str | None:
-    """What to say where a graph that was looked for has no edge; else None.
+def no_edge(n_variables: int, n_edges: int, share: float, option: str = "workload=") -> str | None:
+    """What to say where a graph that was looked for has no edge, or next to none; else None.
 
     Parameters
     ----------
     n_variables, n_edges : int
+    share : float
+        Of the budget, for all tables of several variables that were chosen or required.
     option : str
         How a workload is passed.
 
     Examples
     --------
-    >>> no_edge(3, 1), no_edge(1, 0)
+    >>> no_edge(3, 1, 0.5), no_edge(1, 0, 0.0)
     (None, None)
-    >>> no_edge(3, 0)[:61]
-    'the graph has no edge: all of the budget went to tables of si'
+    >>> no_edge(9, 1, 0.02)[:63]
+    'the graph has 1 edge: 2 % of the budget went to tables of sever'
     """
-    if n_edges or n_variables < 2:
+    if n_variables < 2 or (n_edges and (share >= _HARDLY or n_edges * _FEW_EDGES > n_variables)):
         return None
+    edges = "1 edge" if n_edges == 1 else f"{n_edges or 'no'} edges"
     return (
-        "the graph has no edge: all of the budget went to tables of single variables, since those of two were "
+        f"the graph has {edges}: {100 * share:.0f} % of the budget went to tables of several variables, which were "
         f"predicted to drown in noise. Where dependence matters, pass {option} with the sets of variables that it "
         "matters in (or one_way_share=0.1, in Python), fewer variables or states, or more budget"
     )

@@ -18,6 +18,7 @@ import numpy as np
 from pgmpy_dp.inference.exact_or_loopy import Inference, InferenceEngine
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.lbfgs import Solution, minimize_lbfgs
+from pgmpy_dp.learning.empty_cells import around_empty_cells
 from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL
 from pgmpy_dp.learning.maximum_likelihood import Fit, finished_fit, first_sound_fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -55,6 +56,7 @@ def collective_map(
     prior_tail: float = PRIOR_TAIL,
     variance_shape: float = VARIANCE_SHAPE,
     start: Callable[[NoisyMarginals, np.ndarray | None], np.ndarray] | None = None,
+    find_empty: bool = True,
     callback: Callable[[], None] | None = None,
 ) -> Fit:
     """Fit a log-linear model to noisy tables by maximum a posteriori.
@@ -79,8 +81,10 @@ def collective_map(
         Loopy belief propagation replaces the marginals, their derivative and the entropy by approximations; "auto"
         takes it where exact inference does not fit in `memory_limit`.
     base : ndarray of shape (n_cells,), optional
-        Log-potentials that the priors shrink to; default 0, the uniform model. With an `entropy_share` above 0 the
-        entropy term is then the divergence from the base model, which goes with ``margin_share=0`` only.
+        Log-potentials that the priors shrink to. With an `entropy_share` above 0 the entropy term is then the
+        divergence from the base model, which goes with ``margin_share=0`` only. Default: 0, the uniform model, but in
+        tables of pairs with cells that are believed empty quasi-independence
+        (:mod:`pgmpy_dp.learning.empty_cells`).
     prior_tail : float
         Tail parameter a > 0 of the pseudo-Huber prior: an effect of prior variance s is shrunk as by a normal prior
         below about sqrt(a s), and as by a Laplace prior above. At a given s, larger shrinks strong effects more
@@ -91,6 +95,8 @@ def collective_map(
     start : callable, optional
         From `noisy` and `base` to log-potentials (deviations from `base`) that the fit begins with where from short
         naive fits it would stop half-way, at less evidence; see :mod:`pgmpy_dp.tables.networks.first_guess`.
+    find_empty : bool
+        Whether the prior is around quasi-independence where cells are believed empty; not with a `base`.
     callback : callable, optional
         Called after each iteration.
 
@@ -99,7 +105,8 @@ def collective_map(
     Fit
         ``details`` holds "interaction_variances" (n_cliques,), "node_variances" (n_nodes,), "log_evidence" (an
         approximation of log p(y), in nats), and the arguments "prior_tail", "variance_shape" and "base", if one was
-        passed, which the posterior needs.
+        passed, which the posterior needs. If cells are believed empty "empty_cells" has the tables without their noise,
+        and what the priors were around.
 
     Raises
     ------
@@ -120,17 +127,23 @@ def collective_map(
     _require_prior(entropy_share, margin_share, prior_tail, variance_shape, tol)
     if n_rounds < 1 or max_iter < 1:
         raise ValueError(f"n_rounds and max_iter must be at least 1, got {n_rounds!r} and {max_iter!r}")
+    centre: np.ndarray | None = None
+    given: dict[str, Any] = {}
     if base is not None:
         if entropy_share > 0 and margin_share > 0:
             raise ValueError(
                 f"base needs entropy_share=0 or margin_share=0, got {entropy_share!r} and {margin_share!r}"
             )
         base = _checked_base(base, noisy.cliques.n_cells)
+        given = {"base": base}
+    elif find_empty:
+        noisy, centre = around_empty_cells(noisy)
+        base, given = centre, {} if centre is None else {"empty_cells": (noisy, centre)}
 
     def fit(engine: InferenceEngine) -> Fit:
         tilted = engine if base is None else TiltedEngine(engine, base)
         problem = CollectiveObjective(
-            noisy, entropy_share, margin_share, memory_limit, tilted, prior_tail, variance_shape
+            noisy, entropy_share, margin_share, memory_limit, tilted, prior_tail, variance_shape, centre
         )
         guess = None if start is None else lambda: start(noisy, base)
         solutions = fit_rounds(problem, n_rounds, max_iter=max_iter, tol=tol, guess=guess, callback=callback)
@@ -151,7 +164,7 @@ def collective_map(
                 "gradient_norm": solution.gradient_norm,
                 "log_evidence": problem.log_evidence(solution.x),
             }
-            | ({} if base is None else {"base": base}),
+            | given,
             stalled=solution.n_iter < max_iter and solution.gradient_norm > STALLED_ROUND,
         )
 

@@ -78,8 +78,10 @@ class CollectiveObjective:
         engine: InferenceEngine | None = None,
         prior_tail: float = PRIOR_TAIL,
         variance_shape: float = VARIANCE_SHAPE,
+        centre: np.ndarray | None = None,
     ) -> None:
         self.noisy = noisy
+        self.centre = 0.0 if centre is None else centre
         within = noisy.impossible
         self.engine = engine_within(noisy.cliques, within, memory_limit=memory_limit) if engine is None else engine
         self.split = InteractionSplit(noisy.cliques)
@@ -273,7 +275,8 @@ class CollectiveObjective:
     def _interaction_evidence(self, mu: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """log p(y_C | s) of each table for each s on the grid, linearised in the interactions; (n_cliques, 28)."""
         information = self.n * mu * (1 - mu)
-        residual = self.y - self.n * mu + information * self.split.interaction(theta)
+        # How strong interactions are is learned from all of them: those that are because cells are empty count too.
+        residual = self.y - self.n * mu + information * self.split.interaction(theta + self.centre)
         variance = information + 1e-4 * self.scale**2 + information**2 * self.free_cell * VARIANCE_GRID[:, None]
         log_p = log_density(residual, variance, self.noisy.noise, self.scale)
         evidence = self.free[:, None] * np.add.reduceat(log_p, self.starts, axis=1).T

@@ -20,6 +20,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.exact_or_loopy import Inference, InferenceUnavailable
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.empty_cells import around_empty_cells
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit, maximum_likelihood
 from pgmpy_dp.learning.noise_likelihood import log_density
@@ -86,9 +87,10 @@ def collective_map_with_prior(
     (True, array([0.7, 0.3]))
     """
     how: dict[str, Any] = {"memory_limit": memory_limit, "inference": inference, "callback": callback, **options}
-    alone = collective_map(noisy, margin_share=margin_share, **how)
     if tables is None:
-        return alone
+        return collective_map(noisy, margin_share=margin_share, **how)
+    # Evidence compares models of the same numbers, in which no noise has been replaced.
+    alone = collective_map(noisy, margin_share=margin_share, find_empty=False, **how)
     chosen = alone.details["inference"].method if inference == "auto" else inference
     grown, unsaid = with_unmeasured(noisy, unmeasured or {})
     base = prior_potentials(
@@ -103,6 +105,8 @@ def collective_map_with_prior(
     scale = math.exp(np.average(shrunk, weights=weights)) if any(weights) else 1.0
     trusted = gain > _CONVINCING and scale < _NEARER
     found, said = (around, "with the prior") if trusted else (alone, "without the prior")
+    if not trusted and around_empty_cells(noisy)[1] is not None:
+        found = collective_map(noisy, margin_share=margin_share, **how)
     return replace(
         found,
         status=f"{found.status}; {said}, which gains {gain:+.1f} nats of evidence",

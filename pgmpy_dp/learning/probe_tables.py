@@ -12,10 +12,9 @@ from pgmpy_dp.inference.scope_marginals import admissible
 from pgmpy_dp.private.sensitive import Release
 
 
-def chosen_tables(release: Release) -> range:
-    """Places of the tables that were required or chosen: after those of single variables, before probes."""
-    first = next((c for c, scope in enumerate(release.scopes) if len(scope) > 1), len(release.scopes))
-    return range(first, max(first, probe_tables(release).start))
+def chosen_tables(release: Release) -> list[int]:
+    """Places of the tables that were required or chosen: those of several variables, before probes."""
+    return [c for c in range(probe_tables(release).start) if len(release.scopes[c]) > 1]
 
 
 def probe_tables(release: Release) -> range:

@@ -102,9 +102,11 @@ class LinkedSearch(Search):
         kind = {pair: 2 - (slot_of[pair[1]] == 0) - 2 * ((pair[1] - pair[0]) == width) for pair in children}
         children.sort(key=lambda pair: (kind[pair], -self.sets.cells(pair)))
         children = children[: 2 * len(self.names)]
-        if not children:
+        # Less than rounds were meant to have, where single variables were measured again.
+        left = min(self.shares.rounds, self.curator.left - self.kept)
+        if not children or left <= 0:
             return
-        share = _OF_CHILDREN * self.shares.rounds / len(children)
+        share = _OF_CHILDREN * left / len(children)
         scopes: list[Scope] = []
         for pair in children:
             drowned = self.sets.cells(pair) * self.shares.expected_noise(share) > most

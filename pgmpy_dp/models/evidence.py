@@ -25,7 +25,8 @@ def likelihood(
     given : object
         A state; for a variable of numbers also a number, a day or its text, None for missing, or a range: a pair of
         ends, a slice, a pandas Interval, or a text ``"30:40"``. Both ends belong to a range, but for those that an
-        Interval leaves open; an end of None (``"30:"``) is the bound.
+        Interval leaves open; an end of None (``"30:"``) is the bound. States of intervals without bounds, which
+        :func:`~pgmpy_dp.schema.interval_states` makes, take ranges from one cut to below another.
     values : Values, optional
         How numbers are distributed within the states; default: uniformly within each cell.
     event : bool, default False
@@ -46,11 +47,15 @@ def likelihood(
     >>> schema = Schema({"age": Number(0, 40, cuts=[10, 20, 30], resolution=1)})
     >>> likelihood(schema, "age", 12), likelihood(schema, "age", (5, 20)).round(3)
     (array([0., 1., 0., 0., 0.]), array([0.5, 1. , 0.1, 0. , 0. ]))
+    >>> likelihood(Schema({"age": ["<30", "[30,45)", "[45,60)", ">=60"]}), "age", "30:60")
+    array([0., 1., 1., 0.])
     """
     number, found = _said(schema, name, given)
     if number is not None and event:
         found = (given, given, "both")
     if found is None:
+        if (between := _range(given)) and (cuts := interval_cuts(schema.states[name])):
+            return _between_cuts(schema, name, cuts, between, given)
         weights = np.zeros(schema.cardinality(name))
         weights[state_of(schema, name, given)] = 1.0
         return weights
@@ -163,6 +168,21 @@ def _range(given: Any) -> tuple[Any, Any, str] | None:
     return None
 
 
+def _between_cuts(
+    schema: Schema, name: Hashable, cuts: list[float], between: tuple[Any, Any, str], given: Any
+) -> np.ndarray:
+    """Ones in the intervals from one cut up to another. Ends have to be cuts: nothing is known within an interval."""
+    places = {schema.reading(name)(match_key(cut)): k for k, cut in enumerate(cuts, 1)}
+    low, high = (None if end is None else schema.reading(name)(match_key(end)) for end in between[:2])
+    first, last = 0 if low is None else places.get(low), len(cuts) + 1 if high is None else places.get(high)
+    if first is None or last is None or first >= last:
+        shown = ", ".join(f"{cut:.15g}" for cut in cuts)
+        _refuse(
+            name, given, f"is no range from one cut to a higher one; use low:high, low: or :high with ends of {shown}"
+        )
+    return np.isin(np.arange(len(cuts) + 1), np.arange(first, last)).astype(float)
+
+
 def _end(schema: Schema, name: Hashable, end: Any, given: Any) -> float:
     declared = schema.numbers[name]
     number = declared.reads(schema.reading(name)(match_key(end)))
@@ -180,7 +200,8 @@ def _bounds(declared: Number) -> str:
 def _remedy(schema: Schema, name: Hashable) -> str:
     states = _states(schema.states[name])
     if name not in schema.numbers:
-        return f"is not a state of it; use {states}"
+        cut = ", or a range from one cut to another, low:high" if interval_cuts(schema.states[name]) else ""
+        return f"is not a state of it; use {states}{cut}"
     kind = schema.numbers[name].kind
     return f"is no {kind}, range or state of it; use a {kind}, a range low:high, or {states}"
 

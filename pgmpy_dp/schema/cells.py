@@ -29,6 +29,9 @@ from typing import Any
 
 import numpy as np
 
+INTERRUPTS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What ends a program from outside; all else that a cell raises is of the record, a `BaseException` too."""
+
 MISSING = ("missing",)
 """Key of what is missing."""
 
@@ -71,7 +74,9 @@ def match_key(value: object) -> tuple:
     """
     try:
         return _match_key(value)
-    except Exception:  # an odd object in a record must not become an observable exception
+    except INTERRUPTS:
+        raise
+    except BaseException:  # an odd object in a record must not become an observable exception
         return _UNREADABLE
 
 

@@ -52,6 +52,7 @@ class TestMutants:
         for module in (record_matches, table):
             halved = lambda m: tuple(x / 2 for x in contingency.match_sensitivity(m))  # noqa: E731
             monkeypatch.setattr(module, "match_sensitivity", halved)
+        monkeypatch.setattr(record_matches.MatchedCounts, "moved", staticmethod(halved))
         problems = found(adjacency=adjacency)
         assert "matched_counts: exact statistics moved by 2" in problems
         assert "matched_counts: noise of scale" in problems

@@ -110,8 +110,8 @@ class TestMutantsOfTheBoundary:
         def halved(true):
             return lambda *a: replace(true(*a), l1=true(*a).l1 / 2, l2=true(*a).l2 / 2)
 
-        def for_half(cls, norms, *arguments):
-            return planned(cls, [(l1 / 2, l2 / 2) for l1, l2 in norms], *arguments)
+        def for_half(cls, norms, *arguments, **options):
+            return planned(cls, [(l1 / 2, l2 / 2) for l1, l2 in norms], *arguments, **options)
 
         for each in ("edge_count", "neighbour_sums"):
             monkeypatch.setattr(graph_operators, each, halved(getattr(data, each)))

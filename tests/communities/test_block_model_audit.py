@@ -82,7 +82,9 @@ class TestNoisyPower:
         budget, claim = CLAIMS[kind]
         true = graph_operators.ManySums.planned
         monkeypatch.setattr(
-            graph_operators.ManySums, "planned", lambda norms, cost, share: true(norms, cost, T * share)
+            graph_operators.ManySums,
+            "planned",
+            lambda norms, cost, share, **parts: true(norms, cost, T * share, **parts),
         )
         assert audit_power(monkeypatch, kind, budget, 8000) > claim
 

@@ -12,7 +12,7 @@ import pytest
 from pgmpy_dp import Budget, MarkovNetwork, PrivateTable, Schema, list_estimators
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateSGD
 from pgmpy_dp.learning import collective_base, noisy_tables
-from pgmpy_dp.private.curator import curator_base as curator
+from pgmpy_dp.private.curator import charged_base
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.reading import records as coded_records
 from pgmpy_dp.private.sensitive import Sensitive
@@ -156,7 +156,7 @@ BEFORE_THE_CHARGE = {
 AFTER_THE_CHARGE = {
     "counting": (coded_records, "count_all"),
     "the noise": (samplers, "discrete_laplace"),
-    "the release": (curator, "Release"),
+    "the release": (charged_base, "Release"),
 }
 AFTER_THE_RELEASE = {
     "its reading": (collective_base, "noisy_marginals"),

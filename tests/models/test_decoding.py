@@ -145,6 +145,10 @@ SCHEMA = Schema(
         ("job", "else", [0, 0, 1]),
         ("old", 12, [0, 1, 0]),
         ("old", ">=20", [0, 0, 1]),
+        ("old", "10:20", [0, 1, 0]),
+        ("old", (10.0, None), [0, 1, 1]),
+        ("old", ":20", [1, 1, 0]),
+        ("old", pd.Interval(10, 20, closed="left"), [0, 1, 0]),
     ],
 )
 def test_what_is_known_of_a_variable(name, given, expected):
@@ -169,7 +173,15 @@ def test_what_is_known_of_a_variable(name, given, expected):
         ("day", 7, "no date, range or state"),
         ("job", "plumber", "not a state of it; use one of the states no, yes, else"),
         ("job", None, "not a state of it"),
-        ("old", "10:20", "not a state of it; use one of the states <10"),
+        (
+            "old",
+            "young",
+            "not a state of it; use one of the states <10, [10,20), >=20, or a range from one cut to another",
+        ),
+        ("old", "10:15", "no range from one cut to a higher one; use low:high, low: or :high with ends of 10, 20"),
+        ("old", "20:10", "no range from one cut to a higher one"),
+        ("old", "10:none", "no range from one cut to a higher one"),
+        ("job", "no:yes", "not a state of it; use one of the states no, yes, else"),
     ],
 )
 def test_what_is_no_value_is_refused(name, given, message):

@@ -116,7 +116,7 @@ def test_the_outside_has_a_code_of_its_own(name):
         own = key_coder(alone, name)(match_key(cell))
         assert key_coder(counted, name)(match_key(cell)) == (size if own == DROPPED else own)
     assert coding(counted, name).cuts == coding(alone, name).cuts
-    assert coding(counted, name).outside == size and coding(counted, name).n_states == size + 1
+    assert key_coder(counted, name)(("unreadable",)) == size and counted.cardinality(name) == size + 1
 
 
 class TestSensitivity:

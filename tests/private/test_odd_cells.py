@@ -16,6 +16,8 @@ import pyarrow as pa
 import pytest
 
 from pgmpy_dp import Budget, Schema
+from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.private.data.columns import PrivateColumns, _counts
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
@@ -40,6 +42,30 @@ from tests.private.odd_cells import (
 )
 
 BUDGET = {"ledger": Budget(epsilon=1.0)}
+
+
+class Compared(type):
+    def __eq__(cls, other):  # and no hash
+        return cls is other
+
+
+class Unhashable(metaclass=Compared):
+    pass
+
+
+class Panic(BaseException):
+    """As engines in Rust have one."""
+
+
+class Panicking:
+    def __str__(self):
+        raise Panic("a record's own words")
+
+
+class PanickingClass:
+    @property
+    def __class__(self):
+        raise Panic("a record's own words")
 
 
 def counts(data, schema: Schema) -> list[list[int]]:
@@ -188,3 +214,21 @@ def test_durations_are_in_the_order_of_their_length():
     for data in (pd.DataFrame({"x": days}), pl.DataFrame({"x": days}), pa.table({"x": days})):
         columns = [column for [column] in open_source(data).batches(["x"])]
         assert in_order(columns, np.arange(3)).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("kind", ["Unhashable", "Panicking", "PanickingClass"])
+def test_an_object_whose_class_cannot_be_hashed_or_that_panics_is_unreadable(kind):
+    column = np.array([0, 1, None], dtype=object)
+    column[2] = globals()[kind]()
+    # pandas would ask it itself while it makes a column of an array of its own accord.
+    column = pd.Series(pd.arrays.NumpyExtensionArray(column), dtype=object)
+    frame = pd.DataFrame({"x0": column, "t": [1, 2, 3], "y": ["u", "v", "u"]})
+    assert counts(frame, Schema({"x0": [0, 1]})) == [[1, 1]]
+    assert numbers(frame)[:2] == [0.0, 1.0]
+    assert users(frame) >= 2
+    by_time = frame.rename(columns={"x0": "t", "t": "x0"})
+    assert users(by_time) == 3
+    house = frame.rename(columns={"x0": "house"})
+    for key in ("text", "integer"):
+        linked = LinkedSchema({"y": ["u", "v"]}, {"y": ["u", "v"]}, key="house", most=2, key_kind=key)
+        assert len(PrivateLinkedTables(house, house.copy(), linked, **BUDGET)._records.codes()) >= 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import re
 import sqlite3
 import subprocess
 import sys
@@ -320,6 +321,32 @@ class TestStreams:
         other = pa.DictionaryArray.from_arrays(pa.array([1, 0, None], pa.int32()), ["b", "a"])
         batches = [pa.record_batch({"x": part}) for part in (one, other, one)]
         assert counts(pa.Table.from_batches(batches)) == [3, 1]
+
+
+class TestFolders:
+    """Files of one folder, whose columns are told apart by their names."""
+
+    def test_columns_in_another_order(self, tmp_path):
+        pq.write_table(pa.table({"x": ["a", "b"], "y": ["b", "b"]}), tmp_path / "1.parquet")
+        pq.write_table(pa.table({"y": ["b", "b"], "x": ["a", "?"]}), tmp_path / "2.parquet")
+        assert counts(tmp_path) == [2, 1] and counts(tmp_path, {"y": ["a", "b"], "x": ["a", "b"]}) == [2, 1]
+
+    @pytest.mark.parametrize(
+        ("others", "told"), [(["x"], "['y']"), (["x", "y", "z"], "['z']"), (["x", "x", "y"], "['x']")]
+    )
+    def test_a_file_without_a_column_or_with_one_more_is_refused_before_the_charge(self, others, told, tmp_path):
+        pq.write_table(pa.table({"x": ["a"], "y": ["b"]}), tmp_path / "1.parquet")
+        pq.write_table(pa.table([pa.array(["a"])] * len(others), others), tmp_path / "2.parquet")
+        ledger = Ledger(Budget(epsilon=1.0))
+        with pytest.raises(ValueError, match=re.escape(f"1.parquet': {told}; pass files with the same columns")):
+            PrivateTable(tmp_path, STATES, ledger=ledger)
+        assert not ledger.entries
+
+    def test_dictionaries_that_differ_between_files(self, tmp_path):
+        for k, texts in enumerate((["a", "b"], ["b", "a", "?"], ["?"])):
+            cells = pa.DictionaryArray.from_arrays(pa.array([0, None], pa.int8()), texts)
+            pq.write_table(pa.table({"x": cells}), tmp_path / f"{k}.parquet")
+        assert counts(tmp_path) == [1, 1]
 
 
 class TestLimits:

@@ -292,6 +292,26 @@ class TestReading:
         assert all(np.array_equal(a, b[: len(a)]) for a, b in zip(ours, theirs, strict=True))
         assert [len(b) - len(a) for a, b in zip(ours, theirs, strict=True)] == [1, 1, 1]
 
+    def test_a_time_that_fails_when_asked_what_it_is_is_unreadable(self):
+        class Unnamed(type):
+            @property
+            def __name__(cls):
+                raise RuntimeError("a record's own words")
+
+        class OfNoName(metaclass=Unnamed):
+            pass
+
+        class OfNoClass:
+            @property
+            def __class__(self):
+                raise RuntimeError("a record's own words")
+
+        for odd in (OfNoName(), OfNoClass()):
+            times = pd.Series([2, 1, odd], dtype=object)
+            frame = pd.DataFrame({"user": [1, 1, 2], "time": times, "page": ["a", "b", "a"]})
+            read = read_sequences(frame, Schema({"page": ["a", "b"]}), unit="user", order="time")
+            assert [part.tolist() for part in read] == [[0, 1], [2, 1], [1, 0, 0]]
+
     def test_numbers_separators_and_other_states(self):
         schema = Schema({"page": [1, 2, "rest"]}, other={"page": "rest"})
         frame = pd.DataFrame({"user": [1, 2, 3, 4], "sequence": ["1,2,9", "2", 2.0, None]})

@@ -27,7 +27,7 @@ from pgmpy_dp.private.reading.records import spelled_texts
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
-from pgmpy_dp.schema import Schema, match_key
+from pgmpy_dp.schema import INTERRUPTS, Schema, match_key
 
 _WHOLE = re.compile(rb"\s*([+-]?\d+)(?:\.0*)?\s*")
 
@@ -268,7 +268,9 @@ def _whole(cell: Any) -> int | None:
         text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
         found = _WHOLE.fullmatch(text)
         return int(found[1]) if found and len(found[1]) < 1000 else None
-    except Exception:
+    except INTERRUPTS:
+        raise
+    except BaseException:
         return None
 
 

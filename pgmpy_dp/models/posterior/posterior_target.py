@@ -52,13 +52,15 @@ class Target:
 
     def __init__(self, noisy: NoisyMarginals, fit: Fit, n_draws: int, rng: np.random.Generator) -> None:
         model = fit.model
+        # What the fit's prior is around: 0, the uniform model, unless cells are believed empty or it was given another.
+        base = fit.details.get("base", np.zeros(noisy.cliques.n_cells))
+        noisy, base = fit.details.get("empty_cells", (noisy, base))
+        centre = base if "empty_cells" in fit.details else None
         # The shares only matter to CollectiveMAP's own objective, which is not used here.
-        objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit)
+        objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit, centre=centre)
         self.noisy, self.model = noisy, model
         self.engine, self.split = objective.engine, objective.split
         self.centre = self.identified(fit.details.get("theta", model.theta))
-        # What the fit's prior is around: 0, the uniform model, unless it was given another one.
-        base = np.asarray(fit.details.get("base", np.zeros(noisy.cliques.n_cells)))
         self.base_interaction, self.base_main = self.split.decompose(base)
         objective.engine = TiltedEngine(self.engine, self.identified(base))
         evidence = objective.scale_evidence(self.centre - self.identified(base))

@@ -91,6 +91,13 @@ def _kept_as_it_is(value: Any) -> Any:
     return value
 
 
+def require_to_open(curator: ChargedCurator, data: PrivateData, budget: Budget) -> None:
+    """Raise TypeError for a curator or data of others, and for what is no budget; no method, which they would have."""
+    require_own("this curator", curator, "write a plan that asks one of those there are")
+    require_data_and_budget(data, curator.kind, budget)
+    require_own("data", data, "a curator takes the kinds of private data that there are")
+
+
 class ChargedCurator(ABC):
     """Private data that a ledger was charged for, whole, before anything is counted; abstract.
 
@@ -118,12 +125,6 @@ class ChargedCurator(ABC):
     _unit_cost: Any
     _reserve = Fraction(0)  # of delta, for operators that can fail
     _paid: Mapping[str, str]  # the names of the ledger and of its charge
-
-    def _require_to_open(self, data: PrivateData, budget: Budget) -> None:
-        """Raise TypeError for a curator or data of others, and for what is no budget."""
-        require_own("this curator", self, "write a plan that asks one of those there are")
-        require_data_and_budget(data, self.kind, budget)
-        require_own("data", data, "a curator takes the kinds of private data that there are")
 
     def _open(
         self,

@@ -16,7 +16,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_number, exact_fraction, exact_integer
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.charged_base import ChargedCurator, Cost
+from pgmpy_dp.private.curator.charged_base import ChargedCurator, Cost, require_to_open
 from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.curator.observer import observer
 from pgmpy_dp.private.data.data_base import PrivateData, reading
@@ -172,7 +172,7 @@ class Curator(ChargedCurator):
         pure: bool = False,
         random_state: int | None = None,
     ) -> None:
-        self._require_to_open(data, budget)
+        require_to_open(self, data, budget)
         # Read once: what the ledger is charged is what operators have.
         reserve = checked_number("reserve", reserve, positive=False, below_one=True)
         cost = cost_of(Budget.of(budget.guarantee), reserve, pure=pure)

@@ -22,7 +22,7 @@ from pgmpy_dp.checks import checked_integer, checked_number, own_copy
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.charged_base import ChargedCurator
+from pgmpy_dp.private.curator.charged_base import ChargedCurator, require_to_open
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.data.chain_gradients import ChainGrid
 from pgmpy_dp.private.data.contributions import GRID
@@ -198,7 +198,7 @@ class SampledCurator(ChargedCurator):
         random_state: int | None = None,
         **schedule: Any,
     ) -> None:
-        self._require_to_open(data, budget)
+        require_to_open(self, data, budget)
         made = sampled_schedule(budget, data.adjacency, public_count, **schedule)
         bound = data._rows_of_unit * grid.bound
         scale = math.nextafter(made.multiplier * bound, math.inf)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from pgmpy_dp.schema import MISSING, Schema, match_key
+from pgmpy_dp.schema import Schema, match_key
 
 DROPPED = -1
 """Code of a cell that no state matches, in a variable without an other-state: its record does not count."""
@@ -27,11 +27,6 @@ class Coding:
         Number and code of each number that counts by itself, whatever `cuts` are.
     texts : tuple of (str, int)
         Text and code of each text, not of a number, that counts by itself.
-    missing : int
-        Code of None and NaN.
-    outside : int
-        Code of every cell that is neither missing, a number nor a text.
-    n_states : int
     cuts : tuple of float
     codes : tuple of int
         One more than cuts: a number is coded as the one after as many as the cuts that it reaches.
@@ -41,9 +36,6 @@ class Coding:
 
     numbers: tuple[tuple[float, int], ...]
     texts: tuple[tuple[str, int], ...]
-    missing: int
-    outside: int
-    n_states: int
     cuts: tuple[float, ...]
     codes: tuple[int, ...]
     decides_numbers: bool = True
@@ -90,8 +82,8 @@ def coding(schema: Schema, name: Hashable) -> Coding:
     Examples
     --------
     >>> made = coding(Schema({"x": ["no", 7, None]}), "x")
-    >>> made.numbers, made.texts, made.missing, made.outside
-    (((7.0, 1),), (('no', 0),), 2, -1)
+    >>> made.numbers, made.texts
+    (((7.0, 1),), (('no', 0),))
     """
     declared = schema.declared if isinstance(schema, OutsideCounted) else schema
     reading, number, code = declared.reading(name), declared.numbers.get(name), key_coder(schema, name)
@@ -102,9 +94,6 @@ def coding(schema: Schema, name: Hashable) -> Coding:
     return Coding(
         numbers=tuple((key[1], code(key)) for key in alone if key[0] == "number"),
         texts=tuple((key[1], code(key)) for key in alone if key[0] == "text"),
-        missing=code(MISSING),
-        outside=outside,
-        n_states=schema.cardinality(name),
         cuts=cuts,
         # Numbers are dropped where they are outside: those are counted apart, if outside cells are.
         codes=tuple(outside if found == DROPPED else found for found in codes),

@@ -36,7 +36,7 @@ from pgmpy_dp.private.data.data_base import Facts, PrivateData, checked_public_c
 from pgmpy_dp.private.data.units import drawn_rows, fresh_key
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.reading.arrow_cells import Column, key_counts, keyed, quietly
+from pgmpy_dp.private.reading.arrow_cells import Column, key_counts, key_ranks, keyed, quietly
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label
@@ -205,9 +205,7 @@ def drawn_counts(batches: Iterable[Sequence[Column]], key: bytes) -> list[Counte
     ranked, listed = [], []
     for column in zip(*parts, strict=True):
         position, keys = quietly(keyed, column)
-        rank = np.empty(len(keys), dtype=np.int64)
-        rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-        ranked.append(rank[position[named]])
+        ranked.append(key_ranks(keys)[position[named]])
         listed.append(sorted(keys))
     kept = drawn_rows(lambda rows: [places[rows] for places in ranked], owner[named], owners, 1, key)
     times = [np.bincount(places[kept], minlength=len(keys)) for places, keys in zip(ranked, listed, strict=True)]

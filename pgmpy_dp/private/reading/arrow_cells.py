@@ -15,22 +15,25 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import repeat
+from operator import is_
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pgmpy_dp.schema import clock_text, duration_nanoseconds, match_key, moment_text
+from pgmpy_dp.schema import INTERRUPTS, clock_text, duration_nanoseconds, match_key, moment_text
 
 _FILTERS = threading.RLock()
 
-NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)
+NOT_OURS = (*INTERRUPTS, MemoryError)
 """What is no failure to read a cell. Some failures are not an Exception: engines in Rust panic with their own class."""
 
 # Values of one of these types are the same where Python says so (0.0 and -0.0 too, which no key tells apart).
 _EXACT = {str, int, float, bool, bytes, np.str_, np.bool_, *(np.dtype(c).type for c in np.typecodes["AllInteger"])}
 _EXACT |= {np.dtype(code).type for code in np.typecodes["Float"]}
+_EXACT_IDS, _OF_NONE = frozenset(map(id, _EXACT)), id(type(None))
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 _DAY = 86_400 * 10**9
@@ -121,9 +124,12 @@ def cells_of(column: Column) -> Cells:
 
 def cells_of_objects(values: list) -> Cells:
     """Cells of any types, those that are not of a few well-known ones each for itself."""
-    types = list(map(type, values))
-    kinds = set(types)
-    if len(kinds - {type(None)}) <= 1 and kinds <= {*_EXACT, type(None)}:
+    # By addresses, which last as long as the values: a class may refuse to be hashed, or compared.
+    first = type(values[0]) if values else str
+    is_one = id(first) in _EXACT_IDS and all(map(is_, map(type, values), repeat(first)))
+    types = [] if is_one else list(map(id, map(type, values)))
+    kinds = {*types}
+    if is_one or (len(kinds - {_OF_NONE}) <= 1 and kinds <= {*_EXACT_IDS, _OF_NONE}):
         seen: dict[Any, int] = {}
         places = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.int64, count=len(values))
         return Cells(places, list(seen))
@@ -131,14 +137,14 @@ def cells_of_objects(values: list) -> Cells:
     places, listed = np.empty(len(values), dtype=np.int64), [None]
     number = {kind: k for k, kind in enumerate(kinds)}
     which = np.fromiter(map(number.__getitem__, types), dtype=np.int64, count=len(values))
-    is_exact = np.array([kind in _EXACT for kind in number], dtype=bool)
+    is_exact = np.array([kind in _EXACT_IDS for kind in number], dtype=bool)
     for kind, k in number.items():
-        if kind in _EXACT:
+        if kind in _EXACT_IDS:
             rows = np.flatnonzero(which == k)
             found = cells_of_objects([values[row] for row in rows.tolist()])
             places[rows] = found.places + len(listed)
             listed += found.listed
-        elif kind is type(None):
+        elif kind == _OF_NONE:
             places[which == k] = 0
     odd = [row for row in np.flatnonzero(~is_exact[which]).tolist() if values[row] is not None]
     places[odd] = len(listed) + np.arange(len(odd))
@@ -261,9 +267,14 @@ def in_order(columns: Sequence[Column], places: np.ndarray) -> np.ndarray:
         is_missing = np.count_nonzero(np.isnan(values))
         return places[np.roll(order, is_missing)]
     positions, keys = places_among(columns, _order_key)
-    rank = np.empty(len(keys), dtype=np.int64)
-    rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-    return by_counting(rank[positions], places)
+    return by_counting(key_ranks(keys)[positions], places)
+
+
+def key_ranks(keys: Sequence[tuple]) -> np.ndarray:
+    """The place of each of some different match keys in their order."""
+    ranks = np.empty(len(keys), dtype=np.int64)
+    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return ranks
 
 
 def by_counting(numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -283,10 +294,15 @@ def by_counting(numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
 def _order_key(value: Any) -> tuple:
     """The match key of a cell, or the length of a duration, whose text is in no order."""
     key = match_key(value)
-    is_duration = isinstance(value, timedelta | np.timedelta64) or type(value).__name__ == "MonthDayNano"
-    if is_duration and key[0] == "text":
-        return ("time", duration_nanoseconds(value))
-    return key
+    if key[0] != "text":
+        return key
+    try:  # an odd object in a record may fail where it is asked what it is
+        is_duration = isinstance(value, timedelta | np.timedelta64) or type(value).__name__ == "MonthDayNano"
+        return ("time", duration_nanoseconds(value)) if is_duration else key
+    except INTERRUPTS:
+        raise
+    except BaseException:
+        return key
 
 
 def _is_listed(cells: Cells) -> np.ndarray:

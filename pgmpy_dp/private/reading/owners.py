@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, filled, places_among
 from pgmpy_dp.private.reading.source_base import Source
-from pgmpy_dp.schema import MISSING, match_key
+from pgmpy_dp.schema import INTERRUPTS, MISSING, match_key
 
 _EXACT_FLOATS = 2.0**53
 _DIGITS = 1000
@@ -82,7 +82,9 @@ def identity(cell: Any) -> bytes | None:
         return b"=" + cell
     try:
         return _identity(cell)
-    except Exception:
+    except INTERRUPTS:
+        raise
+    except BaseException:
         return None
 
 

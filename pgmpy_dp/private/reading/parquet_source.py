@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Hashable, Sequence
 from functools import partial
 from typing import Any
@@ -26,7 +27,7 @@ class ParquetSource(Source):
     OSError
         If a file cannot be read.
     ValueError
-        If one is not a Parquet file, or has other columns than the first.
+        If one is not a Parquet file, or has other columns than the first. Their order is no matter.
     """
 
     is_ours = True
@@ -37,8 +38,11 @@ class ParquetSource(Source):
         self._schemas = [_schema(name) for name in files]
         self.names = list(self._schemas[0].names)
         for name, found in zip(files, self._schemas, strict=True):
-            if found.names != self.names:
-                raise ValueError(f"{name!r} has other columns than {files[0]!r}; pass files with the same columns")
+            if alone := Counter(found.names) - Counter(self.names) or Counter(self.names) - Counter(found.names):
+                raise ValueError(
+                    f"{name!r} has other columns than {files[0]!r}: {list(alone)[:50]}; "
+                    "pass files with the same columns"
+                )
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         wanted = [self.names[place] for place in self.positions(names)]

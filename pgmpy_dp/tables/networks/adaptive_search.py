@@ -39,6 +39,8 @@ from pgmpy_dp.tables.networks.budget_shares import (
 from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.tables.networks.probes import draw_probes
 
+_FIRST_LOOK = Fraction(5, 6)  # of what rounds have: what is left when single variables are looked at again
+_TELLING = 1.3  # times its noise: a table that differs so much from the model says something, whatever is learned of it
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
 _LEAST_WEIGHT = 1 / 1024  # of the largest: what a selection counts smaller ones as
 
@@ -64,7 +66,7 @@ def run(
     ----------
     settings : Settings
         Of :class:`~pgmpy_dp.estimators.PrivateNetwork`. Defaults that depend on the noise are those of
-        :meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.start`, `again` and `selecting`.
+        :meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.start`, `singles` and `selecting`.
     progress : callable, optional
         Called after each fit with the share of the budget that is spent.
     refit : callable
@@ -82,10 +84,11 @@ def run(
     Release
         ``kind="marginals"``: one table per variable, in the order of the schema, then one per number that the schema
         does not divide, in cells that follow its first table (:func:`~pgmpy_dp.learning.fine_grids.refine`), then one
-        per measurement, in the order in which they were made; a set may be measured again. ``public["rounds"]`` has an
-        entry for each of the latter, all of it computed from released and public numbers: ``round`` (0 for a required
-        set and for the star on a target), ``share`` of the budget, ``selection_scale``, ``candidates`` (how many),
-        ``weight`` of the set and of the ``heaviest``, ``misfit`` and ``change`` (l1 distances in records between what
+        per measurement, in the order in which they were made; a set may be measured again, and single variables too.
+        ``public["rounds"]`` has an entry for each table of several variables that is no probe, all of it computed from
+        released and public numbers: ``round`` (0 for a required set and for the star on a target), ``share`` of the
+        budget, ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``,
+        ``misfit`` and ``change`` (l1 distances in records between what
         the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
         table's noise); where candidates are so many that each selection of a round has a part of them, ``parts``.
         ``public["unavailable"]`` has the pairs that are permitted and could not be selected in the last round, as they
@@ -153,18 +156,23 @@ def run(
         # n_rounds following the number of records over the noise (`start`), and so does the part of it that selects
         # (`selecting`). Once measurements have changed the model's tables by no more than noise alone would
         # (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds get twice as much, and if less than two rounds'
-        # budget is left, the next takes it all. The score subtracts what measuring would add in noise, so that large
-        # tables are measured only for much; sets of three and more whose noise would be expected to exceed the number
-        # of records are no candidates.
-        share, number = shares.start(search.n_records), 0  # of one table
+        # budget is left, the next takes it all. (What differs from the model by 1.3 times its noise says something,
+        # though so noisy a table changes little.) After a sixth of what rounds have, what they have found says whether
+        # single variables should have more of the budget. The score subtracts what measuring would add in noise, so
+        # that large tables are measured only for much; sets of three and more whose noise would be expected to exceed
+        # the number of records are no candidates.
+        shares, before = search.shares, curator.left
+        share, number = min(search.first_share(), before), 0
         while (left := curator.left - search.kept) > 0:
             number += 1
             spent = share * shares.in_a_round
             # Where less than two rounds' budget is left, the next one takes it all.
             if not search.measure_worst(number, left if left < 2 * spent else spent):
-                # They have changed the model's tables by no more than noise alone would: norm1(N mu_new - N mu_old) <=
-                # k E|noise|, summed. So they say nothing new, and rounds get more.
+                # They say nothing new, so rounds get more.
                 share *= 2
+            if before and curator.left - search.kept <= _FIRST_LOOK * (before - search.kept):
+                before = Fraction(0)
+                search.look_again()
             if progress is not None:
                 progress(float(1 - curator.left))
         search.measure_probes()
@@ -187,7 +195,6 @@ class Search:
     ) -> None:
         self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
         self.seed, self.probes = seed, list[Scope]()
-        self.singles = len(curator.facts.schema)  # tables of single variables
         self.names, self.pairs = curator.facts.schema.variables, list(shares.candidates)
         self.named_pairs = self._named(self.pairs)
         self.places = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
@@ -208,12 +215,10 @@ class Search:
         )
         self._merge(merge_rare)
         released = self._released()
-        if again := self.shares.again(released.n_records, released.cliques.cardinalities, _spread(released)):
-            kept = self.curator.facts.declared.fine().cardinalities
-            names = [name for name in self.asked_about if self.curator.facts.schema.cardinality(name) == kept[name]]
-            if names:  # what was merged from a fine grid is not asked for again
-                self.curator.ask(Tables([(name,) for name in names], self._weights(names)), again)
-        self.singles = len(self.curator.arrays)
+        self.spread, sizes = _spread(released), released.cliques.cardinalities
+        self.shares = self.shares.knowing(released.n_records, sizes)
+        self.of_singles = self.shares.one_way
+        self._measure_singles(self.shares.singles(released.n_records, sizes, self.spread))
         if self.around is not None:
             self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
         noisy = self._released()
@@ -226,6 +231,33 @@ class Search:
         rng = np.random.default_rng(None if self.seed is None else [self.seed, len(self.names)])
         # Also of sets without the target: they tell how wrong the model is where nothing is measured.
         self.probes = draw_probes(replace(self.sets, target=None), rng) if self.shares.probes else []
+
+    def _measure_singles(self, wanted: Fraction) -> bool:
+        """Tables of single variables once more, if they are to have so much; whether there are any."""
+        kept = self.curator.facts.declared.fine().cardinalities
+        # What was merged from a fine grid is not asked for again.
+        names = [name for name in self.asked_about if self.curator.facts.schema.cardinality(name) == kept[name]]
+        more = min(wanted - self.of_singles, self.curator.left - self.kept)
+        if not names or more < self.of_singles / 2:  # too little to tell anything beside what is known
+            return False
+        self.of_singles += more
+        part = Fraction(sum(self._weights(names)) / sum(self._weights(self.asked_about)))
+        self.curator.ask(Tables([(name,) for name in names], self._weights(names)), more * min(part, Fraction(1)))
+        return True
+
+    def first_share(self) -> Fraction:
+        """Of each table of the first round."""
+        return self.shares.start(self.n_records, self.fit.noisy.cliques.cardinalities, self.spread)
+
+    def look_again(self) -> None:
+        """Give single variables more where the first rounds have found little to measure."""
+        known = [record for record in self.rounds if record["round"]]
+        # Squares of dependence and of noise add up.
+        n, sizes = self.n_records, self.fit.noisy.cliques.cardinalities
+        left = float(np.mean([record["misfit"] ** 2 - record["offset"] ** 2 for record in known]))
+        ratio = self.shares.found(max(left, 0.0) ** 0.5 / (2 * n), len(known), self.spread)
+        if self._measure_singles(self.shares.singles(n, sizes, self.spread, ratio)):
+            self.fit = self.refit(self._released(), self.fit, self.tree)
 
     @property
     def asked_about(self) -> Sequence[Hashable]:
@@ -312,7 +344,8 @@ class Search:
         measuring = spent - selecting * len(chosen)
         self._measure(chosen, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
         made = self.rounds[-len(chosen) :]
-        return sum(record["change"] for record in made) > sum(record["offset"] for record in made)
+        change, misfit, noise = (sum(record[of] for record in made) for of in ("change", "misfit", "offset"))
+        return change > noise or misfit > _TELLING * noise
 
     def _join(self, scope: Scope) -> None:
         """Make room in the junction tree for a table."""
@@ -393,7 +426,8 @@ class Search:
         """All tables so far, and what there is to say about the search."""
         last = dict.fromkeys(self.shares.sets.allowed, 0) | dict(zip(self.pairs, self.last.tolist(), strict=True))
         gone = sorted(item for item in last.items() if item[1] < self.number)
-        measured = len(self.curator.arrays) - self.singles
+        # Of a search that was interrupted, the last records may be of tables that were not released.
+        measured = sum(len(scope) > 1 for scope in self.curator.release("marginals", {}).scopes)
         public = {
             "rounds": self.rounds[:measured],
             "probes": max(measured - len(self.rounds), 0),

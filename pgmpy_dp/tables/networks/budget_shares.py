@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -41,17 +41,21 @@ _MOST_ROUNDS = 8  # times the usual ones
 _VARIABLES_A_TABLE, _MANY_VARIABLES = 16, 512
 
 
-_ONE_WAY = 0.1
+_ONE_WAY, _ONE_WAY_STAR = 0.1, 0.03  # the latter with a target, whose tables tell of single variables too
 _USUAL_SPREAD = 0.7  # of the largest that so many states can have: .34 to .93 on tables of the benchmarks, most near it
-_INTERACTION, _STRONGER, _OF_A_TREE, _SELECTS, _PARTS = 0.7, 3.0, 0.5, 0.2, 5
-_CLEAR, _NEARLY_ALL = 0.05, Fraction(3, 4)
+_INTERACTION, _STRONGER = 0.7, 3.0
+"""What is expected of dependence: the standard deviation of interactions, and how much stronger those of the strongest
+pairs are. The first is .59 to .75 on Adult, page visits and Parkinson's, the second 2.5 to 3.7."""
+_MOST_SINGLES, _WORTH, _DROWNED = 0.98, 2, Fraction(1, 4)
+"""The part for single variables at most, so that there is an edge; how many times their first share second tables are
+worth; what probes keep that drown in noise."""
+_LEAST_FOUND, _MOST_FOUND = 0.05, 2.0  # of :meth:`NetworkShares.found`
+_SMALL, _SEEN = 0.25, 0.8
+"""Of :meth:`NetworkShares.start`: the quantile of pairs' cells that is a small table, and its noise over the dependence
+of strong pairs."""
+_CLEAR, _STAR = 0.05, Fraction(1, 2)
 """Of :meth:`NetworkShares.star`: the total variation that noise may add to tables with the target, on average, and the
-part of what rounds have above which the star gets it all."""
-_TREES, _WORTH = (1, 2, 4, 6), 0.95
-"""Of the prediction in :meth:`NetworkShares.again`: the standard deviation of interactions and how much stronger those
-of a tree are; what a tree takes away; the part of a round that selects; how finely the rest is divided; how many trees
-there may be; and what of the error may be left, at most, if rounds are to give way: the prediction is no better than
-that. The first is .59 to .75 on Adult, page visits and Parkinson's, the second 2.5 to 3.7."""
+part of what rounds have that the star gets at most."""
 
 
 _SHARES = ("one_way_share", "number_share", "selection_share", "probe_share")
@@ -93,7 +97,7 @@ class NetworkShares:
         For each table of the first round at least, 0 if there is nothing to select from. The rounds get all that is
         left.
     one_way_given : bool
-        Whether `one_way` was asked for; else there may be second tables (:meth:`again`).
+        Whether `one_way` was asked for; else there may be second tables (:meth:`singles`).
     n_rounds : int or None
         What was asked for.
     selection : Fraction
@@ -134,8 +138,25 @@ class NetworkShares:
         p = len(self.sizes)
         return max(p // _VARIABLES_A_TABLE, p * p // (_VARIABLES_A_TABLE * _MANY_VARIABLES), 1)
 
-    def start(self, n_records: float) -> Fraction:
-        """Share of each table of the first round, when there are about so many records."""
+    def start(
+        self, n_records: float, sizes: Sequence[int] | None = None, spread: Sequence[float] | None = None
+    ) -> Fraction:
+        """Share of each table of the first round, of variables as :meth:`singles` takes them."""
+        usual = self._usual_start(n_records)
+        if self.n_rounds is not None or not self.first_round:
+            return usual
+        # A table of pairs that drowns says nothing: fewer of them where so many records are known badly. Noise in a
+        # small one is to be as large as the dependence that is expected of strong pairs.
+        k = np.asarray(self.sizes if sizes is None else sizes, dtype=float)
+        spread = (_USUAL_SPREAD * (1 - 1 / k)).tolist() if spread is None else spread
+        i, j = np.array(self.candidates).T
+        noise = float(np.quantile(k[i] * k[j], _SMALL)) / (2 * max(self.strength(n_records), 1e-9))
+        strong = _STRONGER * float(self.usual(spread).mean())
+        power = 2.0 if isinstance(self.cost, ZCDP) else 1.0
+        clear = min((noise / max(_SEEN * strong, 1e-12)) ** power, 1.0)
+        return max(usual, Fraction(round(1000 * clear), 1000) * self.rounds)
+
+    def _usual_start(self, n_records: float) -> Fraction:
         if self.n_rounds is not None or not self.first_round:
             return self.first_round
         # What was asked for; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
@@ -143,8 +164,30 @@ class NetworkShares:
         more = min(max((self.strength(n_records) / _PRECISE) ** 0.5, 1.0), _MOST_ROUNDS)
         return self.rounds / math.floor(_usual_rounds(self.cost, len(self.sizes)) * more)
 
-    def again(self, n_records: float, sizes: Sequence[int], spread: Sequence[float]) -> Fraction:
-        """Share for second tables of single variables: what is predicted to leave tables of pairs least wrong.
+    def knowing(self, n_records: float, sizes: Sequence[int]) -> NetworkShares:
+        """The same where there are about so many records, of variables with so many states in tables of pairs.
+
+        Probes whose noise is expected to exceed the records get a quarter of their share: they would say next to
+        nothing, and the rest is worth something elsewhere.
+        """
+        if not self.probes:
+            return self
+        cells = float(np.mean(np.asarray(sizes, dtype=float))) ** min(self.sets.max_order, 3)
+        drowns = cells * self.expected_noise(self.probes, N_PROBES) > n_records
+        return replace(self, probes=self.probes * _DROWNED) if drowns else self
+
+    def found(self, dependence: float, n_tables: int, spread: Sequence[float]) -> float:
+        """Dependence in the first tables, in total variation, over what is usual in so many of the strongest."""
+        usual = _STRONGER * float(np.sort(self.usual(spread))[-n_tables:].mean())
+        return min(max(dependence / max(usual, 1e-12), _LEAST_FOUND), _MOST_FOUND)
+
+    def usual(self, spread: Sequence[float]) -> np.ndarray:
+        """Dependence of each candidate, in total variation, before anything is known of it."""
+        i, j = np.array(self.candidates).T
+        return 0.5 * _INTERACTION * np.asarray(spread)[i] * np.asarray(spread)[j]
+
+    def singles(self, n_records: float, sizes: Sequence[int], spread: Sequence[float], found: float = 1.0) -> Fraction:
+        """Share for all tables of single variables together: what is predicted to leave tables of pairs least wrong.
 
         Parameters
         ----------
@@ -154,54 +197,42 @@ class NetworkShares:
             States of each variable in tables of pairs.
         spread : sequence of float
             ``1 - sum(p^2)`` of each variable's distribution, as far as it is known.
+        found : float
+            Dependence over what is usual, as far as rounds have found it.
 
         Returns
         -------
         Fraction
-            Between 0 and all that there is for rounds; 0 with a workload or a target, which single variables say
-            nothing about.
+            At least `one_way`, and that where it was asked for, or where there is a workload or a target, which single
+            variables say nothing about. At most 98 % of what there is for single variables and rounds.
+
+        Notes
+        -----
+        Single variables with all of that, F, would be wrong by E, on average over pairs, in total variation; with a
+        part x of it by ``E x^-a``, a being 1/2 under zCDP and 1 under pure DP. Dependence of D is left without pairs,
+        and the further the less of the budget is for pairs: its square is taken to grow by ``-D^2 log(1 - x)``. Errors
+        of both kinds are not of the same direction, so squares add up, and ``x^(1 + 2 a)/(1 - x) = 2 a (E/D)^2`` has
+        the least sum. Before anything is known of a pair, D is expected at .35 spread_i spread_j, as of interactions
+        with a standard deviation of .7 (.59 to .75 on Adult, page visits and Parkinson's).
         """
         asked = self.one_way_given or self.sets.workload or self.sets.target is not None
         if asked or not self.first_round or len(sizes) < 2:
-            return Fraction(0)
+            return self.one_way
         power = 0.5 if isinstance(self.cost, ZCDP) else 1.0  # of the share: the noise falls with it
-        k, p = np.asarray(sizes, dtype=float), len(sizes)
+        both = self.one_way + self.rounds
         first = np.array([noise.mean_size for noise in self.one_way_noise]) / n_records
-        rounds, whole = float(self.rounds), self.expected_noise(Fraction(1)) / n_records
-        i, j = np.array(self.candidates).T
-        # What is left of dependence, in total variation: before anything is known of a pair, it is expected at .35
-        # spread_i spread_j, as of interactions with a standard deviation of .7. A tree of the strongest pairs, three
-        # times as strong, takes half of it away, as far as it is above the noise.
-        usual = 0.5 * _INTERACTION * np.asarray(spread)[i] * np.asarray(spread)[j]
-        strong, cells = _STRONGER * usual, k[i] * k[j]
-        tree = max(float(np.sort(strong)[1 - p :].sum()), 1e-12)
+        error = float((np.asarray(sizes) * first).mean()) * float(self.one_way / both) ** power
+        ratio = 2 * power * (error / max(found * float(self.usual(spread).mean()), 1e-12)) ** 2
+        low, high = 0.0, 1.0
+        for _ in range(30):
+            middle = (low + high) / 2
+            low, high = (low, middle) if middle ** (1 + 2 * power) > ratio * (1 - middle) else (middle, high)
+        wanted = Fraction(round(1000 * min(low, _MOST_SINGLES)), 1000) * both
+        return wanted if wanted >= _WORTH * self.one_way else self.one_way
 
-        def learned(noise: float, weaker: float) -> float:
-            """Of what a tree of pairs so much weaker would take away, the part that is above the noise."""
-            # Of a pair as strong as D in noise of N, sqrt(1/(1 + (D/N)^2)) remains. What is small in many cells drowns
-            # first, so the tree is of the pairs of which most is learned.
-            there, drowned = weaker * strong + 1e-12, 0.5 * cells * noise
-            return float(np.sort(there * (1 - drowned / np.hypot(drowned, there)))[1 - p :].sum()) / (weaker * tree)
-
-        def error(part: float, trees: int) -> float:
-            of_each = (1 - part) * rounds * (1 - _SELECTS) / (trees * (p - 1))
-            noise = whole * max(of_each, 1e-12) ** -power
-            # Single variables add twice the mean of their tables' expected errors; tables of pairs tell about them
-            # too, two for each variable.
-            known = first**-2.0 * (1 + (part * rounds / float(self.one_way)) ** (2 * power))
-            singles = (known + 2 * trees * np.mean(1 / k) / noise**2) ** -0.5
-            left = [1 - _OF_A_TREE * learned(noise, (1 - _OF_A_TREE) ** t) for t in range(trees)]
-            return float((k * singles).mean() + usual.mean() * math.prod(left))
-
-        # The prediction is a sum, in total variation. *What single variables add* is twice the mean of their tables'
-        # expected errors; tables of pairs tell about them too, two for each variable. *What is left of dependence*:
-        # before anything is known of a pair, it is expected at `.35 spread_i spread_j`, as of interactions with a
-        # standard deviation of .7. A tree of the strongest pairs, three times as strong, takes half of it away, as far
-        # as it is above the noise: of a pair as strong as D in noise of N, `sqrt(1/(1 + (D/N)^2))` remains. What is
-        # small in many cells drowns first, so the tree is of the pairs of which most is learned.
-        predicted = [min(error(m / _PARTS, trees) for trees in _TREES) for m in range(_PARTS + 1)]
-        best = int(np.argmin(predicted))
-        return self.rounds * Fraction(best if predicted[best] < _WORTH * predicted[0] else 0, _PARTS)
+    def foreseen(self, n_records: float, sizes: Sequence[int]) -> Fraction:
+        """What :meth:`singles` says before anything is released, of variables as they usually are."""
+        return self.singles(n_records, sizes, [_USUAL_SPREAD * (1 - 1 / k) for k in sizes])
 
     def star(self, n_records: float, cells: Sequence[int]) -> Fraction:
         """Share for the tables of all pairs with the target, which are measured before the rounds.
@@ -217,27 +248,16 @@ class NetworkShares:
         -------
         Fraction
             As much as makes their noise 5 % of the records on average, in total variation, and at least what as many
-            tables of a first round have. All that there is for rounds where it would be above three quarters of it;
-            0 without a target.
+            tables of a first round have, but at most half of what there is for rounds: these measure the pairs again
+            that the star gets most wrong. 0 without a target.
         """
         if self.sets.target is None or not cells:
             return Fraction(0)
         power = 2.0 if isinstance(self.cost, ZCDP) else 1.0  # the share that a noise needs falls with it
         if_all = self.expected_noise(self.rounds, len(cells)) * float(np.mean(cells)) / (2 * max(n_records, 1.0))
         wanted = Fraction(round(1000 * min((if_all / _CLEAR) ** power, 1.0)), 1000) * self.rounds
-        wanted = max(wanted, self.start(n_records) * len(cells))
-        return wanted if wanted < _NEARLY_ALL * self.rounds else self.rounds
-
-    def alone(self, n_records: float, sizes: Sequence[int]) -> bool:
-        """Whether all of the budget is expected to go to single variables: foreseen, of variables as they usually are.
-
-        Parameters
-        ----------
-        n_records, sizes
-            As :meth:`again` takes them.
-        """
-        again = self.again(n_records, sizes, [_USUAL_SPREAD * (1 - 1 / k) for k in sizes])
-        return bool(again) and again == self.rounds
+        wanted = max(wanted, self._usual_start(n_records) * len(cells))
+        return min(wanted, _STAR * self.rounds)
 
     def strength(self, n_records: float) -> float:
         """Records over the noise of a cell that a table would have if it got the whole budget."""
@@ -300,7 +320,11 @@ def network_shares(
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
     numbers = Fraction(settings.number_share) if undivided(schema) else Fraction(0)
-    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else 1 - numbers
+    one_way = (
+        Fraction(settings.one_way_share or (_ONE_WAY if settings.target is None else _ONE_WAY_STAR))
+        if candidates
+        else 1 - numbers
+    )
     if one_way + numbers >= 1 and candidates:
         raise ValueError(
             f"one_way_share={settings.one_way_share} and number_share={settings.number_share} leave nothing to find "

@@ -70,8 +70,9 @@ class PrivateNetwork(BaseStructureEstimator):
         budget, the number of variables and the estimated number of records ask for. Shares grow once measurements
         say nothing new. (A round selects a table for each 16 variables, and more above 512, before it refits.)
     one_way_share : float in (0, 1), optional
-        Share of the budget for single variables. Default: a tenth, and then up to all that is for rounds, if tables of
-        pairs are predicted to drown in noise (:meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.again`).
+        Share of the budget for single variables. Default: a tenth (3 % with a target), and more, up to nearly all that
+        is for rounds, the more noise there is over the dependence that is expected, and then found
+        (:meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.singles`).
     selection_share : float in (0, 1), optional
         Share of each round for choosing the table. Default: more where there is more to choose from and less budget.
     merge_rare : bool
@@ -90,12 +91,14 @@ class PrivateNetwork(BaseStructureEstimator):
     probe_share : float in [0, 1)
         Share of what the first tables of single variables leave for 16 tables of three variables drawn at random (of
         two with ``max_order=2``), the probes, which are measured last. They tell how wrong the model is where nothing
-        was chosen, which the intervals of `posterior` rest on, and then the model is learned from them too, but for
-        those whose noise is expected to exceed the number of records. 0: none.
+        was chosen, which the intervals of `posterior` rest on. Where they would drown they have a quarter of it. Then
+        the model is learned from them too, but for those whose noise is expected to exceed the number of records. 0:
+        none.
     target : variable, optional
         What will be predicted from the others. All pairs with it are measured first, as precisely as predictions need
-        it: where the budget is weak, with all that single variables and probes leave. Rounds get the rest, and choose
-        among sets with the target. Other pairs are measured inside these alone. Not together with `workload`.
+        it, with at most half of what single variables and probes leave. Rounds get the rest, and choose among sets with
+        the target, these pairs again among them. Other pairs are measured inside these alone. Not together with
+        `workload`.
     number_share : float in [0, 1)
         Share of the budget for second tables of numbers that the schema does not divide, in cells that follow what
         their first tables on a fine grid say. 0: none.
@@ -231,7 +234,8 @@ class PrivateNetwork(BaseStructureEstimator):
     ) -> dict[type[Warning], str | None]:
         graph = learned["graph_"]
         doubts = super()._doubts(release, privacy, learned)
-        return doubts | {NoEdgeWarning: no_edge(len(graph), graph.number_of_edges())}
+        share = sum(record["share"] for record in release.public["rounds"])
+        return doubts | {NoEdgeWarning: no_edge(len(graph), graph.number_of_edges(), share)}
 
     def _fitted(self, release: Release, noisy: NoisyMarginals, progress: Progress = None) -> tuple[Fit, NoisyMarginals]:
         """What some tables of a release say, and with a prior that they speak for also its own tables."""
@@ -420,7 +424,7 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
 
 def _error_when_passed_over(release: Release, measurement: int, cells: int, weight: float) -> float:
     """l1 error, in records, of a table of so many cells that was not chosen when another was, just before that."""
-    rounds, first = release.public["rounds"], chosen_tables(release).start
+    rounds, tables = release.public["rounds"], chosen_tables(release)
     here = rounds[measurement]
     bounds = []
     # Where each selection of a round has a part of the candidates, which had this one is not told.
@@ -429,6 +433,6 @@ def _error_when_passed_over(release: Release, measurement: int, cells: int, weig
             heaviest = record.get("heaviest", 1.0)
             chosen = record["misfit"] * record.get("weight", 1.0) - record["offset"] * heaviest
             chosen += record["selection_scale"] * math.log(record["candidates"]) * heaviest
-            noise = cells * record["offset"] / release[release.names[first + k]].array.size
+            noise = cells * record["offset"] / release[release.names[tables[k]]].array.size
             bounds.append((max(chosen, 0.0) + noise * heaviest) / weight)
     return max(bounds)

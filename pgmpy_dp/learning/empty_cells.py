@@ -1,0 +1,253 @@
+"""Which cells of released tables are probably empty, told by the law of the noise, and a prior that knows it.
+
+Noise raises half of the cells in which nobody is, and a fit cannot lower the others below nothing. So in a table whose
+cells are mostly empty it finds people where nobody can be. A prior around independence helps that along: it expects
+people in each of these cells.
+
+Here a cell of a pair's table holds R times what independence of the two variables would give. R is 0 with a probability
+that the table itself tells, the spike. Otherwise it is log-normal, with a part of a quarter that is uniform in log R
+from 1/32 to 1: in dense tables too some cells are nearly empty, and without that part they were taken for empty ones.
+(R below 1/32 counts as 0.) Centre and spread of the log-normal are averaged over their posterior, as the share of
+spikes is. A table has empty cells at all if they are a tenth or more with a probability of .95. A cell of it is
+believed empty if the posterior probability of its spike, the local false discovery rate of
+"somebody is there", exceeds one half.
+
+The model is then learned around quasi-independence: independence of the two variables in all other cells, and in those
+believed empty the posterior mean of what is there, which is never zero. Their noise is replaced by that mean and by its
+posterior deviation, in larger tables too.
+
+Efron (2008), Microarrays, empirical Bayes and the two-groups model, Statistical Science 23; Goodman (1968), The
+analysis of cross-classified data: independence, quasi-independence, and interactions, JASA 63.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pgmpy_dp.learning.interaction_split import InteractionSplit
+from pgmpy_dp.learning.noise_likelihood import log_density
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+
+_BELIEVED = 0.5
+_SOME, _TABLE = 0.1, 0.95
+"""A table has empty cells at all if its release says with this probability that they are a tenth or more."""
+_SEEN = 3.0  # standard deviations of the noise, from which on a cell is not empty
+_RATIOS = np.geomspace(1 / 32, 1024, 46)
+_STEP = 0.5 * np.log(_RATIOS[1] / _RATIOS[0])
+_SHARES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98])
+"""Of empty cells; their prior is Beta(1, 2)."""
+_LEFT = 0.25
+"""Part of the cells with somebody in them whose R is anything below 1."""
+_SWEEPS, _LEAST = 100, 1e-3  # of proportional fitting; the share of a margin that is left for cells not believed empty
+
+
+def _alternatives() -> np.ndarray:
+    """p(R | centre, spread) on the grid, shape (n_ratios, n_centres * n_spreads)."""
+    centres, spreads = np.log(2.0) * np.arange(-2, 9), np.array([0.5, 1.0, 1.5, 2.0, 3.0])
+    density = np.exp(-0.5 * ((np.log(_RATIOS)[:, None, None] - centres[:, None]) / spreads) ** 2)
+    density = density.reshape(len(_RATIOS), -1)
+    left = (_RATIOS <= 1)[:, None]
+    return (1 - _LEFT) * density / density.sum(axis=0) + _LEFT * left / left.sum()
+
+
+_ALTERNATIVES = _alternatives()
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """What a release says of two variables together.
+
+    Attributes
+    ----------
+    scope : tuple of int
+        Positions of the variables, ascending: the axes of the arrays.
+    counts : ndarray
+        Sums of all tables that have both, averaged by precision.
+    variance : ndarray
+        Of the noise in them; 0 where the schema says that a cell is impossible.
+    independent : ndarray
+        Records that independence would give.
+    empty : ndarray
+        Probability that nobody is there.
+    mean, deviation : ndarray
+        Posterior mean and standard deviation of the number of records, in cells that may be empty.
+    """
+
+    scope: tuple[int, int]
+    counts: np.ndarray
+    variance: np.ndarray
+    independent: np.ndarray
+    empty: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    @property
+    def believed(self) -> np.ndarray:
+        """Cells that are believed empty."""
+        return self.empty > _BELIEVED
+
+
+def pair_tables(noisy: NoisyMarginals) -> list[PairTable]:
+    """Of each pair of variables that some table has, which cells are empty.
+
+    Parameters
+    ----------
+    noisy : NoisyMarginals
+        With noise.
+
+    Returns
+    -------
+    list of PairTable
+
+    Examples
+    --------
+    >>> from pgmpy_dp.inference.cliques import Cliques
+    >>> cliques = Cliques(("a", "b"), (9, 9), (("a", "b"),))
+    >>> counts = 500 * np.eye(9) + np.random.default_rng(0).normal(0, 20, (9, 9))
+    >>> (table,) = pair_tables(NoisyMarginals(cliques, counts.ravel(), "gaussian", np.array([20.0])))
+    >>> bool((table.believed == ~np.eye(9, dtype=bool)).all())
+    True
+    """
+    margins = _margins(noisy)
+    found = []
+    for scope, (counts, variance, noise) in _pooled(noisy).items():
+        independent = noisy.n_records * np.outer(margins[scope[0]], margins[scope[1]])
+        seen = variance > 0
+        empty, mean, deviation = np.zeros((3, *counts.shape))
+        if seen.any():
+            empty[seen], mean[seen], deviation[seen] = _two_groups(
+                counts[seen], variance[seen], independent[seen], noise
+            )
+        found.append(PairTable(scope, counts, variance, independent, empty, mean, deviation))
+    return found
+
+
+def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarray | None]:
+    """Tables in which the noise of empty cells is replaced, and log-potentials for a prior to be around.
+
+    Parameters
+    ----------
+    noisy : NoisyMarginals
+
+    Returns
+    -------
+    noisy : NoisyMarginals
+    base : ndarray of shape (n_cells,), optional
+        None, and the tables as they were, where no cell is believed empty.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.inference.cliques import Cliques
+    >>> cliques = Cliques(("a", "b"), (2, 2), (("a", "b"),))
+    >>> dense = NoisyMarginals(cliques, np.array([30.0, 20.0, 20.0, 30.0]), "laplace", np.array([1.0]))
+    >>> around_empty_cells(dense)[1] is None
+    True
+    """
+    tables = [table for table in pair_tables(noisy) if table.believed.any()]
+    if not tables:
+        return noisy, None
+    cliques, margins = noisy.cliques, _margins(noisy)
+    counts = [table.copy() for table in cliques.split(noisy.counts)]
+    merged = np.ones(cliques.n_cells) if noisy.merged_cells is None else noisy.merged_cells
+    cells = [table.copy() for table in cliques.split(merged)]
+    base = [np.zeros(shape) for shape in cliques.shapes]
+    one = (2.0 if noisy.noise == "laplace" else 1.0) * noisy.scale**2  # variance of the noise of one released cell
+    for table in tables:
+        hosts = [c for c, scope in enumerate(cliques.indices) if set(table.scope) <= set(scope)]
+        smallest = min(hosts, key=lambda c: cliques.sizes[c])
+        for c in hosts:
+            scope = cliques.indices[c]
+            # What else the table has is independent of a cell's emptiness, as far as anybody knows.
+            likely = np.ones(())
+            for i in scope:
+                likely = np.multiply.outer(
+                    likely, np.ones(cliques.cardinalities[i]) if i in table.scope else margins[i]
+                )
+            believed = np.broadcast_to(_within(table.believed, table.scope, scope), counts[c].shape)
+            mean = likely * _within(table.mean, table.scope, scope)
+            released = likely * _within(table.deviation, table.scope, scope) ** 2 / one[c]
+            counts[c] = np.where(believed, mean, counts[c])
+            cells[c] = np.where(believed, np.clip(released, 1e-4 * cells[c], cells[c]), cells[c])
+            if c == smallest:
+                base[c] += _within(_quasi_independence(table), table.scope, scope)
+    return replace(noisy, counts=cliques.join(counts), merged_cells=cliques.join(cells)), cliques.join(base)
+
+
+def _within(array: np.ndarray, pair: tuple[int, int], scope: tuple[int, ...]) -> np.ndarray:
+    """An array of a pair with the axes of a larger table; of length 1 where that has others."""
+    turned = array if scope.index(pair[0]) < scope.index(pair[1]) else array.T
+    return np.expand_dims(turned, [axis for axis, i in enumerate(scope) if i not in pair])
+
+
+def _margins(noisy: NoisyMarginals) -> dict[int, np.ndarray]:
+    """Proportions of the states of each variable; what is below the noise may be half as large as it."""
+    split = InteractionSplit(noisy.cliques)
+    counts, variance = split.combined_margins(noisy.counts, noisy.cell_variance)
+    likely = np.maximum(counts, 0.5 * np.sqrt(variance))
+    own = [likely[split.node_of_state == k] for k in range(split.n_nodes)]
+    return {i: part / part.sum() for i, part in zip(split.nodes, own, strict=True)}
+
+
+def _pooled(noisy: NoisyMarginals) -> dict[tuple[int, int], tuple[np.ndarray, np.ndarray, str]]:
+    """Of each pair: counts, variance and law of the noise."""
+    cliques = noisy.cliques
+    held: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray, bool]]] = {}
+    variances = cliques.split(noisy.cell_variance * noisy.possible)
+    for scope, table, variance in zip(cliques.indices, cliques.split(noisy.counts), variances, strict=True):
+        for pair in itertools.combinations(sorted(scope), 2):
+            others = tuple(axis for axis, i in enumerate(scope) if i not in pair)
+            turned = scope.index(pair[0]) > scope.index(pair[1])
+            own, noise = ((x.sum(axis=others).T if turned else x.sum(axis=others)) for x in (table, variance))
+            held.setdefault(pair, []).append((own, noise, len(scope) == 2))
+    found: dict[tuple[int, int], tuple[np.ndarray, np.ndarray, str]] = {}
+    for pair, tables in held.items():
+        # A cell that is impossible in one table is so in all, and 0.
+        weights = [1 / np.where(noise > 0, noise, 1.0) for _, noise, _ in tables]
+        total = sum(weights)
+        mean = sum(weight * own for weight, (own, _, _) in zip(weights, tables, strict=True)) / total
+        variance = np.where(tables[0][1] > 0, 1 / total, 0.0)
+        found[pair] = mean, variance, noisy.noise if len(tables) == 1 and tables[0][2] else "gaussian"
+    return found
+
+
+def _two_groups(
+    counts: np.ndarray, variance: np.ndarray, independent: np.ndarray, noise: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Probability of the spike, posterior mean and deviation of each cell of a table, shape (n_cells,) each."""
+    scale = np.sqrt(variance / 2 if noise == "laplace" else variance)[:, None]
+    expected = independent[:, None] * np.concatenate([[0.0], _RATIOS])
+    # A ratio of the grid stands for those around it.
+    spread = expected + (_STEP * expected) ** 2 + 1e-4 * scale**2
+    log_p = log_density(expected - counts[:, None], spread, noise, scale)
+    p = np.maximum(np.exp(log_p - log_p.max(axis=1, keepdims=True)), 1e-300)
+    spike, alternative = p[:, :1], p[:, 1:] @ _ALTERNATIVES
+    log_posterior = np.array([np.log(s * spike + (1 - s) * alternative).sum(axis=0) + np.log(1 - s) for s in _SHARES])
+    weights = np.exp(log_posterior - log_posterior.max())
+    weights /= weights.sum()
+    first, second = ((p[:, 1:] * _RATIOS**k) @ _ALTERNATIVES for k in (1, 2))
+    empty, mean, square = np.zeros((3, len(counts)))
+    for share, weight in zip(_SHARES, weights, strict=True):
+        likely = weight / (share * spike + (1 - share) * alternative)
+        empty += (share * spike * likely).sum(axis=1)
+        mean += ((1 - share) * first * likely).sum(axis=1)
+        square += ((1 - share) * second * likely).sum(axis=1)
+    empty[counts > _SEEN * np.sqrt(variance)] = 0.0
+    if weights[_SHARES >= _SOME].sum() < _TABLE:
+        empty[:] = 0.0
+    return empty, independent * mean, independent * np.sqrt(np.maximum(square - mean**2, 0.0))
+
+
+def _quasi_independence(table: PairTable) -> np.ndarray:
+    """Log-ratio to independence of the model with the table's margins and independence in cells not believed empty."""
+    likely, possible = table.independent, table.variance > 0
+    held = np.where(table.believed, table.mean, 0.0)
+    free = np.where(table.believed | ~possible, 0.0, likely)
+    rows, columns = (np.maximum(likely.sum(axis=k) - held.sum(axis=k), _LEAST * likely.sum(axis=k)) for k in (1, 0))
+    for _ in range(_SWEEPS):
+        free *= (rows / np.maximum(free.sum(axis=1), 1e-12))[:, None]
+        free *= columns / np.maximum(free.sum(axis=0), 1e-12)
+    ratio = np.where(possible, (held + free) / likely, 1.0)
+    return np.log(np.clip(ratio, 1e-6, 1e6))

@@ -1,0 +1,77 @@
+"""Cells that are probably empty: which are believed to be, and what a fit makes of them."""
+
+import numpy as np
+import pytest
+
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.learning.empty_cells import around_empty_cells, pair_tables
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
+
+DIAGONAL = 300.0 * np.eye(10) * np.linspace(0.4, 1.6, 10)
+EMPTY = ~np.eye(10, dtype=bool)
+
+
+def noisy_pair(counts: np.ndarray, scale: float, seed: int, noise: str = "gaussian", **more) -> NoisyMarginals:
+    cliques = Cliques(("a", "b"), counts.shape, (("a", "b"),))
+    rng = np.random.default_rng(seed)
+    drawn = getattr(rng, "normal" if noise == "gaussian" else "laplace")(0, scale, counts.size)
+    return NoisyMarginals(cliques, counts.ravel() + drawn, noise, np.array([scale]), **more)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_a_mostly_empty_table_is_fitted_with_less_in_its_empty_cells_and_never_nothing(noise):
+    for seed in range(3):
+        noisy = noisy_pair(DIAGONAL, 10.0, seed, noise)
+        before, after = (
+            collective_map(noisy, find_empty=find).model.marginal(["a", "b"]).reshape(10, 10) for find in (False, True)
+        )
+        assert after[EMPTY].sum() < 0.5 * before[EMPTY].sum()
+        assert after[EMPTY].min() > 0
+        exact = DIAGONAL / DIAGONAL.sum()
+        assert np.abs(after - exact).sum() < np.abs(before - exact).sum()
+
+
+def test_a_dense_table_is_fitted_as_before():
+    for seed in range(3):
+        counts = np.random.default_rng(seed).dirichlet(np.full(64, 2.0)).reshape(8, 8) * 5000
+        noisy = noisy_pair(counts, 20.0, seed)
+        found, base = around_empty_cells(noisy)
+        assert base is None and found is noisy
+
+
+def test_what_is_clearly_seen_is_not_empty_however_little_independence_would_give():
+    counts = DIAGONAL + 2.0
+    (table,) = pair_tables(noisy_pair(counts, 1e-3, 0))
+    assert not table.believed.any()
+
+
+def test_empty_cells_of_a_pair_are_those_of_larger_tables_too():
+    cliques = Cliques(("c", "b", "a"), (2, 10, 10), (("c", "b", "a"),))
+    counts = np.stack([DIAGONAL, DIAGONAL]).ravel()
+    noise = np.random.default_rng(1).normal(0, 20.0, counts.size)
+    noisy = NoisyMarginals(cliques, counts + noise, "gaussian", np.array([20.0]))
+    found, base = around_empty_cells(noisy)
+    believed = next(table for table in pair_tables(noisy) if table.scope == (1, 2)).believed
+    assert believed[EMPTY].mean() > 0.9 and not believed[~EMPTY].any()
+    (replaced,), (kept,) = cliques.split(found.counts), cliques.split(noisy.counts)
+    assert np.abs(replaced[:, believed]).max() < 20.0 and (replaced[:, ~believed] == kept[:, ~believed]).all()
+    assert base.shape == counts.shape and np.isfinite(base).all()
+
+
+def test_cells_that_are_impossible_stay_so_and_the_rest_is_still_found():
+    boxes = ({"a": frozenset({0}), "b": frozenset(range(1, 10))},)
+    noisy = noisy_pair(DIAGONAL, 20.0, 2, impossible=boxes)
+    fitted = collective_map(noisy).model.marginal(["a", "b"]).reshape(10, 10)
+    assert (fitted[0, 1:] == 0).all()
+    assert 0 < fitted[1:][EMPTY[1:]].sum() < 0.05
+
+
+def test_draws_of_the_posterior_keep_the_floor():
+    noisy = noisy_pair(DIAGONAL, 20.0, 0)
+    fit = collective_map(noisy)
+    assert "empty_cells" in fit.details and "base" not in fit.details
+    draws = sample_posterior(noisy, fit, np.random.default_rng(0), n_draws=20).query(["a", "b"])
+    assert (draws > 0).all()
+    assert np.quantile(draws[:, EMPTY].sum(axis=1), 0.95) > fit.model.marginal(["a", "b"]).reshape(10, 10)[EMPTY].sum()
