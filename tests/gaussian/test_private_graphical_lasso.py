@@ -18,7 +18,7 @@ from pgmpy_dp import Budget, Number, PrivateVectors, Schema
 from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.gaussian import noisy_moments, precision_fits, private_graphical_lasso
 from pgmpy_dp.gaussian.graphical_models import lasso_penalty
-from pgmpy_dp.private.curator import curator_base as curator
+from pgmpy_dp.private.curator import charged_base
 from pgmpy_dp.private.data import moments, vectors
 from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.operators import solutions, vector_operators
@@ -490,7 +490,7 @@ BEFORE = {
 AFTER = {
     "the sums": (vector_operators, "second_moments"),
     "the noise": (matrix, "integer_wishart"),
-    "the release": (curator, "Release"),
+    "the release": (charged_base, "Release"),
 }
 LEARNING = {
     "its reading": (private_graphical_lasso, "noisy_covariance"),
