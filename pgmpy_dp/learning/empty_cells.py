@@ -5,8 +5,8 @@ cells are mostly empty it finds people where nobody can be. A prior around indep
 people in each of these cells.
 
 Here a cell of a pair's table holds R times what independence of the two variables would give. R is 0 with a probability
-that the table itself tells, the spike. Otherwise it is log-normal, with a part of a quarter that is uniform in log R
-from 1/32 to 1: in dense tables too some cells are nearly empty, and without that part they were taken for empty ones.
+that the table itself tells, the spike. Otherwise it is log-normal, with a part of a quarter that is uniform in log R,
+between 1/32 and 1: in dense tables too some cells are nearly empty, and without that part they were taken for empty.
 (R below 1/32 counts as 0.) Centre and spread of the log-normal are averaged over their posterior, as the share of
 spikes is. A table has empty cells at all if they are a tenth or more with a probability of .95. A cell of it is
 believed empty if the posterior probability of its spike, the local false discovery rate of
