@@ -107,13 +107,13 @@ def run(
         any of them is scored.
 
         *Guarantee.* Under the table's adjacency: rho-zCDP, or epsilon-DP for a pure budget; an (epsilon, delta) budget
-        has the largest rho that dp-accounting converts to it. The one-way tables, the second ones of numbers, the
-        required tables, the star on a target, and in each round a selection and a measurement get exact rational shares
-        of the budget. The star's share and that of a round are functions of earlier releases, are fixed before their
-        tables are counted, and never exceed what is left; so the shares of any course of events sum to at most 1, and a
-        sum of rho (of epsilon) that never exceeds the budget is a valid filter for mechanisms, costs and a number of
-        rounds that are chosen adaptively (Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1; Rogers, Roth, Ullman and
-        Vadhan 2016 for epsilon). The fit between rounds is post-processing.
+        has the largest rho that dp-accounting converts to it. The one-way tables, first and later ones, the second ones
+        of numbers, the required tables, the star on a target, and in each round a selection and a measurement get exact
+        rational shares of the budget. The shares of later one-way tables, of the star and of a round are functions of
+        earlier releases, are fixed before their tables are counted, and never exceed what is left; so the shares of any
+        course of events sum to at most 1, and a sum of rho (of epsilon) that never exceeds the budget is a valid filter
+        for mechanisms, costs and a number of rounds that are chosen adaptively (Whitehouse, Ramdas, Rogers and Wu 2023,
+        Theorem 1; Rogers, Roth, Ullman and Vadhan 2016 for epsilon). The fit between rounds is post-processing.
 
         A selection with the share s costs ``s rho`` with Gumbel noise of scale ``D/sqrt(2 s rho)`` and ``s epsilon``
         with exponential noise of scale ``2 D/(s epsilon)``, D being 1 or 2 (:mod:`pgmpy_dp.private.noise.selection`).
