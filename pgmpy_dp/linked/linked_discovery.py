@@ -56,7 +56,7 @@ class LinkedDiscovery:
         return any(part.few or part.poor for part in self.parts)
 
     def to_json(self, path: str | Path) -> None:
-        """Write the schema to a JSON file that :meth:`LinkedSchema.from_json` reads, with what it cost."""
+        """Write the schema to a JSON file that :meth:`~pgmpy_dp.LinkedSchema.from_json` reads, with what it cost."""
         self.schema.to_json(path)
 
     def __str__(self) -> str:

@@ -536,7 +536,7 @@ class LinkedModel:
 
 
 def guarantee_of_a_child(privacy: Privacy) -> Guarantee:
-    """What a guarantee of units says of one child, see :attr:`LinkedModel.privacy_of_a_child`."""
+    """What a guarantee of units says of one child, see ``LinkedModel.privacy_of_a_child``."""
     said = privacy.asked or privacy.guarantee
     if privacy.adjacency is Adjacency.REPLACE_ONE:
         return said

@@ -275,7 +275,7 @@ def as_two_tables(parents: Any, children: Any, schema: Any, key: Hashable) -> tu
     Parameters
     ----------
     parents, children, schema, key
-        As :func:`learn_linked` takes them.
+        As :func:`~pgmpy_dp.learn_linked` takes them.
 
     Raises
     ------

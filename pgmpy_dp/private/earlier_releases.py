@@ -1,6 +1,7 @@
 """Releases in files of versions 0.1 and 0.2, whose values had places and no names, and whose facts were all together.
 
-The names are those that the plans of today give (:meth:`~pgmpy_dp.private.curator.curator_base.Curator.release`).
+The names are those that the plans of today give, see
+:meth:`~pgmpy_dp.private.curator.charged_base.ChargedCurator.release`.
 """
 
 from __future__ import annotations

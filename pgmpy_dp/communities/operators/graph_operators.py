@@ -64,7 +64,7 @@ def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ManySums(AdditiveNoise):
-    """The same law as :class:`AdditiveNoise`, drawn for very many cells at once where that is quicker."""
+    """The same law as its base, drawn for very many cells at once where that is quicker."""
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
         """Noisy arrays, one for each statistic."""

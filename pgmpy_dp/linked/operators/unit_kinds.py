@@ -3,7 +3,7 @@
 It says before a fit what a fit would leave out. A unit is all that carries one value of the key, in both tables. Its
 rows are a function of its own records:
 
-1. It is of one kind (:data:`KINDS`): without a row among the parents, with several, with one outside the schema, or
+1. It is of one kind (``KINDS``): without a row among the parents, with several, with one outside the schema, or
    with one and without children, with up to `most` of them, or with more.
 2. In a parent's column it is declared or not where it has one row among the parents, else "none".
 3. It has a row for each of its n children, of ``floor(G/n)`` in 1/G, or one row of G where there are none. In a child's

@@ -200,7 +200,7 @@ class ClusterMoments(Operator[list[np.ndarray]]):
     Raises
     ------
     TypeError, ValueError
-        As :class:`BlockCells`; for more than 2**24 numbers.
+        As :class:`~pgmpy_dp.mixtures.operators.block_operators.BlockCells`; for more than 2**24 numbers.
 
     Notes
     -----

@@ -113,6 +113,7 @@ class Curator(ChargedCurator):
     """Private data with a budget of their own, of which every answer takes a share.
 
     Opening one charges the data's ledger with the whole budget, before anything is counted, and nothing is given back.
+    What it cost, what is left and what was answered are attributes that every curator has.
 
     Parameters
     ----------
@@ -131,18 +132,6 @@ class Curator(ChargedCurator):
         Whether to spend the epsilon of an (epsilon, delta) budget in pure shares, instead of the rho that converts.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise. Nothing is protected then.
-
-    Attributes
-    ----------
-    left : Fraction
-        Share of the cost that is not spent.
-    cost : PureDP or ZCDP
-        Of all shares together, for one record where units have several. ApproxDP where operators are accounted jointly.
-        What decides noise is read from here and cannot be set.
-    unit_cost : PureDP, ZCDP or ApproxDP
-        Of all shares together, for a unit: what the ledger is charged. The same where a record is a unit.
-    answers : tuple of Answer
-        What was released, oldest first.
 
     Raises
     ------

@@ -49,7 +49,7 @@ class Box:
 
 
 def magnitude_sensitivity(n_columns: int, adjacency: Adjacency) -> tuple[float, float, float]:
-    """l1, l2 and l-infinity sensitivity of :func:`magnitudes`.
+    """l1, l2 and l-infinity sensitivity of ``magnitudes``.
 
     A record is in one cell of each column: d counts move by 1. One that is replaced may leave d cells and enter d
     others.

@@ -283,7 +283,7 @@ def user_additions(
 
 
 def departure_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
-    """l1, l2 and l-infinity sensitivity of :func:`order_departure`'s three numbers together; the l2 one rounded up."""
+    """l1, l2 and l-infinity sensitivity of ``order_departure``'s three numbers together; the l2 one rounded up."""
     square, largest = (3, 1) if changed_records(adjacency) == 1 else (5, 2)
     return 3.0 * GRID, math.nextafter(math.sqrt(square * GRID**2), math.inf), float(largest * GRID)
 

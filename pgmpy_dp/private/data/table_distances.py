@@ -21,7 +21,7 @@ _SUM_ERROR = 1e-6
 def distance_sensitivity(n_means: int) -> tuple[float, float, float]:
     """How far means of distances move together between neighbours: in l1, l2 and l-infinity.
 
-    Each moves by at most 1 under ``add_remove`` and ``replace_one`` (:func:`mean_distances`), so that m of them move by
+    Each moves by at most 1 under ``add_remove`` and ``replace_one`` (``mean_distances``), so that m of them move by
     (m, sqrt(m), 1). A record in a cell that the model gives the probability 0 attains that, in all tables at once. The
     l2 sensitivity is rounded up.
 
