@@ -100,11 +100,11 @@ class NoEdgeWarning(_Doubt):
     >>> import numpy as np
     >>> import pandas as pd
     >>> from pgmpy_dp import Budget, learn
-    >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 5, (150, 20)), columns=[f"v{i}" for i in range(20)])
+    >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 5, (50, 20)), columns=[f"v{i}" for i in range(20)])
     >>> with warnings.catch_warnings(record=True, action="always") as caught:
-    ...     fitted = learn(data, Budget(epsilon=1.0, delta=1e-9), {name: range(5) for name in data})
+    ...     fitted = learn(data, Budget(epsilon=0.3, delta=1e-9), {name: range(5) for name in data})
     >>> [warning.category.__name__ for warning in caught], fitted.graph_.number_of_edges()
-    (['NoEdgeWarning'], 1)
+    (['FewRecordsWarning', 'NoEdgeWarning'], 1)
     """
 
 
