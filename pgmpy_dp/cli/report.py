@@ -75,7 +75,7 @@ def report(
                 ask_for(
                     f"--{name}", str(given), "the page of a model of linked tables tells nothing of it; leave it out"
                 )
-        _write(out, linked_report_page(load_linked_model(model), title, _read(about)), as_json)
+        _write(out, linked_report_page(load_linked_model(model), title, _read(about), level), as_json)
         return
     # Scores know their model by what pgmpy has of it.
     network = load_saved_model(model, draws=True) if score is None else load_model(model)
