@@ -7,7 +7,9 @@ from the model as many as there are parents. Two things differ from one table.
 exchanged, whose noise is the same. As two tables with noise of variance v they would say twice what was measured. So
 here the m images of a table have noise of variance m v each, drawn independently: their mean, which is what symmetric
 quantities depend on, has the variance v. An image within the same table needs nothing: its two cells are the mean of
-two, of variance v/2, and are taken for two cells of variance v. An answer is the mean over arrangements of the slots.
+two, of variance v/2, and are taken for two cells of variance v. An answer is the mean over arrangements of the slots;
+that of the first slots alone, and its interval wider than need be, where the model had no room for an image of a table
+that the answer rests on.
 
 *Families.* The sampling error is that of parents with all their children, of whom there are `n_records`; children are
 not drawn one by one. A row of the wide table is a random pair of a parent's children, and what is counted of a parent
@@ -258,15 +260,20 @@ class LinkedPosterior:
         return [factor / max(float(factor.max()), np.finfo(float).tiny) for factor in found.values()]
 
     def _arrangements(self, columns: Sequence[Hashable]) -> list[tuple[list[Hashable], list[np.ndarray | None]]]:
-        """The columns with slots exchanged in each way, and where states go."""
+        """The columns with slots exchanged in each way, as far as tables have their images, and where states go."""
         slots, wide = Slots(self.model._wide), self.model._wide
-        names = wide.schema.variables
+        names, there = wide.schema.variables, {tuple(sorted(scope)) for scope in self.wide.draws.cliques.indices}
+        asked = {names.index(name) for name in columns}
+        missing = any(
+            len(asked & set(scope)) > 1 and not there.issuperset(slots.images(scope))
+            for scope in self.wide.draws.cliques.indices
+        )
         return [
             (
                 [names[to[names.index(name)]] for name in columns],
                 [states if name == wide.size else None for name in columns],
             )
-            for to, states in zip(slots.columns, slots.states, strict=True)
+            for to, states in list(zip(slots.columns, slots.states, strict=True))[: 1 if missing else None]
         ]
 
 
