@@ -19,6 +19,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import uniforms
 from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.linked.as_one_table import of_a_random_child
 from pgmpy_dp.linked.family_draws import Families, FamilyChoice
 from pgmpy_dp.linked.linked_posterior import LinkedPosterior, Question
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
@@ -132,6 +133,32 @@ class LinkedModel:
             "a model of linked tables is no Bayesian network of one table: it has slots for two children, both with "
             "one distribution, and families have any number. Ask it by query, query_pairs and counts, or sample both "
             "tables from it"
+        )
+
+    def explorer(
+        self,
+        path: str | os.PathLike,
+        *,
+        n_draws: int | None = None,
+        level: float = 0.9,
+        title: str | None = None,
+        about: str | None = None,
+    ) -> None:
+        """Write an HTML page about a random child, its parent and another child: what is known is chosen there.
+
+        Parameters
+        ----------
+        path : str or path
+        n_draws, level, title, about
+            As of :meth:`~pgmpy_dp.MarkovNetwork.explorer`.
+
+        Raises
+        ------
+        ValueError
+            For a page of more than 20 MB, and a level that needs more draws.
+        """
+        of_a_random_child(self).explorer(
+            path, n_draws=n_draws, level=level, title=title or f"Explore {self.linked.names[1]}", about=about
         )
 
     def save(self, path: str | os.PathLike) -> None:

@@ -205,7 +205,8 @@ def test_what_is_refused_before_the_charge(tmp_path, command, message):
         ("query model.npz --variables speaks --evidence n=many", "n=2:3"),
         ("query model.npz --variables speaks --evidence height=9", "with a name among"),
         ("query model.npz --variables speaks --counts", "shares alone"),
-        ("explore model.npz --out {0}/r.html", "only info, query, sample, report and evidence take one"),
+        ("score model.npz persons.csv --epsilon 1", "scores compare single rows with records; fit or refit it with"),
+        ("refit model.npz --out {0}/m.npz", "it is a model"),
         ("report model.npz --compare model.npz --out {0}/r.html", "tells nothing of it"),
     ],
 )
@@ -231,3 +232,5 @@ def test_intervals_are_those_of_the_model_s_draws(tmp_path):
     assert "90 % interval" in told and "Nothing vouches for these intervals: it is about 4 variables" in told
     run(f"report {tmp_path}/m.npz --level 0.5 --out {tmp_path}/r.html")
     assert "Intervals (50 %)" in (tmp_path / "r.html").read_text()
+    run(f"explore {tmp_path}/m.npz --draws 4 --level 0.5 --out {tmp_path}/x.html")
+    assert "other person.speaks" in (tmp_path / "x.html").read_text()

@@ -10,6 +10,7 @@ import pytest
 
 from pgmpy_dp import Budget
 from pgmpy_dp.linked import LinkedModel, learn_linked, made_up_families
+from pgmpy_dp.linked.as_one_table import of_a_random_child
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.reporting.linked_report import linked_report_page
 
@@ -30,6 +31,12 @@ def learned():
 @pytest.fixture(scope="module")
 def posterior(learned):
     return learned.posterior(12, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def network(posterior):
+    posterior.model.posterior = posterior
+    return of_a_random_child(posterior.model)
 
 
 class TestWhatAnImageCounts:
@@ -164,3 +171,34 @@ def test_files_and_pages_keep_them(posterior, tmp_path):
     page = linked_report_page(again)
     assert "Intervals (90 %) are for the population" in page and '<th scope="col" class="n">interval</th>' in page
     assert repr(again.posterior).startswith("LinkedPosterior(12 draws; ")
+
+
+class TestAPageToAsk:
+    @pytest.mark.parametrize(
+        ("names", "evidence"),
+        [("status", {}), ("status", {"tenure": "owns"}), ("n", {"age": "20:40"}), ("region", {"speaks": "first"})],
+    )
+    def test_it_is_of_a_random_child(self, posterior, network, names, evidence):
+        """What the model answers, within what cells outside the schema, which the page leaves out, weigh."""
+        found = posterior.model.query(names, evidence, weight="child").values
+        own = {f"person.{name}" if name in FAMILIES.child else name: given for name, given in evidence.items()}
+        asked = f"person.{names}" if names in FAMILIES.child else names
+        assert np.allclose(network.query([asked], own).values, found, atol=0.01)
+
+    def test_another_child_of_the_parent_is_beside(self, posterior, network):
+        table = network.query(["person.speaks", "other person.speaks"]).values[:, :2]
+        both = posterior.model.query_pairs("speaks").values
+        # Families of n persons count n times here, and n (n - 1) times among pairs.
+        assert abs(table[0, 0] / table.sum() - both[0, 0]) < 0.1
+        assert (table[0, 0] > table[0].sum() * table[:, 0].sum() / table.sum()) and table.sum() < 1
+        alone = network.query(["other person.status"], {"n": "1"})
+        assert alone.state_names["other person.status"][int(alone.values.argmax())] == "absent"
+
+    def test_intervals_and_the_page(self, posterior, network, tmp_path):
+        frame = network.posterior.interval(["person.speaks"])
+        own = posterior.interval("person.speaks")
+        assert np.allclose(frame["estimate"], own["estimate"], atol=0.01)
+        assert ((frame["upper"] - frame["lower"]) > 0.5 * (own["upper"] - own["lower"])).all()
+        posterior.model.explorer(tmp_path / "x.html")
+        page = (tmp_path / "x.html").read_text()
+        assert "<title>Explore person" in page and "other person.speaks" in page
