@@ -316,6 +316,12 @@ def learn_linked(
     taken = sorted({"epsilon", "delta", "rho"} & set(options))
     if taken:
         raise TypeError(f"options has {taken}, which the argument budget says; drop them")
+    if aimed := sorted({"target", "workload"} & set(options)):
+        raise TypeError(
+            f"options has {aimed}, which linked tables do not take: pairs of columns of a child and of two children "
+            "are measured in any case, and rounds choose among all others alike. Drop it; for a target among columns "
+            "of one table join both and learn(joined, ..., unit=key, rows_per_unit='shares', target=...)"
+        )
     if isinstance(parents, PrivateLinkedTables):
         options = {"adjacency": str(parents.adjacency), **options}
     else:
