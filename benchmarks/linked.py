@@ -210,11 +210,11 @@ METHODS: dict[str, Callable[..., Families]] = {
 
 
 def compared(
-    families: Families, schema: LinkedSchema, budget: Budget, methods: Iterable[str], seeds: int
+    families: Families, schema: LinkedSchema, budget: Budget, methods: Iterable[str], seeds: Iterable[int]
 ) -> pd.DataFrame:
     """The measures of each method, means over seeds, with its processor time."""
     true, rows = tables(families, schema), []
-    for method, seed in itertools.product(methods, range(seeds)):
+    for method, seed in itertools.product(methods, seeds):
         start = time.process_time()
         made = METHODS[method](families, schema, budget, seed)
         spent = time.process_time() - start
@@ -336,6 +336,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=3.2)
     parser.add_argument("--delta", type=float, default=1e-9)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--coverage", type=int, default=0, help="fits whose intervals are compared with the law")
     parser.add_argument("--draws", type=int, default=30, help="of each posterior")
@@ -355,7 +356,8 @@ def main() -> None:
         households, persons, schema = eusilc(asked.data)
     else:
         raise SystemExit(f"{asked.data / 'eusilc.csv.gz'} is not there; pass --data, or --made-up N")
-    found = compared((households, persons), schema, budget, asked.methods, asked.seeds)
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    found = compared((households, persons), schema, budget, asked.methods, seeds)
     print(
         markdown_table(
             ["method", *found.columns], [[name, *(f"{v:.4f}" for v in row)] for name, *row in found.itertuples()]

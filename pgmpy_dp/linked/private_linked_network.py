@@ -354,6 +354,11 @@ def as_two_tables(parents: Any, children: Any, schema: Any, key: Hashable) -> tu
         raise ValueError(f"key={key!r} differs from the schema's {schema.key!r}; drop key")
     if schema.parent is None and children is None:
         parents, children = None, parents
+    elif parents is not None and children is None:
+        raise ValueError(
+            f"children=None, and the schema has columns of {schema.names[0]} and of {schema.names[1]}: pass the table of "
+            f"{schema.names[1]} too; of one file with several rows a person the schema's parent is None"
+        )
     return parents, children, schema
 
 
