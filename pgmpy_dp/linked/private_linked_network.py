@@ -356,8 +356,8 @@ def as_two_tables(parents: Any, children: Any, schema: Any, key: Hashable) -> tu
         parents, children = None, parents
     elif parents is not None and children is None:
         raise ValueError(
-            f"children=None, and the schema has columns of {schema.names[0]} and of {schema.names[1]}: pass the table of "
-            f"{schema.names[1]} too; of one file with several rows a person the schema's parent is None"
+            f"children=None, and the schema has columns of {schema.names[0]} and of {schema.names[1]}: pass the table "
+            f"of {schema.names[1]} too; of one file with several rows a person the schema's parent is None"
         )
     return parents, children, schema
 

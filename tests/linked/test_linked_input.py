@@ -89,7 +89,7 @@ class TestRefusedBeforeTheCharge:
         assert not ledger.entries
 
     def test_children_that_were_forgotten(self):
-        with pytest.raises(ValueError, match="children=None, .*pass the table of person too"):
+        with pytest.raises(ValueError, match=r"children=None, .*pass the table of person too"):
             learn_linked(HOUSEHOLDS, None, Budget(rho=1.0), FAMILIES)
 
     @pytest.mark.parametrize("argument", ["workload", "target"])
