@@ -141,8 +141,8 @@ class LinkedPosterior:
         Raises
         ------
         ValueError
-            For what the model does not answer, and where it was learned with ``siblings=0``: it takes children for
-            independent given their parent, and nothing that was measured says how wrong that is.
+            For what the model does not answer, and where no table of two children was measured (``siblings=0``): it
+            takes them for independent given their parent, and nothing says how wrong that is.
         """
         return self.interval_of(self.model.about_two(variables, evidence, weight), level)
 
@@ -175,8 +175,8 @@ class LinkedPosterior:
         if question.children < 2 or any(slots.count(scope) > 1 for scope in self.wide.draws.cliques.indices):
             return None
         return (
-            "the model was learned with siblings=0: it takes children for independent given their parent, and nothing "
-            "that was measured says how wrong that is. Learn with siblings=1"
+            "no table of two children was measured (siblings=0, or a small budget), so the model takes them for "
+            "independent given their parent, and nothing says how wrong that is. Learn with siblings=1"
         )
 
     def outside(self, question: Question) -> str | None:

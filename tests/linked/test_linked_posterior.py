@@ -151,7 +151,7 @@ class TestIntervals:
 
     def test_without_probes_the_graph_is_the_truth(self):
         fitted = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), FAMILIES, probe_share=0.0, **OPTIONS)
-        frame = fitted.posterior(20).interval("speaks")
+        frame = fitted.posterior(20, random_state=0).interval("speaks")
         assert frame.attrs["outside"] == "there were no probes, so the graph is taken for the truth"
         assert (frame["lower"] <= frame["estimate"]).all() and (frame["estimate"] <= frame["upper"]).all()
 
