@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -45,7 +45,7 @@ def of_a_random_child(model: LinkedModel) -> MarkovNetwork:
     wide, child = model._wide, model.linked.names[1]
     names, weights = wide.schema.variables, model._weights(1, True)
     title: dict[Hashable, Hashable] = {name: name for name in names}
-    states: dict[Hashable, Sequence] = {name: wide.schema[name] for name in names}
+    states: dict[Hashable, Any] = {name: wide.schema[name] for name in names}
     kept = [np.arange(wide.schema.cardinality(name)) for name in names]
     kept[names.index(wide.size)] = np.flatnonzero(weights)
     texts = [f"{n}{'+' if n == model.linked.most else ''}" for n, _ in wide.patterns]
@@ -62,12 +62,12 @@ def of_a_random_child(model: LinkedModel) -> MarkovNetwork:
     titles = tuple(title[name] for name in names)
 
     def restricted(cliques: Cliques, theta: np.ndarray) -> tuple[Cliques, np.ndarray]:
-        parts = [
-            theta[..., part].reshape(*theta.shape[:-1], *shape)[(..., *np.ix_(*(kept[i] for i in scope)))]
-            for scope, part, shape in zip(cliques.indices, cliques.slices, cliques.shapes, strict=True)
-        ]
-        positive = np.broadcast_to(np.log(weights[weights > 0]), (*theta.shape[:-1], np.count_nonzero(weights)))
-        flat = [part.reshape(*theta.shape[:-1], -1) for part in parts]
+        flat = []
+        for scope, part, shape in zip(cliques.indices, cliques.slices, cliques.shapes, strict=True):
+            some: Any = (..., *np.ix_(*(kept[i] for i in scope)))
+            flat.append(theta[..., part].reshape(*theta.shape[:-1], *shape)[some].reshape(*theta.shape[:-1], -1))
+        logs = np.log(weights[weights > 0])
+        positive = np.broadcast_to(logs, (*theta.shape[:-1], len(logs)))
         scopes = (*(tuple(title[name] for name in scope) for scope in cliques.scopes), (wide.size,))
         return Cliques(titles, sizes, scopes), np.concatenate([*flat, positive], axis=-1)
 
