@@ -120,10 +120,10 @@ def _template(
     as_json: bool,
 ) -> None:
     """A schema to be filled in: the columns of a file, and of each what options say of it."""
-    from pgmpy_dp.private.data.columns import all_names
+    from pgmpy_dp.private.reading.frames import column_names
     from pgmpy_dp.schema import Schema
 
-    names = [str(name) for name in all_names(as_written(from_header, text, "--from-header"))]
+    names = [str(name) for name in column_names(as_written(from_header, text, "--from-header"))]
     described = states or any(vars(given.declared).values())
     document = (column_options.described(given, states) if described else Schema({})).to_dict()
     known = {entry["name"]: entry for entry in document["variables"]}
