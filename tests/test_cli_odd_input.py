@@ -24,6 +24,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.reading import records
 from pgmpy_dp.private.reading.source_base import Source
 
 ODD = "ho\x1b[31mt\x07 \u202eab\nforged: line"
@@ -396,6 +397,29 @@ class TestFilesThatCannotBeRead:
         (line,) = result.stderr.splitlines()
         assert line.startswith("pgmpy-dp: ") and told in line and "needle" not in result.output
         assert Path("ledger.json").read_bytes() == before and sorted(os.listdir()) == names
+
+    @pytest.mark.parametrize("suffix", ["parquet", "csv"])
+    def test_a_large_one_that_changes_after_the_charge_ends_as_anything_that_fails_then(
+        self, tmp_path, monkeypatch, suffix
+    ):
+        """A limit: a file of more cells than are kept is read again for each request."""
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(records, "MOST_KEPT", 0)
+        name, true, passes = damaged(f"whole {suffix}"), Source.one_pass, []
+
+        def changed(self, *arguments):
+            if passes:
+                with open(name, "ab") as file:
+                    file.write(b"needle,needle\n")
+            passes.append(arguments)
+            return true(self, *arguments)
+
+        monkeypatch.setattr(Source, "one_pass", changed)
+        run("ledger new ledger.json --epsilon 1 --delta 1e-6")
+        asked = "--variable sex=F,M --variable job=a,b --epsilon 0.5 --ledger ledger.json"
+        result = run(f"fit {name} --out m.npz {asked}", 4)
+        assert "OSError after the budget was spent" in result.stderr and "needle" not in result.output
+        assert len(passes) == 2 and len(Ledger.open("ledger.json").entries) == 1 and not Path("m.npz").exists()
 
 
 def test_samples_are_written_as_the_records_were(tmp_path, monkeypatch):

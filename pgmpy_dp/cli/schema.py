@@ -120,9 +120,9 @@ def _template(
     as_json: bool,
 ) -> None:
     """A schema to be filled in: the columns of a file, and of each what options say of it."""
-    from pgmpy_dp.private.data.columns import all_names
+    from pgmpy_dp.private.reading.frames import column_names
 
-    names = [str(name) for name in all_names(as_written(from_header, text, "--from-header"))]
+    names = [str(name) for name in column_names(as_written(from_header, text, "--from-header"))]
     signs = [sign for sign in ";\t|" if sign in names[0]]
     if len(names) == 1 and signs and text.delimiter is None:
         sign = "tab" if signs[0] == "\t" else f"'{signs[0]}'"
