@@ -87,7 +87,8 @@ def linked_query(
         for cell, p in zip(cells, found.values.ravel(), strict=True)
     ]
     header = [*map(shown, told), f"P({', '.join(map(shown, told))}{condition})"]
-    document: dict[str, Any] = {"variables": told, "evidence": list(evidence or ()), "of": None if of is None else str(of)}
+    document: dict[str, Any] = {"variables": told, "evidence": list(evidence or ())}
+    document["of"] = None if of is None else str(of)
     notes = ""
     if (posterior := model.posterior) is not None:
         without, outside = posterior.refusal(question), posterior.outside(question)
