@@ -341,7 +341,21 @@ class LinkedModel:
         return self._answered(self.about_one(variables, evidence, weight))
 
     def about_one(self, variables: Any, evidence: Mapping[Hashable, Any] | None, weight: str | None) -> Question:
-        """What :meth:`query` asks."""
+        """What :meth:`query` asks, which has the parameters.
+
+        Parameters
+        ----------
+        variables, evidence, weight
+
+        Returns
+        -------
+        Question
+
+        Raises
+        ------
+        ValueError
+            For what cannot be asked.
+        """
         names, given = _listed(variables), checked_evidence(evidence)
         found = {name: self._found(name) for name in (*names, *given)}
         of_child = any(table == 1 for table, _ in found.values())
@@ -386,7 +400,21 @@ class LinkedModel:
         return self._answered(self.about_two(variables, evidence, weight))
 
     def about_two(self, variables: Any, evidence: Mapping[Hashable, Any] | None, weight: str) -> Question:
-        """What :meth:`query_pairs` asks."""
+        """What :meth:`query_pairs` asks, which has the parameters.
+
+        Parameters
+        ----------
+        variables, evidence, weight
+
+        Returns
+        -------
+        Question
+
+        Raises
+        ------
+        ValueError
+            For what cannot be asked.
+        """
         names, given = _listed(variables), checked_evidence(evidence)
         if weight not in ("pair", "family"):
             raise ValueError(f"weight={weight!r}; pass 'pair' or 'family'")
@@ -434,7 +462,21 @@ class LinkedModel:
         return self._answered(self.about_counts(condition, by, evidence))
 
     def about_counts(self, condition: str, by: Sequence[Hashable], evidence: Mapping[Hashable, Any] | None) -> Question:
-        """What :meth:`counts` asks."""
+        """What :meth:`counts` asks, which has the parameters.
+
+        Parameters
+        ----------
+        condition, by, evidence
+
+        Returns
+        -------
+        Question
+
+        Raises
+        ------
+        ValueError
+            For what cannot be asked.
+        """
         if condition not in self.linked.counts:
             raise ValueError(
                 f"condition={condition!r} is not declared; the schema has counts={list(self.linked.counts)}. Learn "
@@ -472,7 +514,16 @@ class LinkedModel:
         return DiscreteFactor(list(question.titles), list(table.shape), table / table.sum(), state_names=named)
 
     def labels_asked(self, question: Question) -> list[list]:
-        """The states of what is asked about, as answers tell them."""
+        """The states of what is asked about, as answers tell them.
+
+        Parameters
+        ----------
+        question : Question
+
+        Returns
+        -------
+        list of list
+        """
         sizes = sorted({n for n, _ in self._wide.patterns})
         return [
             sizes
@@ -482,7 +533,16 @@ class LinkedModel:
         ]
 
     def states_asked(self, question: Question) -> list[np.ndarray]:
-        """For each axis which states of the wide column each of these is: shape (states told, states)."""
+        """For each axis which states of the wide column each of these is.
+
+        Parameters
+        ----------
+        question : Question
+
+        Returns
+        -------
+        list of ndarray, shape (states told, states)
+        """
         sizes, found = np.array([n for n, _ in self._wide.patterns]), []
         for column, labels in zip(question.scope, self.labels_asked(question), strict=True):
             if column == self._wide.size:
