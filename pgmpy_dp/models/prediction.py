@@ -90,7 +90,7 @@ def predicted_probability(network: MarkovNetwork, data: pd.DataFrame) -> pd.Data
     """The distribution of each variable that `data` lacks; see `MarkovNetwork.predict_probability`."""
     lacking, model = _lacking(network, data), network.to_log_linear()
     codes = known_codes(network, data, [name for name in network.nodes if name not in lacking])
-    columns = {}
+    columns: dict[str, np.ndarray] = {}
     for name in lacking:
         table = row_conditionals(model, codes, model.cliques.position[name])
         columns |= {f"{name}_{state}": table[:, k] for k, state in enumerate(network.states[name])}
