@@ -33,10 +33,11 @@ from pgmpy_dp.models.decoded_columns import as_column, as_series
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import likelihood
 from pgmpy_dp.models.model_file import FORMAT, VERSION, ModelFile, read_model_file, reading_model
+from pgmpy_dp.models.prediction import known_codes, predicted, predicted_probability
 from pgmpy_dp.private.array_file import array_file
 from pgmpy_dp.private.atomic_file import write_atomically
-from pgmpy_dp.private.reading.frames import column_names, encode_and_match, n_rows, read_keys
-from pgmpy_dp.schema import MISSING, Number, Schema, encode_label
+from pgmpy_dp.private.reading.frames import column_names, encode_and_match
+from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.schema.provenance import listed
 
 if TYPE_CHECKING:
@@ -721,22 +722,64 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         """
         if target not in self:
             raise ValueError(f"target={target!r} is not a variable of the model; pass one of {list(self.nodes)}")
-        schema, model = self._readable(), self.to_log_linear()
-        there = set(column_names(X))
+        model, there = self.to_log_linear(), set(column_names(X))
         names = [name for name in self.nodes if name != target and (name in there or str(name) in there)]
-        codes = np.full((n_rows(X), len(self)), -1)
-        for name, (positions, keys) in zip(names, read_keys(X, names), strict=True):
-            code = schema.coder(name)
-            found = np.array([code(key) for key in keys], dtype=np.int64)
-            if wrong := [key[-1] for key, k in zip(keys, found.tolist(), strict=True) if k < 0 and key != MISSING]:
-                raise ValueError(
-                    f"X has {wrong[0]!r} in the column {name!r}, which is not a state of it; use one of "
-                    f"{states_text(schema.states[name])}, or leave the cell empty where it is not known"
-                )
-            codes[:, model.cliques.position[name]] = found[positions]
+        codes = known_codes(self, X, names)
         table = row_conditionals(model, codes, model.cliques.position[target])
         index = X.index if isinstance(X, pd.DataFrame) else None
         return pd.DataFrame(table, index=index, columns=pd.Index(self.states[target], tupleize_cols=False))
+
+    def predict(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The most likely states of the variables that *public* records lack, as pgmpy's Bayesian networks predict.
+
+        Parameters
+        ----------
+        data : pandas.DataFrame
+            Columns named as nodes, at least one node less than the model has. A missing cell is predicted too.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `data` with the other columns behind. Several unknown variables of a record have their most likely joint
+            state. A cell of which no state is possible with what is known stays missing.
+
+        Raises
+        ------
+        ValueError
+            If no variable is lacking, a column is no node, or a cell is no state of its variable.
+
+        Examples
+        --------
+        >>> model = MarkovNetwork([("rain", "wet")])
+        >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+        >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2], state_names=states))
+        >>> model.predict(pd.DataFrame({"wet": ["yes", "no"]}))["rain"].tolist()
+        ['yes', 'no']
+        >>> model.predict_probability(pd.DataFrame({"wet": ["yes"]})).round(3).to_dict("records")
+        [{'rain_no': 0.333, 'rain_yes': 0.667}]
+        """
+        return predicted(self, data)
+
+    def predict_probability(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The distribution of each variable that *public* records lack, as pgmpy's Bayesian networks give it.
+
+        Parameters
+        ----------
+        data : pandas.DataFrame
+            As `predict` takes it. Missing cells are summed over.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each record, a column ``name_state`` for each state of each variable that `data` lacks. See
+            `predict_proba` for a single variable, with the states as columns.
+
+        Raises
+        ------
+        ValueError
+            As `predict`.
+        """
+        return predicted_probability(self, data)
 
     # -- pages -------------------------------------------------------------------------------
 
