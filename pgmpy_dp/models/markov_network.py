@@ -301,6 +301,50 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         clone.posterior = self.posterior
         return clone
 
+    def complete(self, missing_at_random: Mapping[Hashable, Iterable[Hashable]]) -> MarkovNetwork:
+        """The model of complete records, where cells are missing at random given variables that are named.
+
+        Post-processing of the model, under the same guarantee.
+
+        Parameters
+        ----------
+        missing_at_random : mapping of variable to list of variables
+            For each variable that the result has no missing value of, its drivers: what decides whether its value is
+            missing. A driver may be missing itself.
+
+        Returns
+        -------
+        MarkovNetwork
+            Without the state None of these variables, also in its `schema`, with the draws of `posterior` completed as
+            well. All else keeps its distribution.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For variables without a state None or with a rule about it, drivers that go round in a circle, and a driver
+            that is in no factor with its variable.
+
+        Notes
+        -----
+        Right where, given its drivers, whether a value is missing does not depend on the value ("missing at random",
+        Rubin 1976). Nothing in the records can tell: if people with a high income keep it to themselves, whoever they
+        are, the result is as wrong as leaving them out. It is not for what does not apply, such as the job of a child:
+        that is a state. See docs/missing.md.
+
+        Examples
+        --------
+        Of the old half tell no job, and it is known of the others:
+
+        >>> states = {"age": ["young", "old"], "job": ["a", "b", None]}
+        >>> model = MarkovNetwork([("age", "job")])
+        >>> model.add_factors(DiscreteFactor(["age", "job"], [2, 3], [30, 20, 0, 5, 20, 25], state_names=states))
+        >>> model.complete({"job": ["age"]}).query("job").values.round(3)
+        array([0.4, 0.6])
+        """
+        from pgmpy_dp.models.missing_at_random import checked_drivers, complete_model
+
+        return complete_model(self, checked_drivers("missing_at_random", missing_at_random))
+
     def rescaled(self, smallest: float = 1e-3) -> MarkovNetwork:
         """Copy with the same distribution whose factors can be written without exponents.
 
