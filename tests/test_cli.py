@@ -357,6 +357,7 @@ def test_missing_values_are_filled_in(folder):
     run(f'{fit} --missing-at-random "age=income, job" --draws 20')
     model = MarkovNetwork.load("model.npz")
     assert model.states["age"] == ["[16,50)", "[50,90]"]
+    assert "Missing values of age were filled in, as if income and job alone" in run("info model.npz").stdout
     assert 0.45 < model.query("age").values[1] < 0.65  # 40 of 74 years
     assert run("sample model.npz --n 50 --out drawn.csv").exit_code == 0
     assert pd.read_csv("drawn.csv")["age"].notna().all()

@@ -77,6 +77,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         is read, and the order of columns. It counts while it has the model's variables and their states.
     within : mapping of node to Values
         How values are distributed within the states of a variable, where that is not uniform.
+    missing_at_random : mapping of node to tuple of nodes
+        Of a model that :meth:`complete` made: the variables that were missing, and what was taken to decide that.
     posterior : ParameterPosterior or None
         What an estimator's ``posterior()`` gave, if it was assigned: files keep it, for intervals and several synthetic
         data sets without the release. It is of the factors as they were learned.
@@ -111,6 +113,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         self.privacy: Privacy | None = None
         self.schema: Schema | None = None
         self.within: dict[Hashable, Values] = {}
+        self.missing_at_random: dict[Hashable, tuple[Hashable, ...]] = {}
         self.posterior: ParameterPosterior | None = None
         self.memory_limit = memory_limit
         self.inference = inference
@@ -298,7 +301,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit, inference=self.inference)
         clone.factors = [factor.copy() for factor in self.factors]
         clone.privacy, clone.schema, clone.within = self.privacy, self.schema, dict(self.within)
-        clone.posterior = self.posterior
+        clone.posterior, clone.missing_at_random = self.posterior, dict(self.missing_at_random)
         return clone
 
     def complete(self, missing_at_random: Mapping[Hashable, Iterable[Hashable]]) -> MarkovNetwork:
@@ -897,6 +900,10 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
                 for name, values in self.within.items()
                 for texts in [() if isinstance(values.declared, Number) else (name,)]
             ],
+            "missing_at_random": [
+                [encode_label(name), [encode_label(driver) for driver in drivers]]
+                for name, drivers in self.missing_at_random.items()
+            ],
         }
         arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
         if self.posterior is not None:
@@ -936,6 +943,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             states = {name: found.states[name] for name in names}
             model.factors.append(DiscreteFactor(names, list(array.shape), array, state_names=states))
         model.privacy, model.schema, model.within = found.privacy, found.schema, found.within
+        model.missing_at_random = found.missing_at_random
         if found.posterior is not None and model.privacy is not None:
             from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts
 

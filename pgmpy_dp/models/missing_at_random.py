@@ -290,6 +290,7 @@ def complete_model(network: MarkovNetwork, drivers: Drivers, joint: LogLinearMod
         _within(network.within, before, drivers),
     )
     made.latents = set(network.latents)
+    made.missing_at_random = {**network.missing_at_random, **drivers}
     if network.posterior is not None:
         made.posterior = complete_posterior(network.posterior, drivers, made)
     return made

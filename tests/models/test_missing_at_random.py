@@ -119,6 +119,9 @@ class TestModel:
         np.testing.assert_array_equal(again.query("pay").values, model.query("pay").values)
         pd.testing.assert_frame_equal(again.posterior.interval(["pay"], {"age": "old"}), frame)
         model.report(tmp_path / "report.html")
+        said = "Missing values of pay were filled in, as if age alone decided what is missing."
+        assert said in (tmp_path / "report.html").read_text()
+        assert again.missing_at_random == model.copy().missing_at_random == {"pay": ("age",)}
         plain = type(fitted)().fit_release(fitted.release_).model_
         np.testing.assert_allclose(
             plain.complete({"pay": ["age"]}).query(["age", "pay"]).values, model.query(["age", "pay"]).values, atol=2e-3
