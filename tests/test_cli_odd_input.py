@@ -294,9 +294,22 @@ class TestTemplates:
         Path("s.json").write_text(json.dumps(document))
         assert set(Schema.from_json("s.json")) == {"Größe", "sex"}
 
+    def test_no_column_has_to_be_described(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("records.csv").write_text("age,sex\n31,needle\n")
+        told = run("schema --from-header records.csv --missing ?,NA --strip --out s.json")
+        assert "2 columns, 2 of which lack their states: age, sex" in told.stdout
+        document = json.loads(Path("s.json").read_text())
+        assert document["variables"] == [{"name": "age", "states": []}, {"name": "sex", "states": []}]
+        document["variables"] = [{"name": "sex", "states": ["F", "M"]}]
+        Path("s.json").write_text(json.dumps(document))
+        expected = Schema({"sex": ["F", "M"]}, missing=["?", "NA"], strip=True)
+        assert Schema.from_json("s.json").to_dict() == expected.to_dict()
+
     @pytest.mark.parametrize(
         ("content", "arguments", "told"),
         [
+            ("age;sex\n31;needle\n", "", "its first line is a single name; pass --delimiter ';'"),
             ("31,needle\n30,x\n", "", "has numbers for names, not quoted here"),
             ("a,b\n", "--variable c=x,y", "it has no column 'c'; it has a, b"),
             ("", "", "records.csv"),
@@ -411,13 +424,17 @@ class TestFilesThatCannotBeRead:
 
 def test_samples_are_written_as_the_records_were(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    schema = Schema({"Größe": Number(1.0, 2.0, bins=2, missing="drop"), "Beruf": ["Ärztin; leitend", "Koch"]})
+    schema = Schema({"Größe": Number(-2e6, 2e6, bins=2, missing="drop"), "Beruf": ["Ärztin; leitend", "Koch"]})
     joint = LogLinearModel(Cliques(tuple(schema), (2, 2), (tuple(schema),)), np.zeros(4))
     MarkovNetwork.from_log_linear(joint, nx.complete_graph(list(schema)), schema).save("model.npz")
-    style = "--delimiter ; --encoding cp1252 --decimal ,"
-    run(f"sample model.npz --n 200 --out synthetic.csv {style}")
-    found = pd.read_csv("synthetic.csv", sep=";", encoding="cp1252", decimal=",")
-    assert found["Größe"].between(1, 2).all() and set(found["Beruf"]) == {"Ärztin; leitend", "Koch"}
+    style = "--delimiter ; --encoding cp1252 --decimal , --thousands ."
+    run(f"sample model.npz --n 200 --out synthetic.csv {style} --random-state 1")
+    texts = pd.read_csv("synthetic.csv", sep=";", encoding="cp1252", dtype=str)["Größe"]
+    assert texts.str.fullmatch(r"-?[0-9]{1,3}(\.[0-9]{3})*(,[0-9]+)?").all()
+    run("sample model.npz --n 200 --out plain.csv --random-state 1")
+    found = pd.read_csv("synthetic.csv", sep=";", encoding="cp1252", decimal=",", thousands=".")
+    np.testing.assert_allclose(found["Größe"], pd.read_csv("plain.csv")["Größe"], rtol=1e-12)
+    assert set(found["Beruf"]) == {"Ärztin; leitend", "Koch"}
     schema.to_json("schema.json")
     told = run(f"check synthetic.csv {style} --schema schema.json --epsilon 1e4 --json").stdout
     assert json.loads(told)["n_matching"] == pytest.approx(200, abs=1)
