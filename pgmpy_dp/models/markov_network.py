@@ -78,6 +78,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         is read, and the order of columns. It counts while it has the model's variables and their states.
     within : mapping of node to Values
         How values are distributed within the states of a variable, where that is not uniform.
+    missing_at_random : mapping of node to tuple of nodes
+        Of a model that :meth:`complete` made: the variables that were missing, and what was taken to decide that.
     posterior : ParameterPosterior or None
         What an estimator's ``posterior()`` gave, if it was assigned: files keep it, for intervals and several synthetic
         data sets without the release. It is of the factors as they were learned.
@@ -112,6 +114,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         self.privacy: Privacy | None = None
         self.schema: Schema | None = None
         self.within: dict[Hashable, Values] = {}
+        self.missing_at_random: dict[Hashable, tuple[Hashable, ...]] = {}
         self.posterior: ParameterPosterior | None = None
         self.memory_limit = memory_limit
         self.inference = inference
@@ -299,8 +302,52 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit, inference=self.inference)
         clone.factors = [factor.copy() for factor in self.factors]
         clone.privacy, clone.schema, clone.within = self.privacy, self.schema, dict(self.within)
-        clone.posterior = self.posterior
+        clone.posterior, clone.missing_at_random = self.posterior, dict(self.missing_at_random)
         return clone
+
+    def complete(self, missing_at_random: Mapping[Hashable, Iterable[Hashable]]) -> MarkovNetwork:
+        """The model of complete records, where cells are missing at random given variables that are named.
+
+        Post-processing of the model, under the same guarantee.
+
+        Parameters
+        ----------
+        missing_at_random : mapping of variable to list of variables
+            For each variable that the result has no missing value of, its drivers: what decides whether its value is
+            missing. A driver may be missing itself.
+
+        Returns
+        -------
+        MarkovNetwork
+            Without the state None of these variables, also in its `schema`, with the draws of `posterior` completed as
+            well. All else keeps its distribution.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For variables without a state None or with a rule about it, drivers that go round in a circle, and a driver
+            that is in no factor with its variable.
+
+        Notes
+        -----
+        Right where, given its drivers, whether a value is missing does not depend on the value ("missing at random",
+        Rubin 1976). Nothing in the records can tell: if people with a high income keep it to themselves, whoever they
+        are, the result is as wrong as leaving them out. It is not for what does not apply, such as the job of a child:
+        that is a state. See docs/missing.md.
+
+        Examples
+        --------
+        Of the old half tell no job, and it is known of the others:
+
+        >>> states = {"age": ["young", "old"], "job": ["a", "b", None]}
+        >>> model = MarkovNetwork([("age", "job")])
+        >>> model.add_factors(DiscreteFactor(["age", "job"], [2, 3], [30, 20, 0, 5, 20, 25], state_names=states))
+        >>> model.complete({"job": ["age"]}).query("job").values.round(3)
+        array([0.4, 0.6])
+        """
+        from pgmpy_dp.models.missing_at_random import checked_drivers, complete_model
+
+        return complete_model(self, checked_drivers("missing_at_random", missing_at_random))
 
     def rescaled(self, smallest: float = 1e-3) -> MarkovNetwork:
         """Copy with the same distribution whose factors can be written without exponents.
@@ -896,6 +943,10 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
                 for name, values in self.within.items()
                 for texts in [() if isinstance(values.declared, Number) else (name,)]
             ],
+            "missing_at_random": [
+                [encode_label(name), [encode_label(driver) for driver in drivers]]
+                for name, drivers in self.missing_at_random.items()
+            ],
         }
         arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
         if self.posterior is not None:
@@ -935,6 +986,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             states = {name: found.states[name] for name in names}
             model.factors.append(DiscreteFactor(names, list(array.shape), array, state_names=states))
         model.privacy, model.schema, model.within = found.privacy, found.schema, found.within
+        model.missing_at_random = found.missing_at_random
         if found.posterior is not None and model.privacy is not None:
             from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts
 
