@@ -268,8 +268,6 @@ def complete_posterior(
 
 def complete_model(network: MarkovNetwork, drivers: Drivers, joint: LogLinearModel | None = None) -> MarkovNetwork:
     """What :meth:`~pgmpy_dp.MarkovNetwork.complete` returns; `joint` is its distribution in small tables, if known."""
-    from pgmpy_dp.models.markov_network import MarkovNetwork
-
     before = network._readable()
     schema = complete_schema(before, drivers)
     together = {pair for factor in network.factors for pair in combinations(factor.variables, 2)}
@@ -282,7 +280,7 @@ def complete_model(network: MarkovNetwork, drivers: Drivers, joint: LogLinearMod
     layout = _Layout(joint.cliques, _missing(before, drivers), drivers)
     graph = nx.Graph(network.edges)
     graph.add_nodes_from(network.nodes)
-    made = MarkovNetwork.from_log_linear(
+    made = network.from_log_linear(
         _completed(joint, layout, schema.zeros),
         graph,
         schema,

@@ -11,7 +11,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
-from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL
+from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -20,7 +20,6 @@ from pgmpy_dp.learning.prior import given_prior
 from pgmpy_dp.learning.prior_model import collective_map_with_prior
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
-from pgmpy_dp.learning.scale_evidence import VARIANCE_SHAPE
 from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.sensitive import Release
@@ -168,6 +167,5 @@ class CollectiveMAP(BaseMarginalsEstimator):
         draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
         schema = self._schema(self.release_, graph)
         draws = draws.obeying(schema.subset(graph.nodes).zeros)
-        return ParameterPosterior(
-            draws, schema, graph, self.privacy_, self.n_records_, self.n_records_sd_, within=self.model_.within
-        )
+        numbers = {"within": self.model_.within, "network": type(self.model_)}
+        return ParameterPosterior(draws, schema, graph, self.privacy_, self.n_records_, self.n_records_sd_, **numbers)
