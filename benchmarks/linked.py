@@ -3,6 +3,7 @@
     python -m benchmarks.linked --data ../shared/data            # EU-SILC, flat and three layouts, one seed
     python -m benchmarks.linked --data ../shared/data --seeds 3
     python -m benchmarks.linked --made-up 50000                  # families of a known law
+    python -m benchmarks.linked --made-up 3000 --coverage 40     # how often intervals of so many fits hold
 
 EU-SILC (`eusilc.csv.gz` of the data folder; synthetic, of the R package laeken, GPL) is read from there and not part of
 the repository: without it the benchmark says so. As many households are drawn as there are, and compared with them:
@@ -209,17 +210,121 @@ METHODS: dict[str, Callable[..., Families]] = {
 
 
 def compared(
-    families: Families, schema: LinkedSchema, budget: Budget, methods: Iterable[str], seeds: int
+    families: Families, schema: LinkedSchema, budget: Budget, methods: Iterable[str], seeds: Iterable[int]
 ) -> pd.DataFrame:
     """The measures of each method, means over seeds, with its processor time."""
     true, rows = tables(families, schema), []
-    for method, seed in itertools.product(methods, range(seeds)):
+    for method, seed in itertools.product(methods, seeds):
         start = time.process_time()
         made = METHODS[method](families, schema, budget, seed)
         spent = time.process_time() - start
         rows.append({"method": method, **errors(true, tables(made, schema)), "seconds": spent})
         print(pd.DataFrame(rows[-1:]).round(4).to_string(index=False, header=len(rows) == 1), flush=True)
     return pd.DataFrame(rows).groupby("method", sort=False).mean()
+
+
+_POPULATION = 200_000  # families of the law, which intervals are about
+_SMALL = 3_000  # cells of cliques, for many fits
+_SEEN = 0.01  # shares of cells that count: below it nearly every interval begins at 0
+
+QUESTIONS: tuple[tuple[str, str, list[str], dict], ...] = (
+    *(("person", "child", [x], {}) for x in ("age", "status", "speaks")),
+    *(("person of a family", "family", [x], {}) for x in ("age", "status", "speaks")),
+    *(("person and household", "child", [x, "tenure"], {}) for x in ("age", "status", "speaks")),
+    *(("person and n", "child", [x, "n"], {}) for x in ("age", "status", "speaks")),
+    ("person, given another column", "child", ["status"], {"speaks": "second"}),
+    ("person, given another column", "child", ["age"], {"speaks": "second"}),
+    ("person, given household", "child", ["status"], {"tenure": "owns"}),
+    ("person, given household and n", "child", ["status"], {"tenure": "owns", "n": 2}),
+    *(("two, same column", "pair", [x], {}) for x in ("age", "status", "speaks")),
+    *(("two of a family, same column", "pair of a family", [x], {}) for x in ("age", "status", "speaks")),
+    ("two, across", "pair", ["status", "speaks"], {}),
+    ("one given the other", "pair", ["status"], {"speaks": "second"}),
+    ("two, given household", "pair", ["speaks"], {"tenure": "owns"}),
+    ("counts", "counts", ["age >= 16"], {}),
+    ("counts and n", "counts", ["age >= 16", "n"], {}),
+    ("counts and household", "counts", ["age >= 16", "tenure"], {}),
+)
+"""Kind, of whom, what is asked and what is known: of each fit and of the population."""
+
+
+def true_shares(families: Families, schema: LinkedSchema) -> list[pd.Series]:
+    """What intervals of the questions are about."""
+    parents, children, owner = coded(families, schema)
+    assert schema.parent is not None
+    size = np.bincount(owner, minlength=len(parents))
+    adults = np.bincount(owner, families[1]["age"] >= 16, minlength=len(parents)).astype(int)
+    states = {x: np.array(schema.parent.states[x], dtype=object)[parents[:, j]] for j, x in enumerate(schema.parent)}
+    homes = pd.DataFrame({**states, "n": size, "age >= 16": adults, "w": 1.0})
+    own = pd.DataFrame({x: np.array(schema.child.states[x])[children[:, j]] for j, x in enumerate(schema.child)})
+    own["home"] = owner
+    persons = own.join(homes, on="home")
+    both = own.assign(one=range(len(own))).merge(own.assign(one=range(len(own))), on="home", suffixes=("", " other"))
+    pairs = both[both["one"] != both["one other"]].join(homes, on="home")
+    tables = {
+        "child": persons,
+        "family": persons.assign(w=1.0 / size[persons["home"]]),
+        "pair": pairs,
+        "pair of a family": pairs.assign(w=1.0 / (size * (size - 1.0))[pairs["home"]]),
+        "counts": homes,
+    }
+    found = []
+    for _, whom, names, known in QUESTIONS:
+        table = tables[whom]
+        for name, state in known.items():
+            table = table[table[name] == state]
+        by = [*names, *(f"{x} other" for x in names)] if whom.startswith("pair") else names
+        shares = table.groupby(by, observed=True)["w"].sum()
+        found.append(shares / shares.sum())
+    return found
+
+
+def covered(n: int, most: int, budget: Budget, fits: int, draws: int, level: float = 0.9) -> pd.DataFrame:
+    """How often intervals of several fits hold what they are about, by kinds of questions, and how wide they are."""
+    households, persons, known = made_up_families(_POPULATION, most, random_state=99)
+    age = Number(0, 99, cuts=[16, 35, 50, 65], resolution=1, missing="drop")
+    child = Schema(
+        {"age": age, "status": known.child["status"], "speaks": known.child["speaks"]},
+        impossible=known.child.impossible,
+    )
+    schema = LinkedSchema({"tenure": ["owns", "rents"]}, child, "household", most, least=1, counts=known.counts)
+    truth, rows = true_shares((households, persons), schema), []
+    for k in range(fits):
+        families = made_up_families(n, most, random_state=1_000 + k)[:2]
+        fitted = learn_linked(*families, budget, schema, siblings=1, random_state=k, max_clique_cells=_SMALL)
+        posterior = fitted.posterior(draws, k)
+        for (kind, whom, names, given), shares in zip(QUESTIONS, truth, strict=True):
+            if whom == "counts":
+                frame = posterior.interval_counts(names[0], names[1:], given, level=level)
+            elif whom.startswith("pair"):
+                weight = "family" if whom == "pair of a family" else "pair"
+                frame = posterior.interval_pairs(names, given, weight=weight, level=level)
+            else:
+                frame = posterior.interval(names, given, weight=whom, level=level)
+            columns = list(frame.columns[:-3])
+            own = shares.reindex(frame.set_index(columns).index, fill_value=0.0).to_numpy()
+            inside = (frame["lower"] <= own) & (own <= frame["upper"])
+            for seen, hit, width in zip(own >= _SEEN, inside, frame["upper"] - frame["lower"], strict=True):
+                rows.append((k, kind, bool(seen), bool(hit), float(width)))
+        if k % 5 == 4 or k == fits - 1:
+            print(f"{k + 1} fits, {time.process_time():.0f} s", flush=True)
+            print(_by_kind(rows).round(3).to_string(), flush=True)
+    return _by_kind(rows)
+
+
+def _by_kind(rows: list[tuple]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["fit", "kind", "seen", "hit", "width"])
+    large = frame[frame["seen"]].groupby("kind", sort=False)
+    worst = frame[frame["seen"]].groupby(["kind", "fit"], sort=False)["hit"].mean().groupby("kind", sort=False)
+    return pd.DataFrame(
+        {
+            "covered": large["hit"].mean(),
+            "worst fit": worst.min(),
+            "cells": large.size() // frame["fit"].nunique(),
+            "width": large["width"].mean(),
+            "all cells": frame.groupby("kind", sort=False)["hit"].mean(),
+        }
+    )
 
 
 def main() -> None:
@@ -231,18 +336,28 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=3.2)
     parser.add_argument("--delta", type=float, default=1e-9)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--coverage", type=int, default=0, help="fits whose intervals are compared with the law")
+    parser.add_argument("--draws", type=int, default=30, help="of each posterior")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
+    budget = Budget(epsilon=asked.epsilon, delta=asked.delta)
+    if asked.coverage:
+        if not asked.made_up:
+            raise SystemExit("--coverage is of families of a known law; pass --made-up N too")
+        rates = covered(asked.made_up, asked.most, budget, asked.coverage, asked.draws)
+        rows = [[name, *(f"{v:.3f}" for v in row)] for name, *row in rates.itertuples()]
+        print(markdown_table(["questions", *rates.columns], rows))
+        return
     if asked.made_up:
         households, persons, schema = made_up_families(asked.made_up, asked.most, random_state=0)
     elif (asked.data / "eusilc.csv.gz").exists():
         households, persons, schema = eusilc(asked.data)
     else:
         raise SystemExit(f"{asked.data / 'eusilc.csv.gz'} is not there; pass --data, or --made-up N")
-    found = compared(
-        (households, persons), schema, Budget(epsilon=asked.epsilon, delta=asked.delta), asked.methods, asked.seeds
-    )
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    found = compared((households, persons), schema, budget, asked.methods, seeds)
     print(
         markdown_table(
             ["method", *found.columns], [[name, *(f"{v:.4f}" for v in row)] for name, *row in found.itertuples()]

@@ -49,7 +49,9 @@ def linked_info(path: Path, as_json: bool) -> None:
     show(document, "\n".join(lines), as_json)
 
 
-def linked_query(path: Path, variables: str, evidence: list[str] | None, of: Of | None, as_json: bool) -> None:
+def linked_query(
+    path: Path, variables: str, evidence: list[str] | None, of: Of | None, level: float, as_json: bool
+) -> None:
     """Give probabilities of columns of both tables, of a random child, of a family's, or of two of one parent."""
     from pgmpy_dp.schema import encode_label
 
@@ -66,9 +68,10 @@ def linked_query(path: Path, variables: str, evidence: list[str] | None, of: Of 
         known[names[name]] = _value(model, names[name], text[len(name) + 1 :], text)
     try:
         if of == Of.PAIR:
-            found = model.query_pairs(asked, known)
+            question, found = model.about_two(asked, known, "pair"), model.query_pairs(asked, known)
         else:
-            found = model.query(asked, known, weight=None if of is None else str(of))
+            weight = None if of is None else str(of)
+            question, found = model.about_one(asked, known, weight), model.query(asked, known, weight=weight)
     except ValueError as error:
         ask_for("--variables", variables, str(error))
     states = [found.state_names[name] for name in found.variables]
@@ -84,8 +87,26 @@ def linked_query(path: Path, variables: str, evidence: list[str] | None, of: Of 
         for cell, p in zip(cells, found.values.ravel(), strict=True)
     ]
     header = [*map(shown, told), f"P({', '.join(map(shown, told))}{condition})"]
-    document = {"variables": told, "evidence": list(evidence or ()), "of": None if of is None else str(of)}
-    show(document | {"table": rows}, aligned([header, *body]), as_json)
+    document: dict[str, Any] = {"variables": told, "evidence": list(evidence or ())}
+    document["of"] = None if of is None else str(of)
+    notes = ""
+    if (posterior := model.posterior) is not None:
+        without, outside = posterior.refusal(question), posterior.outside(question)
+        document |= {"level": level, "no_intervals": without, "outside": outside}
+        if without is None:
+            try:
+                intervals = posterior.interval_of(question, level)
+            except ValueError as error:
+                ask_for("--level", str(level), str(error))
+            header.append(f"{100 * level:g} % interval")
+            for line, row, lower, upper in zip(body, rows, intervals["lower"], intervals["upper"], strict=True):
+                row |= {"lower": float(lower), "upper": float(upper)}
+                line.append(f"{lower:.4f} to {upper:.4f}")
+        if without is not None:
+            notes = f"\nThere are no intervals: {without}."
+        elif outside is not None:
+            notes = f"\nNothing vouches for these intervals: {outside}. They may be too narrow."
+    show(document | {"table": rows}, aligned([header, *body]) + notes, as_json)
 
 
 def linked_sample(

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pgmpy_dp.cli.application import ask_for
 
@@ -211,7 +211,7 @@ def _read(path: Path, load: Callable[[Path], _Found]) -> _Found:
     except Exception:  # whatever else numpy, zip and JSON find wrong with a file of another kind
         what = "which is not a saved model; pass a file that fit wrote"
         if holds_linked_model(path):
-            what = "which is a model of linked tables; only info, query, sample, report and evidence take one"
+            what = "which is a model of linked tables; only info, query, sample, report, explore and evidence take one"
         if _holds_release(path):
             what = "which holds noisy tables and no model; pgmpy-dp refit learns one from them"
         raise ValueError(f"MODEL is {str(path)!r}, {what}") from None
@@ -227,7 +227,8 @@ def load_release(path: Path) -> Release:
     except ValueError:
         what = "it is damaged, or holds no noisy tables; pass a file that fit --release wrote"
         with suppress(Exception):
-            MarkovNetwork.load(path)
+            if not holds_linked_model(path):
+                MarkovNetwork.load(path)
             what = "it is a model, without the noisy tables; pass a file that fit --release wrote"
     ask_for("RELEASE", str(path), what)
 
@@ -239,3 +240,17 @@ def _holds_release(path: Path) -> bool:
         Release.load(path)
         return True
     return False
+
+
+def require_posterior(learner: Any, draws: int) -> None:
+    """Refuse --draws that a learner cannot make, before anything is spent."""
+    if draws == 1 or (draws and not hasattr(learner, "posterior")):
+        ask_for("--draws", str(draws), "use 2 or more, with collective-map or with the structure that learn finds")
+
+
+def save_with_draws(learner: Any, out: Path, draws: int) -> None:
+    """The model first, so that it is there if drawing is interrupted."""
+    learner.model_.save(out)
+    if draws:
+        learner.model_.posterior = learner.posterior(draws)
+        learner.model_.save(out)

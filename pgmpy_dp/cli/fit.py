@@ -11,7 +11,7 @@ import typer
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import as_written, given_drivers, given_graph, given_variable, given_workload, protection
-from pgmpy_dp.cli.files import load_release, require_writable
+from pgmpy_dp.cli.files import load_release, require_posterior, require_writable, save_with_draws
 from pgmpy_dp.cli.fit_linked import fit_linked, refit_linked
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
@@ -128,12 +128,12 @@ def fit(
         one_table: dict[str, Any] = {
             **{"DATA": data, "--structure": structure, "--max-order": max_order, "--workload": workload},
             **{"--target": target, "--edges": edges, "--edges-file": edges_file, "--estimator": estimator},
-            **{"--prior": prior, "--draws": draws or None, "--missing-at-random": missing_at_random},
+            **{"--prior": prior, "--missing-at-random": missing_at_random},
         }
         for name, value in one_table.items():
             if value is not None:
                 ask_for(name, str(value), "it is for one table; linked tables (--parents, --children) take none")
-        fit_linked(tables, described, spent, protected, account, text, out, release, overwrite, quiet, as_json)
+        fit_linked(tables, described, spent, protected, account, text, out, release, draws, overwrite, quiet, as_json)
         return
     if data is None:
         ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
@@ -153,7 +153,7 @@ def fit(
     _take_prior(learner, prior)
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
-    _require_posterior(learner, draws)
+    require_posterior(learner, draws)
     records, whose = as_written(data, text), protection(protected)
     # Samples have the columns as the file has them.
     public_schema = public_schema.subset(in_their_order(records, public_schema))
@@ -164,7 +164,7 @@ def fit(
             learner.fit(table) if graph is None else learner.fit(graph, table)
             if release is not None:
                 learner.release_.save(release)
-            _save(learner, out, draws)
+            save_with_draws(learner, out, draws)
         document, found = _summary(learner, out, release)
         document["budget"] = budget.guarantee.to_dict()
         show_charged(document, found, as_json, account.ledger, table.ledger)
@@ -209,10 +209,10 @@ def refit(
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
     if "linked" in tables.public:
         passed = {"--estimator": estimator, "--prior": prior, "--missing-at-random": missing_at_random}
-        for name, value in {**passed, "--draws": draws or None}.items():
+        for name, value in passed.items():
             if value is not None:
                 ask_for(name, str(value), "RELEASE is of linked tables, which are learned in one way; leave it out")
-        refit_linked(tables, out, quiet, as_json)
+        refit_linked(tables, out, draws, quiet, as_json)
         return
     adjacency = option.TableAdjacency(tables.adjacency)
     learner: Any
@@ -229,10 +229,10 @@ def refit(
         graph.add_edges_from((u, v) for scope in scopes for i, u in enumerate(scope) for v in scope[i + 1 :])
         learner, arguments = _estimator(estimator, None, adjacency), (graph, tables)
     _take_prior(learner, prior)
-    _require_posterior(learner, draws)
+    require_posterior(learner, draws)
     with progress(quiet):
         learner.fit_release(*arguments)
-        _save(learner, out, draws)
+        save_with_draws(learner, out, draws)
     document, text = _summary(learner, out, None)
     show(document, text, as_json)
     for warning in document["warnings"]:
@@ -252,19 +252,6 @@ def _take_prior(learner: Any, prior: Path | None) -> None:
         given_prior(learner)
     except (ValueError, TypeError) as error:
         ask_for("--prior", str(prior), str(error))
-
-
-def _require_posterior(learner: Any, draws: int) -> None:
-    if draws == 1 or (draws and not hasattr(learner, "posterior")):
-        ask_for("--draws", str(draws), "use 2 or more, with collective-map or with the structure that learn finds")
-
-
-def _save(learner: Any, out: Path, draws: int) -> None:
-    """The model first, so that it is there if drawing is interrupted."""
-    learner.model_.save(out)
-    if draws:
-        learner.model_.posterior = learner.posterior(draws)
-        learner.model_.save(out)
 
 
 def _fixed_graph(schema: Schema, structure: option.Structure | None, given: nx.Graph | None) -> nx.Graph | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import ask_for, note, progress, show
 from pgmpy_dp.cli.arguments import as_written
-from pgmpy_dp.cli.files import load_linked_schema, require_writable
+from pgmpy_dp.cli.files import load_linked_schema, require_posterior, require_writable, save_with_draws
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def fit_linked(
     text: option.TextOptions,
     out: Path,
     release: Path | None,
+    draws: int,
     overwrite: bool,
     quiet: bool,
     as_json: bool,
@@ -37,13 +38,14 @@ def fit_linked(
     files = (tables.parents, tables.children, described.schema, account.ledger)
     require_writable(overwrite, files, out=out, release=release)
     learner = PrivateLinkedNetwork(budget.epsilon, budget.delta, budget.rho, adjacency=str(protected.adjacency))
+    require_posterior(learner, draws)
     private = private_tables(tables, described, budget, protected, account, text)
     with marked(private.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit", learner), progress(quiet):
             learner.fit(private)
             if release is not None:
                 learner.release_.save(release)
-            learner.model_.save(out)
+            save_with_draws(learner, out, draws)
         document, found = _summary(learner, out, release)
         document["budget"] = budget.guarantee.to_dict()
         show_charged(document, found, as_json, account.ledger, private.ledger)
@@ -79,14 +81,15 @@ def private_tables(
     )
 
 
-def refit_linked(tables: Release, out: Path, quiet: bool, as_json: bool) -> None:
+def refit_linked(tables: Release, out: Path, draws: int, quiet: bool, as_json: bool) -> None:
     """Learn a model of linked tables again from their noisy tables."""
     from pgmpy_dp.linked import PrivateLinkedNetwork
 
     learner = PrivateLinkedNetwork(adjacency=str(tables.adjacency))
+    require_posterior(learner, draws)
     with progress(quiet):
         learner.fit_release(tables)
-        learner.model_.save(out)
+        save_with_draws(learner, out, draws)
     document, text = _summary(learner, out, None)
     show(document, text, as_json)
     for warning in document["warnings"]:

@@ -131,15 +131,15 @@ def query(
     counts by the share of its values. For a single variable of numbers there are mean and quartiles too.
 
     A model of linked tables is asked about columns of both, the number of children and counts that its schema declares.
-    It has no intervals.
+    Its intervals are for the population of families.
     """
     from pgmpy_dp.inference.conditioning import ImpossibleEvidence
     from pgmpy_dp.schema import encode_label
 
     if holds_linked_model(model):
         if counts:
-            ask_for("--counts", "yes", "a model of linked tables has no intervals; leave it out")
-        linked_query(model, variables, evidence, of, as_json)
+            ask_for("--counts", "yes", "of linked tables shares alone are told; leave it out")
+        linked_query(model, variables, evidence, of, level, as_json)
         return
     if of is not None:
         ask_for("--of", str(of), "the model is of one table; leave it out")

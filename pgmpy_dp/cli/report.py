@@ -18,6 +18,7 @@ from pgmpy_dp.cli.files import (
     require_writable,
     write_output,
 )
+from pgmpy_dp.shown import shown
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
 Page = Annotated[Path, typer.Option("--out", help="HTML file to write; - prints it.")]
@@ -75,7 +76,7 @@ def report(
                 ask_for(
                     f"--{name}", str(given), "the page of a model of linked tables tells nothing of it; leave it out"
                 )
-        _write(out, linked_report_page(load_linked_model(model), title, _read(about)), as_json)
+        _write(out, linked_report_page(load_linked_model(model), title, _read(about), level), as_json)
         return
     # Scores know their model by what pgmpy has of it.
     network = load_saved_model(model, draws=True) if score is None else load_model(model)
@@ -111,12 +112,19 @@ def explore(
     """Write one HTML page on which you choose what is known, and see every variable's distribution.
 
     The page carries the released model and computes in the browser. It needs no server and no network; whoever has the
-    page has the model.
+    page has the model. Of linked tables it is about a random child, its parent, and another child.
     """
     from pgmpy_dp.reporting import explorer_page
 
     require_writable(overwrite, (model, about), printed=not as_json, out=out)
-    page = explorer_page(load_saved_model(model, draws=True), draws, level, title, _read(about))
+    if holds_linked_model(model):
+        from pgmpy_dp.linked.as_one_table import of_a_random_child
+
+        linked = load_linked_model(model)
+        title = title or f"Explore {shown(linked.linked.names[1])}"
+        page = explorer_page(of_a_random_child(linked), draws, level, title, _read(about))
+    else:
+        page = explorer_page(load_saved_model(model, draws=True), draws, level, title, _read(about))
     _write(out, page, as_json)
 
 

@@ -11,7 +11,7 @@ from pgmpy_dp.checks import checked_level
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, note, show
 from pgmpy_dp.cli.arguments import as_written, given_workload, protection
-from pgmpy_dp.cli.files import load_model, load_schema, require_writable
+from pgmpy_dp.cli.files import holds_linked_model, load_model, load_schema, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
 
 if TYPE_CHECKING:
@@ -82,6 +82,9 @@ def score(
 
     budget = spent.budget()
     require_writable(overwrite, (model, data, schema, account.ledger), release=release)
+    if holds_linked_model(model):
+        why = "its rows are families, and scores compare single rows with records"
+        ask_for("MODEL", str(model), f"{why}; fit or refit it with --draws, and query says how far answers may be off")
     network = load_model(model)
     asked: dict[str, Any] = {"workload": given_workload(network.nodes, workload, 1), "worst": worst, "each": each}
     checked_level(level)

@@ -19,7 +19,9 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import uniforms
 from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.linked.as_one_table import of_a_random_child
 from pgmpy_dp.linked.family_draws import Families, FamilyChoice
+from pgmpy_dp.linked.linked_posterior import LinkedPosterior, Question
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.linked.slot_draws import SlotDraws
@@ -27,6 +29,7 @@ from pgmpy_dp.models.answers import Drawn
 from pgmpy_dp.models.decoded_columns import as_series
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import checked_evidence, likelihood
+from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts, posterior_to_parts
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.array_file import array_file, read_array_file
@@ -60,6 +63,8 @@ class LinkedModel:
     Attributes
     ----------
     linked, privacy, n_records, n_records_sd
+    posterior : LinkedPosterior or None
+        What the estimator's ``posterior()`` gave, if it was assigned: files keep it, and reports have its intervals.
 
     Examples
     --------
@@ -88,6 +93,7 @@ class LinkedModel:
         self.linked, self.privacy = linked, privacy
         self.n_records, self.n_records_sd = n_records, n_records_sd
         self._wide, self._model, self._within = wide, model, dict(within)
+        self.posterior: LinkedPosterior | None = None
 
     def __repr__(self) -> str:
         parent, child = self.linked.names
@@ -129,6 +135,32 @@ class LinkedModel:
             "tables from it"
         )
 
+    def explorer(
+        self,
+        path: str | os.PathLike,
+        *,
+        n_draws: int | None = None,
+        level: float = 0.9,
+        title: str | None = None,
+        about: str | None = None,
+    ) -> None:
+        """Write an HTML page about a random child, its parent and another child: what is known is chosen there.
+
+        Parameters
+        ----------
+        path : str or path
+        n_draws, level, title, about
+            As of :meth:`~pgmpy_dp.MarkovNetwork.explorer`.
+
+        Raises
+        ------
+        ValueError
+            For a page of more than 20 MB, and a level that needs more draws.
+        """
+        of_a_random_child(self).explorer(
+            path, n_draws=n_draws, level=level, title=title or f"Explore {self.linked.names[1]}", about=about
+        )
+
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to one file, losslessly, with a digest that shows damage.
 
@@ -153,7 +185,11 @@ class LinkedModel:
                 for (table, name), values in self._within.items()
             ],
         }
-        write_atomically(os.fspath(path), array_file(header, {"theta": self._model.theta}))
+        arrays = {"theta": self._model.theta}
+        if self.posterior is not None:
+            header["posterior"], parts = posterior_to_parts(self.posterior.wide)
+            arrays |= parts
+        write_atomically(os.fspath(path), array_file(header, arrays))
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> LinkedModel:
@@ -187,7 +223,12 @@ class LinkedModel:
                 within[entry["table"], name] = Values.from_dict(declared, entry)
             privacy = None if header["privacy"] is None else Privacy.from_dict(header["privacy"])
             model = LogLinearModel(cliques, arrays["theta"])
-            return cls(linked, wide, model, privacy, within, *map(float, header["n_records"]))
+            found = cls(linked, wide, model, privacy, within, *map(float, header["n_records"]))
+            if "posterior" in header and privacy is not None:
+                graph: dict[Hashable, list[Hashable]] = {name: [] for name in names}
+                draws = posterior_from_parts(header["posterior"], arrays, wide.schema, graph, privacy, {})
+                found.posterior = LinkedPosterior(found, draws)
+            return found
 
     # -- families ------------------------------------------------------------------------------
 
@@ -297,15 +338,34 @@ class LinkedModel:
         ValueError
             For unknown names, for evidence that is no state, and for evidence of probability 0.
         """
+        return self._answered(self.about_one(variables, evidence, weight))
+
+    def about_one(self, variables: Any, evidence: Mapping[Hashable, Any] | None, weight: str | None) -> Question:
+        """What :meth:`query` asks, which has the parameters.
+
+        Parameters
+        ----------
+        variables, evidence, weight
+
+        Returns
+        -------
+        Question
+
+        Raises
+        ------
+        ValueError
+            For what cannot be asked.
+        """
         names, given = _listed(variables), checked_evidence(evidence)
         found = {name: self._found(name) for name in (*names, *given)}
         of_child = any(table == 1 for table, _ in found.values())
         if weight not in (None, "child", "family"):
             raise ValueError(f"weight={weight!r}; pass 'child' or 'family'")
-        weights = self._weights(1 if of_child or weight == "child" else 0, weight != "family")
+        children = int(of_child or weight == "child")
+        weights = self._weights(children, weight != "family")
         scope = [self._wide_name(*found[name], 0) for name in names]
         known = [(self._wide_name(*found[name], 0), self._likely(name, *found[name], given[name])) for name in given]
-        return self._asked(names, [found[name] for name in names], scope, known, weights)
+        return self._question(names, [found[name] for name in names], scope, known, weights, children)
 
     def query_pairs(
         self,
@@ -337,6 +397,24 @@ class LinkedModel:
         ValueError
             As :meth:`query`, and for columns of parents.
         """
+        return self._answered(self.about_two(variables, evidence, weight))
+
+    def about_two(self, variables: Any, evidence: Mapping[Hashable, Any] | None, weight: str) -> Question:
+        """What :meth:`query_pairs` asks, which has the parameters.
+
+        Parameters
+        ----------
+        variables, evidence, weight
+
+        Returns
+        -------
+        Question
+
+        Raises
+        ------
+        ValueError
+            For what cannot be asked.
+        """
         names, given = _listed(variables), checked_evidence(evidence)
         if weight not in ("pair", "family"):
             raise ValueError(f"weight={weight!r}; pass 'pair' or 'family'")
@@ -354,7 +432,7 @@ class LinkedModel:
         kinds = [found[name] for _ in range(2) for name in names]
         if both := [name for name in names if name in given]:
             raise ValueError(f"variables and evidence both have {both}; ask about columns of which nothing is known")
-        return self._asked(titles, kinds, scope, known, self._weights(2, weight == "pair"))
+        return self._question(titles, kinds, scope, known, self._weights(2, weight == "pair"), 2)
 
     def counts(
         self, condition: str, by: Sequence[Hashable] = (), evidence: Mapping[Hashable, Any] | None = None
@@ -381,50 +459,97 @@ class LinkedModel:
             For a condition that was not declared: what the model knows of it is not how many children of a family meet
             it.
         """
+        return self._answered(self.about_counts(condition, by, evidence))
+
+    def about_counts(self, condition: str, by: Sequence[Hashable], evidence: Mapping[Hashable, Any] | None) -> Question:
+        """What :meth:`counts` asks, which has the parameters.
+
+        Parameters
+        ----------
+        condition, by, evidence
+
+        Returns
+        -------
+        Question
+
+        Raises
+        ------
+        ValueError
+            For what cannot be asked.
+        """
         if condition not in self.linked.counts:
             raise ValueError(
                 f"condition={condition!r} is not declared; the schema has counts={list(self.linked.counts)}. Learn "
                 f"with LinkedSchema(..., counts=[{condition!r}]), or count in families of sample()"
             )
-        return self.query([condition, *_listed(by)], evidence, weight="family")
+        return self.about_one([condition, *_listed(by)], evidence, "family")
 
-    def _asked(
+    def _question(
         self,
         titles: Sequence[Hashable],
         kinds: Sequence[tuple[int, Hashable]],
-        scope: Sequence[str],
-        known: Sequence[tuple[str, np.ndarray]],
+        scope: Sequence[Hashable],
+        known: Sequence[tuple[Hashable, np.ndarray]],
         weights: np.ndarray,
-    ) -> DiscreteFactor:
-        """The marginal of some wide columns under evidence, with states of the number of children weighted."""
+        children: int,
+    ) -> Question:
         if both := {name for name, _ in known} & set(scope):
             raise ValueError(f"variables and evidence both have {sorted(map(str, both))}; ask about what is not known")
-        everything = list(dict.fromkeys([*scope, *(name for name, _ in known), self._wide.size]))
-        table = self._table(everything)
-        for known_name, factor in [*known, (self._wide.size, weights)]:
+        return Question(titles, kinds, scope, known, weights, children)
+
+    def _answered(self, question: Question) -> DiscreteFactor:
+        """The marginal of some wide columns under evidence, with states of the number of children weighted."""
+        scope, size = question.scope, self._wide.size
+        everything = list(dict.fromkeys([*scope, *(name for name, _ in question.known), size]))
+        table = self._model.marginal(everything)
+        for known_name, factor in [*question.known, (size, question.weights)]:
             table = table * factor.reshape([-1 if other == known_name else 1 for other in everything])
         # What is asked about comes first.
         table = table.sum(axis=tuple(range(len(scope), len(everything))))
-        states = []
-        for axis, (kind, name) in enumerate(kinds):
-            if scope[axis] == self._wide.size:
-                sizes = [n for n, _ in self._wide.patterns]
-                labels: list = sorted(set(sizes))
-                parts = [table.take(np.flatnonzero(np.array(sizes) == n), axis).sum(axis) for n in labels]
-                table = np.stack(parts, axis)
-            elif kind == 1:
-                labels = list(self._wide.child.states[name])
-                table = table.take(range(len(labels)), axis)
-            else:
-                labels = list(self._wide.schema.states[name])
-            states.append(labels)
+        for axis, membership in enumerate(self.states_asked(question)):
+            table = np.moveaxis(np.tensordot(membership, table, axes=(1, axis)), 0, axis)
         if not table.sum() > 0:
             raise ValueError("evidence has the probability 0 in the model; ask with other evidence")
-        named = dict(zip(titles, states, strict=True))
-        return DiscreteFactor(list(titles), list(table.shape), table / table.sum(), state_names=named)
+        named = dict(zip(question.titles, self.labels_asked(question), strict=True))
+        return DiscreteFactor(list(question.titles), list(table.shape), table / table.sum(), state_names=named)
 
-    def _table(self, names: Sequence[str]) -> np.ndarray:
-        return self._model.marginal(names)
+    def labels_asked(self, question: Question) -> list[list]:
+        """The states of what is asked about, as answers tell them.
+
+        Parameters
+        ----------
+        question : Question
+
+        Returns
+        -------
+        list of list
+        """
+        sizes = sorted({n for n, _ in self._wide.patterns})
+        return [
+            sizes
+            if column == self._wide.size
+            else list(self._wide.child.states[name] if kind == 1 else self._wide.schema.states[name])
+            for column, (kind, name) in zip(question.scope, question.kinds, strict=True)
+        ]
+
+    def states_asked(self, question: Question) -> list[np.ndarray]:
+        """For each axis which states of the wide column each of these is.
+
+        Parameters
+        ----------
+        question : Question
+
+        Returns
+        -------
+        list of ndarray, shape (states told, states)
+        """
+        sizes, found = np.array([n for n, _ in self._wide.patterns]), []
+        for column, labels in zip(question.scope, self.labels_asked(question), strict=True):
+            if column == self._wide.size:
+                found.append((np.array(labels)[:, None] == sizes).astype(float))
+            else:  # children's have further ones: absent, and outside the schema
+                found.append(np.eye(len(labels), len(self._wide.schema.states[column])))
+        return found
 
     def _weights(self, children: int, each: bool) -> np.ndarray:
         """For how much a state of the number of children counts, where so many first slots have a child.

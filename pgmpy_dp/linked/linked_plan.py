@@ -13,10 +13,11 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.learning.fine_grids import undivided
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.linked.linked_model import guarantee_of_a_child
-from pgmpy_dp.linked.linked_search import siblings_at
+from pgmpy_dp.linked.linked_search import pairs_of_children, siblings_at
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork, as_two_tables
+from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.guarantee import Guarantee
@@ -139,12 +140,15 @@ def plan_linked(
     asked = budget.guarantee if budget.delta else None
     own = Privacy(shares.cost, parsed, "planned", unit=linked.key, asked=asked, rows_per_unit="shares")
     privacy = own.with_schema_of(wide.schema.discovered)
-    table = _tables(linked, shares, n)
+    table = _tables(linked, shares, n, siblings)
     return LinkedPlan(linked, budget, privacy, n, siblings, table, network_size(shares, n))
 
 
-def _tables(linked: LinkedSchema, shares: NetworkShares, n: int) -> pd.DataFrame:
-    """First tables of single columns, those that are always measured, and the smallest and largest that are chosen."""
+def _tables(linked: LinkedSchema, shares: NetworkShares, n: int, siblings: int) -> pd.DataFrame:
+    """Tables of single columns, those that are always measured, and the smallest and largest that are chosen.
+
+    Pairs of columns of children are measured as far as their noise and the junction tree's size allow it.
+    """
     wide, numbers = wide_table(linked), undivided(linked.child)
     fine, merged = wide.schema.fine(), {*undivided(wide.schema)}
     own = {column: name for slot in wide.slots for name, column in zip(linked.child, slot, strict=True)}
@@ -163,6 +167,16 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int) -> pd.DataFrame
         scope_names = [names[place] for place in scope]
         told = " - ".join(_told(wide, child, own, name) for name in scope_names)
         found.append((told, math.prod(likely[name] for name in scope_names), shares.noise(shares.each_required)))
+    if shares.first_round and not wide.ordered:
+        slots = Slots(wide)
+        pairs = [pair for pair in shares.candidates if slots.count(pair) <= 1 + siblings]
+        measured = pairs_of_children(
+            slots, pairs, lambda pair: math.prod(likely[names[i]] for i in pair), shares.rounds
+        )
+        for of_kind in measured.values():
+            for pair, share in of_kind.items():
+                told = " - ".join(_told(wide, child, own, names[i]) for i in pair)
+                found.append((told, math.prod(likely[names[i]] for i in pair), shares.noise(share)))
     if shares.first_round:
         start = shares.start(n)
         noise = shares.noise(start * (1 - shares.selecting(start, n, len(shares.candidates))))
@@ -180,5 +194,5 @@ def _told(wide: WideTable, child: str, own: Mapping[Any, Hashable], name: Hashab
     """A column of the wide table, as users know it."""
     if name not in own:
         return shown(name)
-    before = "" if name in wide.slots[0] else " of the one before"
-    return f"{shown(child)}.{shown(own[name])}{before}"
+    which = "" if name in wide.slots[0] else " of the one before" if wide.ordered else " of another"
+    return f"{shown(child)}.{shown(own[name])}{which}"

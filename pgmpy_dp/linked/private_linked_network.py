@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.growing_tree import GrowingTree
 from pgmpy_dp.learning.collective_base import budget_bar, progress_bar
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.merging import likely_proportions
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
@@ -22,17 +24,21 @@ from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.learning.probe_tables import chosen_tables, probe_tables
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.linked.linked_model import LinkedModel
+from pgmpy_dp.linked.linked_posterior import LinkedPosterior
 from pgmpy_dp.linked.linked_search import LinkedSearch
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.linked.operators.wide_table import RANK, WideTable, wide_table
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
+from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.network_estimate import first_guess
+from pgmpy_dp.tables.networks.network_posterior import DENSE, probed_discrepancy
 
 
 @dataclass(repr=False, eq=False)
@@ -212,6 +218,55 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
             "_noisy": noisy,
         }
 
+    def posterior(self, n_draws: int = 50, random_state: int | None = None) -> LinkedPosterior:
+        """Draws from the posterior of the parameters, for intervals of what the model answers.
+
+        Post-processing of the release: needs no records and costs nothing.
+
+        Parameters
+        ----------
+        n_draws : int
+            Independent draws.
+        random_state : int, optional
+            For repeatable draws; it has no part in privacy.
+
+        Returns
+        -------
+        LinkedPosterior
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        ValueError
+            If `n_draws` is below 2.
+        """
+        self.check_is_fitted()
+        checked_integer("n_draws", n_draws, 2)
+        release, slots, rng = self.release_, Slots(self.model_._wide), np.random.default_rng(random_state)
+
+        def once(fit: Fit, noisy: NoisyMarginals) -> tuple[Fit, NoisyMarginals]:
+            details = fit.details
+            if "empty_cells" in details:
+                tables, centre = details["empty_cells"]
+                details = {**details, "empty_cells": (slots.once(tables), centre)}
+            return replace(fit, details=details), slots.once(noisy)
+
+        def learn(_: Release, noisy: NoisyMarginals) -> tuple[Fit, NoisyMarginals]:
+            return once(collective_map(noisy, start=first_guess), noisy)
+
+        fit, noisy = once(self._last_fit, self._noisy)
+        draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=DENSE).obeying(release.schema.zeros)
+        measured = _noisy(release, slots, list(range(probe_tables(release).start)))
+        discrepancy = probed_discrepancy(release, measured, learn, rng)
+        graph: dict[Hashable, list[Hashable]] = {name: [] for name in release.schema.variables}
+        wide = ParameterPosterior(
+            *(draws, self.model_._wide.schema, graph, self.privacy_, self.n_records_, self.n_records_sd_),
+            model=self.model_._model,
+            discrepancy=discrepancy,
+        )
+        return LinkedPosterior(self.model_, wide)
+
 
 def learn_linked(
     parents: Any,
@@ -261,6 +316,12 @@ def learn_linked(
     taken = sorted({"epsilon", "delta", "rho"} & set(options))
     if taken:
         raise TypeError(f"options has {taken}, which the argument budget says; drop them")
+    if aimed := sorted({"target", "workload"} & set(options)):
+        raise TypeError(
+            f"options has {aimed}, which linked tables do not take: pairs of columns of a child and of two children "
+            "are measured in any case, and rounds choose among all others alike. Drop it; for a target among columns "
+            "of one table join both and learn(joined, ..., unit=key, rows_per_unit='shares', target=...)"
+        )
     if isinstance(parents, PrivateLinkedTables):
         options = {"adjacency": str(parents.adjacency), **options}
     else:
@@ -293,6 +354,11 @@ def as_two_tables(parents: Any, children: Any, schema: Any, key: Hashable) -> tu
         raise ValueError(f"key={key!r} differs from the schema's {schema.key!r}; drop key")
     if schema.parent is None and children is None:
         parents, children = None, parents
+    elif parents is not None and children is None:
+        raise ValueError(
+            f"children=None, and the schema has columns of {schema.names[0]} and of {schema.names[1]}: pass the table "
+            f"of {schema.names[1]} too; of one file with several rows a person the schema's parent is None"
+        )
     return parents, children, schema
 
 

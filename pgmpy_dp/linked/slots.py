@@ -127,3 +127,23 @@ class Slots:
         return replace(
             noisy, cliques=cliques, counts=cliques.join(counts), scale=np.array(scale), merged_cells=joined
         ).merged()
+
+    def once(self, noisy: NoisyMarginals) -> NoisyMarginals:
+        """Tables with their images, which say together what was measured once.
+
+        Parameters
+        ----------
+        noisy : NoisyMarginals
+            As :meth:`symmetric` makes them.
+
+        Returns
+        -------
+        NoisyMarginals
+            The noise of m tables that are images of each other is one and the same, of variance v. Drawn m times with
+            variance m v, independently, its mean has the variance v, and a mean over images is what everything that is
+            symmetric depends on. Images within one table need nothing: its two cells are the mean of two, of variance
+            v/2, and are taken for two cells of variance v.
+        """
+        there = {tuple(sorted(scope)) for scope in noisy.cliques.indices}
+        alike = [sum(image in there for image in self.images(scope)) for scope in noisy.cliques.indices]
+        return replace(noisy, scale=noisy.scale * np.sqrt(alike))

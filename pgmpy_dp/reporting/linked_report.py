@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,13 @@ import numpy as np
 from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.marginals import state_text
 from pgmpy_dp.reporting.page import as_html, render
-from pgmpy_dp.reporting.words import CITATION, guarantee_words, percent
+from pgmpy_dp.reporting.words import CITATION, guarantee_words, interval_words, percent
 from pgmpy_dp.shown import shown
 
 _MOST_STATES = 12  # of a column of which pairs are shown cell by cell
 
 
-def linked_report_page(model: Any, title: str | None = None, about: str | None = None) -> str:
+def linked_report_page(model: Any, title: str | None = None, about: str | None = None, level: float = 0.9) -> str:
     """One HTML page about a model of linked tables.
 
     Parameters
@@ -25,6 +25,8 @@ def linked_report_page(model: Any, title: str | None = None, about: str | None =
     model : LinkedModel
     title, about : str, optional
         What the page is called, and what the data are and who published them, as Markdown.
+    level : float in (0, 1)
+        Of intervals, which the page has where the model has a `posterior`.
 
     Returns
     -------
@@ -53,8 +55,10 @@ def linked_report_page(model: Any, title: str | None = None, about: str | None =
         size=f"The model was learned from {number} of {parent} inside the schema{deviation}.",
         parent=parent,
         child=child,
-        parents=[_card(name, model.query(_named(linked.names[0], name), weight="family")) for name in of_parents],
-        children=[_card(name, model.query(_named(linked.names[1], name))) for name in of_children],
+        parents=[_card(model, _named(linked.names[0], name), "family", level) for name in of_parents],
+        children=[_card(model, _named(linked.names[1], name), "child", level) for name in of_children],
+        intervals=interval_words(model.posterior, level),
+        has_intervals=model.posterior is not None,
         pairs=_pairs(model) if linked.most > 1 else [],
         ordered=bool(linked.order),
         rules=[shown(str(rule)) for schema in (linked.parent, linked.child) if schema for rule in schema.impossible],
@@ -73,18 +77,19 @@ def _whole(model: Any, parent: str, child: str) -> str:
     )
 
 
-def _named(table: str, name: Hashable) -> Hashable:
+def _named(table: str, name: Hashable) -> str:
     return f"{table}.{name}"
 
 
-def _card(name: Hashable, found: Any) -> dict[str, Any]:
-    states: Mapping = found.state_names
-    (own,) = found.variables
-    rows = [
-        {"state": state_text(state), "p": float(p), "lower": None, "upper": None}
-        for state, p in zip(states[own], np.asarray(found.values).ravel(), strict=True)
-    ]
-    return {"name": str(name), "rows": rows}
+def _card(model: Any, name: str, weight: str, level: float) -> dict[str, Any]:
+    """A column's distribution, with intervals where there are draws."""
+    if model.posterior is None:
+        found = model.query(name, weight=weight)
+        cells = [(state, p, None, None) for state, p in zip(found.state_names[name], found.values, strict=True)]
+    else:
+        cells = list(model.posterior.interval(name, weight=weight, level=level).itertuples(index=False, name=None))
+    rows = [{"state": state_text(state), "p": float(p), "lower": low, "upper": high} for state, p, low, high in cells]
+    return {"name": name.split(".", 1)[1], "rows": rows}
 
 
 def _pairs(model: Any) -> list[dict[str, Any]]:

@@ -178,7 +178,7 @@ def variation(distance: float) -> str:
     return f"{100 * distance:.2f} %"
 
 
-def interval_words(posterior: ParameterPosterior | None, level: float) -> str:
+def interval_words(posterior: object | None, level: float) -> str:
     """What the intervals of a page are."""
     if posterior is None:
         return (

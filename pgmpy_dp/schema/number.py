@@ -575,7 +575,8 @@ class Number:
         first = self.firsts
         # Rounding of the position must not reach the next value: 0.3 of 10 values are 3.
         behind = np.ceil(positions * (first[cells + 1] - first[cells]) - 1e-9).astype(np.int64)
-        return np.array([self._value(int(k)) for k in first[cells] + np.maximum(behind, 1) - 1])
+        steps, at = np.unique(first[cells] + np.maximum(behind, 1) - 1, return_inverse=True)
+        return np.array(self.values_at(steps), dtype=np.float64)[at]  # each value once: a quotient of fractions is slow
 
     @property
     def centres(self) -> np.ndarray:

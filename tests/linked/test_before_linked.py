@@ -129,6 +129,12 @@ class TestPlan:
             assert plan.table["scale"][row] == pytest.approx(noise[scope].scale, rel=0.01)
         if n < 5_000:
             assert plan.table["scale"]["n - person.sex"] == pytest.approx(noise["n", "a.sex"].scale, rel=0.01)
+            kept = [name for name in plan.table.index if name.startswith("person.sex -") or name.endswith("another")]
+            assert any(name.endswith("another") for name in kept) == bool(siblings)
+            if siblings:
+                # Less than is foreseen where a fit measures single columns again.
+                of_two = plan.table["scale"]["person.sex - person.sex of another"]
+                assert of_two == pytest.approx(noise["a.sex", "b.sex"].scale, rel=0.2)
             assert fit.release_.public["settings"]["siblings"] == siblings
 
     def test_it_says_what_is_promised_to_whom_and_that_large_families_are_top_coded(self):

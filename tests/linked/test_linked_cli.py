@@ -166,7 +166,7 @@ def test_it_is_learned_again_from_its_noisy_tables(tmp_path):
         ("fit --epsilon 1 --schema linked.json", "DATA is missing"),
         ("fit persons.csv --epsilon 1 --schema linked.json", "fit and check take it with --parents and --children"),
         (f"{FIT} --structure learn", "--structure is 'learn'"),
-        (f"{FIT} --draws 30", "--draws is '30'"),
+        (f"{FIT} --draws 1", "use 2 or more"),
         (f"{FIT} --unit household", "--unit is 'household'"),
         (f"{FIT} --rows-per-unit 2", "--rows-per-unit is '2'"),
         (f"{FIT} --strip", "write it into that file"),
@@ -204,8 +204,9 @@ def test_what_is_refused_before_the_charge(tmp_path, command, message):
         ("query model.npz --variables speaks --evidence n=9", "0 to 3 children"),
         ("query model.npz --variables speaks --evidence n=many", "n=2:3"),
         ("query model.npz --variables speaks --evidence height=9", "with a name among"),
-        ("query model.npz --variables speaks --counts", "no intervals"),
-        ("explore model.npz --out {0}/r.html", "only info, query, sample, report and evidence take one"),
+        ("query model.npz --variables speaks --counts", "shares alone"),
+        ("score model.npz persons.csv --epsilon 1", "scores compare single rows with records; fit or refit it with"),
+        ("refit model.npz --out {0}/m.npz", "it is a model"),
         ("report model.npz --compare model.npz --out {0}/r.html", "tells nothing of it"),
     ],
 )
@@ -220,3 +221,16 @@ def test_damage_is_said(tmp_path):
     content[-len(content) // 4] ^= 1
     (tmp_path / "m.npz").write_bytes(bytes(content))
     assert "saved LinkedModel" in run(f"info {tmp_path}/m.npz", 2).stderr
+
+
+def test_intervals_are_those_of_the_model_s_draws(tmp_path):
+    run(f"refit tables.npz --out {tmp_path}/m.npz --draws 6")
+    of_pairs = json.loads(run(f"query {tmp_path}/m.npz --variables speaks --of pair --level 0.5 --json").stdout)
+    frame = LinkedModel.load(tmp_path / "m.npz").posterior.interval_pairs("speaks", level=0.5)
+    assert np.allclose([[row["lower"], row["upper"]] for row in of_pairs["table"]], frame[["lower", "upper"]])
+    told = run(f"query {tmp_path}/m.npz --variables speaks,tenure,n --evidence age=30").stdout
+    assert "90 % interval" in told and "Nothing vouches for these intervals: it is about 4 variables" in told
+    run(f"report {tmp_path}/m.npz --level 0.5 --out {tmp_path}/r.html")
+    assert "Intervals (50 %)" in (tmp_path / "r.html").read_text()
+    run(f"explore {tmp_path}/m.npz --draws 4 --level 0.5 --out {tmp_path}/x.html")
+    assert "other person.speaks" in (tmp_path / "x.html").read_text()

@@ -88,6 +88,15 @@ class TestRefusedBeforeTheCharge:
             learn_linked(private, None, Budget(rho=1.0), **{argument: "age"})
         assert not ledger.entries
 
+    def test_children_that_were_forgotten(self):
+        with pytest.raises(ValueError, match=r"children=None, .*pass the table of person too"):
+            learn_linked(HOUSEHOLDS, None, Budget(rho=1.0), FAMILIES)
+
+    @pytest.mark.parametrize("argument", ["workload", "target"])
+    def test_a_target_is_refused_with_what_to_do(self, argument):
+        with pytest.raises(TypeError, match=rf"{argument}.*linked tables do not take.*rows_per_unit='shares', target="):
+            learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), FAMILIES, **{argument: "age"})
+
     def test_no_bayesian_network_with_the_reason(self, learned):
         with pytest.raises(NotImplementedError, match="families have any number"):
             learned.model_.to_bayesian_network()

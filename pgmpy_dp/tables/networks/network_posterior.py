@@ -23,7 +23,7 @@ from pgmpy_dp.tables.networks.structure_base import tables_of
 _DRAWS_OF_PROBES = 20
 """Draws for the variance of a residual, which is the smaller part of it."""
 
-_DENSE = 300
+DENSE = 300
 """Cells above which a diagonal covariance is quicker, and as good."""
 
 
@@ -50,11 +50,11 @@ def network_posterior(
     """
     checked_integer("n_draws", n_draws, 2)  # intervals rest on the spread of the draws
     rng = np.random.default_rng(random_state)
-    draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=_DENSE).obeying(release.schema.zeros)
+    draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=DENSE).obeying(release.schema.zeros)
     graph = nx.Graph(model.edges)
     graph.add_nodes_from(model.nodes)
     # A probe's own table keeps its discrepancy: it is measured with a small share, and was not chosen for being wrong.
-    discrepancy = _discrepancy(release, learn, rng)
+    discrepancy = probed_discrepancy(release, tables_of(release, range(probe_tables(release).start)), learn, rng)
     assert model.privacy is not None
     return ParameterPosterior(
         draws,
@@ -70,19 +70,19 @@ def network_posterior(
     )
 
 
-def _discrepancy(
+def probed_discrepancy(
     release: Release,
+    measured: NoisyMarginals,
     learn: Callable[[Release, NoisyMarginals], tuple[Fit, NoisyMarginals]],
     rng: np.random.Generator,
 ) -> Discrepancy | None:
-    """What the probes say of a model that was learned without them."""
+    """What the probes say of a model that was learned from the other tables, `measured`."""
     probes = probe_tables(release)
     if not probes:
         return None
     names = release.schema.variables
-    measured = tables_of(release, range(probes.start))
     fit, noisy = learn(release, measured)
-    draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES, dense_limit=_DENSE)
+    draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES, dense_limit=DENSE)
     found = []
     for c in probes:
         own = noisy_marginals(release, names, tables=[c])
