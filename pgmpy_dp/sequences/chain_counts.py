@@ -14,13 +14,13 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
-from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.named_values import distinct_names
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.sequences.chain_model import map_chain, noisy_chain_tables
 from pgmpy_dp.sequences.chain_order import OrderTest, order_test
 from pgmpy_dp.sequences.operators.sequence_operators import LARGEST_TABLE, NgramTables, OrderDeparture, user_additions
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences
 
 ORDERS = (1, 2, "auto")
 

@@ -1,8 +1,8 @@
 """Whether a chain of second order would say more than one of first order, before its table is paid for.
 
 A first-order chain leaves j with the probabilities P_jk, whatever was before j. What is asked of the records is how far
-their triples are from that: the distance D of :func:`pgmpy_dp.private.data.sequences.order_departure`. Chance makes it
-positive for a first-order chain too, in two ways: triples are few, and P was learned from a noisy table. Noisy
+their triples are from that: the distance D of :func:`~pgmpy_dp.sequences.operators.sequences.order_departure`. Chance
+makes it positive for a first-order chain too, in two ways: triples are few, and P was learned from a noisy table. Noisy
 numbers tell how much, and so give the threshold. What a second order would gain depends on what the noise leaves of the
 table of triples, and is compared with what the same budget does for the pairs.
 """
