@@ -9,9 +9,11 @@ import networkx as nx
 from pgmpy.base import UndirectedGraph
 from pgmpy.metrics import _BaseSupervisedMetric
 
+from pgmpy_dp.learning.collective_base import schema_and_table
 from pgmpy_dp.learning.pgmpy_base import StructureBase
 from pgmpy_dp.learning.table_base import BaseTableEstimator
 from pgmpy_dp.metrics import list_metrics
+from pgmpy_dp.schema import Schema
 
 
 class BaseGraphEstimator(BaseTableEstimator, StructureBase):
@@ -25,6 +27,9 @@ class BaseGraphEstimator(BaseTableEstimator, StructureBase):
     def _learns_parameters(self) -> bool:
         """Whether a fit with these arguments sets `model_`; public."""
         return True
+
+    def _schema_of(self, data: Any, **whose: Any) -> Schema:
+        return schema_and_table(self, data, **whose)[0]
 
     def score(
         self,

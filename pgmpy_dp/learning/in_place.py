@@ -7,11 +7,6 @@ from typing import Any, TypeVar
 import networkx as nx
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 
-from pgmpy_dp.learning.collective_base import schema_and_table
-from pgmpy_dp.learning.graph_base import BaseGraphEstimator
-from pgmpy_dp.learning.private_base import BasePrivateEstimator
-from pgmpy_dp.models.markov_network import MarkovNetwork
-
 Model = TypeVar("Model", DiscreteMarkovNetwork, DiscreteBayesianNetwork)
 
 
@@ -77,7 +72,7 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
         raise TypeError(
             f"estimator={estimator!r} must be an instance, for example CollectiveMAP(epsilon=1.0, state_names=...)"
         )
-    if not isinstance(estimator, BasePrivateEstimator):  # a given graph's parameters
+    if not _finds_graph(estimator):
         estimator.fit(model, data, sample_weight=sample_weight, **whose)
         _assign(model, estimator)
         return model
@@ -86,18 +81,22 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
             f"estimator is a {type(estimator).__name__}, which finds an undirected graph, and the model is directed; "
             "use an estimator of a given graph's parameters, or estimator.fit(data).model_.to_bayesian_network()"
         )
-    if not isinstance(estimator, BaseGraphEstimator) or not estimator._learns_parameters():
+    if not estimator._learns_parameters():
         raise TypeError(
             f"estimator is a {type(estimator).__name__} that learns no parameters of a Markov network; use its fit(X), "
             "or an estimator that has a model_ of that kind"
         )
     if sample_weight is not None:
         raise ValueError("sample_weight was given, which private estimators do not support; pass sample_weight=None")
-    schema, _ = schema_and_table(estimator, data, **whose)
-    _require_room(model, estimator, schema)
+    _require_room(model, estimator, estimator._schema_of(data, **whose))
     estimator.fit(data, **whose)
     _assign(model, estimator)
     return model
+
+
+def _finds_graph(estimator: Any) -> bool:
+    """Or else learns the parameters of a given one. Asked of it, as models import no estimators."""
+    return hasattr(estimator, "_learns_parameters")
 
 
 def _require_room(model: nx.Graph, estimator: Any, variables: Any) -> None:
@@ -126,15 +125,13 @@ def _assign(model: Any, estimator: Any) -> None:
     learned: Any = getattr(estimator, "model_", None)
     factors = estimator.parameters_ if learned is None else learned.factors
     copies = [factor.copy() for factor in factors]
-    if isinstance(estimator, BaseGraphEstimator):
+    if _finds_graph(estimator):
         model.remove_edges_from([edge for edge in model.edges if not learned.has_edge(*edge)])
         model.add_nodes_from(learned.nodes)
     model.add_edges_from(getattr(learned, "edges", ()))  # of given graphs: those that rules need
     model.factors = copies
     privacy = getattr(estimator, "privacy_", None)
-    if not isinstance(model, MarkovNetwork):
+    if hasattr(model, "_take_over"):  # this package's own
+        model._take_over(learned, privacy)
+    else:
         model.graph["privacy"] = privacy
-        return
-    model.privacy, model.inference = privacy, getattr(learned, "inference", "exact")
-    model.schema, model.within = getattr(learned, "schema", None), dict(getattr(learned, "within", {}))
-    model.posterior = getattr(learned, "posterior", None)

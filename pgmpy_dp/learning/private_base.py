@@ -200,6 +200,10 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
     def _check(self) -> None:
         """Refuse public arguments that are wrong whatever the data, before these are opened."""
 
+    def _learns_parameters(self) -> bool:
+        """Whether a fit with these arguments sets a `model_` of discrete variables; public."""
+        return False
+
     def fit(self, X: Any, y: None = None) -> Self:
         """Release what is needed under the budget, then learn from it.
 

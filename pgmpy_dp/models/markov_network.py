@@ -20,6 +20,7 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.row_conditionals import row_conditionals
 from pgmpy_dp.inference.sampling import SamplingMethod
 from pgmpy_dp.learning.display import as_table, states_text
+from pgmpy_dp.learning.in_place import fit_in_place
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.structural_zeros import obeying
 from pgmpy_dp.models.answers import Answers
@@ -359,11 +360,15 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         TypeError, ValueError
             As `pgmpy_dp.fit_in_place`.
         """
-        from pgmpy_dp.learning.in_place import fit_in_place
-
         return fit_in_place(self, data, estimator, sample_weight, **whose)
 
     # -- exact inference -----------------------------------------------------------------------
+
+    def _take_over(self, learned: Any, privacy: Privacy | None) -> None:
+        """What beside graph and factors is learned in place."""
+        self.privacy, self.inference = privacy, getattr(learned, "inference", "exact")
+        self.schema, self.within = getattr(learned, "schema", None), dict(getattr(learned, "within", {}))
+        self.posterior = getattr(learned, "posterior", None)
 
     def to_log_linear(self) -> LogLinearModel:
         """The factors as a :class:`~pgmpy_dp.inference.log_linear.LogLinearModel` over the nodes in their order.
@@ -898,6 +903,6 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             schema, graph = model._readable(), nx.Graph(model.edges)
             graph.add_nodes_from(model.nodes)
             model.posterior = posterior_from_parts(
-                found.posterior, found.posterior_arrays, schema, graph, model.privacy, model.within
+                found.posterior, found.posterior_arrays, schema, graph, model.privacy, model.within, cls
             )
         return model

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +13,23 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.checks import checked_number
+from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.display import as_text
 from pgmpy_dp.learning.privacy_record import Privacy, require_release
 from pgmpy_dp.models.posterior.noisy_ratio import ratio_interval
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import decode_label
+from pgmpy_dp.schema import decode_label, encode_label
 from pgmpy_dp.shown import shown
+
+
+def digest_of(states: Mapping[Hashable, Iterable[Hashable]], model: LogLinearModel) -> str:
+    """What `model_digest` says of a model with these states of its variables, in its own order."""
+    named = [[encode_label(v), [encode_label(s) for s in own]] for v, own in states.items()]
+    scopes = [[encode_label(v) for v in scope] for scope in model.cliques.scopes]
+    made = hashlib.blake2b(json.dumps([named, scopes]).encode(), digest_size=16)
+    made.update(np.ascontiguousarray(model.theta, dtype="<f8").tobytes())
+    return made.hexdigest()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import math
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +21,8 @@ from pgmpy_dp.learning.public_graph import checked_graph
 from pgmpy_dp.models.conversion import factors_to_log_linear
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.markov_network import MarkovNetwork
-from pgmpy_dp.schema import Number, Schema, encode_label
+from pgmpy_dp.models.score_reading import digest_of
+from pgmpy_dp.schema import Number, Schema
 
 _DRAWN = 500
 """Sets of one size at most, of those that nobody has named."""
@@ -183,11 +182,7 @@ class ScoredModel:
 
     @property
     def digest(self) -> str:
-        states = [[encode_label(v), [encode_label(s) for s in own]] for v, own in self.states.items()]
-        scopes = [[encode_label(v) for v in scope] for scope in self.model.cliques.scopes]
-        made = hashlib.blake2b(json.dumps([states, scopes]).encode(), digest_size=16)
-        made.update(np.ascontiguousarray(self.model.theta, dtype="<f8").tobytes())
-        return made.hexdigest()
+        return digest_of(self.states, self.model)
 
     def tables(self, schema: Schema | None, workload: Any) -> ModelTables:
         """The model's tables of a workload, in the states in which records of a schema are counted."""

@@ -141,11 +141,10 @@ def _scored(network: Answers, score: ModelScore | Release | None, level: float) 
     """How far the model is from the records, by scores that were bought."""
     if score is None:
         return None
-    from pgmpy_dp.models.score_reading import ModelScore
-    from pgmpy_dp.models.scored_model import model_digest
+    from pgmpy_dp.models.score_reading import ModelScore, digest_of
 
     found = ModelScore.of(score, level) if isinstance(score, Release) else score.at(level)
-    if found.model != model_digest(network):
+    if found.model != digest_of({name: network.states[name] for name in network.nodes}, network.to_log_linear()):
         raise ValueError("score is of another model; pass one that score_model, or pgmpy-dp score, made of this one")
     rows = [
         {

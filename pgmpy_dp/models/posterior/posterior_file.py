@@ -20,6 +20,8 @@ from pgmpy_dp.schema import Schema, decode_label, encode_label
 if TYPE_CHECKING:
     import networkx as nx
 
+    from pgmpy_dp.models.markov_network import MarkovNetwork
+
 _PREFIX = "posterior_"
 
 
@@ -58,6 +60,7 @@ def posterior_from_parts(
     graph: Mapping[Hashable, Sequence[Hashable]] | nx.Graph,
     privacy: Privacy,
     within: Mapping[Hashable, Values],
+    network: type[MarkovNetwork] | None = None,
 ) -> ParameterPosterior:
     """The posterior of :func:`posterior_to_parts`, of a model with this schema and graph."""
     names = tuple(decode_label(name) for name in header["variables"])
@@ -80,4 +83,4 @@ def posterior_from_parts(
         drawn = Drawn(told.get("order", 3), *sets)
         discrepancy = Discrepancy(tuple(map(frozenset, header["measured"])), weights, drawn)
     n, sd = header["n_records"], header["n_records_sd"]
-    return ParameterPosterior(draws, schema, graph, privacy, n, sd, model, discrepancy, dict(within))
+    return ParameterPosterior(draws, schema, graph, privacy, n, sd, model, discrepancy, dict(within), network)

@@ -55,6 +55,8 @@ class ParameterPosterior:
         counts as the truth.
     within : mapping of node to Values
         How values are distributed within states, as a model has it.
+    network : type, optional
+        The class of `models`: `MarkovNetwork`, unless the posterior was read without pgmpy.
     """
 
     draws: Posterior
@@ -66,6 +68,7 @@ class ParameterPosterior:
     model: LogLinearModel | None = None
     discrepancy: Discrepancy | None = None
     within: Mapping[Hashable, Values] = field(default_factory=dict)
+    network: type[MarkovNetwork] | None = None
 
     def __repr__(self) -> str:
         of = f"{self.draws.n_draws} draws of a model of {len(self.graph)} variables"
@@ -229,15 +232,15 @@ class ParameterPosterior:
         """The models of the first n draws (draws are independent), each with its own draw of numbers within states."""
         import networkx as nx
 
-        from pgmpy_dp.models.markov_network import MarkovNetwork
-
+        if self.network is None:
+            raise ValueError("network=None: there is no class for the models; load the model with MarkovNetwork.load")
         if checked_integer("n", n, 1) > self.draws.n_draws:
             raise ValueError(f"n={n!r} must be from 1 to the number of draws, {self.draws.n_draws}")
         graph, models = nx.Graph(self.graph), []
         for k in range(n):
             rng = np.random.default_rng(k)  # the same model whenever it is asked for
             within = {name: values.drawn_weights(rng) for name, values in self.within.items()}
-            models.append(MarkovNetwork.from_log_linear(self.draws.model(k), graph, self.schema, self.privacy, within))
+            models.append(self.network.from_log_linear(self.draws.model(k), graph, self.schema, self.privacy, within))
         return models
 
     def sample(

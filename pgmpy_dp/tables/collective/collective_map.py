@@ -168,6 +168,5 @@ class CollectiveMAP(BaseMarginalsEstimator):
         draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
         schema = self._schema(self.release_, graph)
         draws = draws.obeying(schema.subset(graph.nodes).zeros)
-        return ParameterPosterior(
-            draws, schema, graph, self.privacy_, self.n_records_, self.n_records_sd_, within=self.model_.within
-        )
+        numbers = {"within": self.model_.within, "network": type(self.model_)}
+        return ParameterPosterior(draws, schema, graph, self.privacy_, self.n_records_, self.n_records_sd_, **numbers)

@@ -66,6 +66,7 @@ def network_posterior(
         model.to_log_linear(),
         discrepancy,
         model.within,
+        type(model),
     )
 
 
