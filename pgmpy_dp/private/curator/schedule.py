@@ -37,8 +37,10 @@ _PARTS_OF_STEPS = 1 << 10  # beside 10 bits of the clipping weights
 
 
 class Grid(Protocol):
-    """The public grid of clipped contributions: the norm that none exceeds, in units, and what a unit is."""
+    """The public grid of clipped contributions: their length, the norm that none exceeds, in units, and a unit."""
 
+    @property
+    def n_cells(self) -> int: ...
     @property
     def bound(self) -> int: ...
     @property
