@@ -19,10 +19,9 @@ from pgmpy_dp.inference.exact_or_loopy import (
     engine_status,
     make_engine,
 )
-from pgmpy_dp.inference.gibbs_sampling import gibbs_sample
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
 from pgmpy_dp.inference.loopy_belief_propagation import LoopyBeliefPropagation
-from pgmpy_dp.inference.sampling import SamplingMethod, forward_sample
+from pgmpy_dp.inference.sampling import SamplingMethod, forward_sample, gibbs_sample
 from pgmpy_dp.inference.scope_marginals import ScopeMarginals
 
 _JOINT_BYTES = 2**24, 2**28
@@ -213,7 +212,7 @@ class LogLinearModel:
 
         They are independent, or "stratified" as `pgmpy_dp.inference.sampling` describes; each has the model's
         law. Under loopy inference they are independent, and approximate
-        (:func:`~pgmpy_dp.inference.gibbs_sampling.gibbs_sample`).
+        (:func:`~pgmpy_dp.inference.sampling.gibbs_sample`).
         """
         with self._lock:
             if self.inference != "exact":

@@ -19,11 +19,10 @@ from pgmpy_dp.inference.exact_or_loopy import Inference, InferenceEngine
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.lbfgs import Solution, minimize_lbfgs
 from pgmpy_dp.learning.empty_cells import around_empty_cells
-from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL
+from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE
 from pgmpy_dp.learning.maximum_likelihood import Fit, finished_fit, first_sound_fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, CollectiveObjective
-from pgmpy_dp.learning.scale_evidence import VARIANCE_SHAPE
 from pgmpy_dp.learning.tilted_family import TiltedEngine
 
 _CERTAIN = 20.0
@@ -94,7 +93,7 @@ def collective_map(
         smaller stays nearer the uniform model where the release says little.
     start : callable, optional
         From `noisy` and `base` to log-potentials (deviations from `base`) that the fit begins with where from short
-        naive fits it would stop half-way, at less evidence; see :mod:`pgmpy_dp.tables.networks.first_guess`.
+        naive fits it would stop half-way, at less evidence; see :mod:`pgmpy_dp.tables.networks.network_estimate`.
     find_empty : bool
         Whether the prior is around quasi-independence where cells are believed empty; not with a `base`.
     callback : callable, optional

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.inference.exact_or_loopy import InferenceEngine
-from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber, pseudo_huber_curvature
-from pgmpy_dp.learning.interaction_split import InteractionSplit
-from pgmpy_dp.learning.maximum_likelihood import maximize_likelihood, noise_aware_penalty
-from pgmpy_dp.learning.noise_likelihood import log_density, negative_log_density
-from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.learning.scale_evidence import (
+from pgmpy_dp.learning.heavy_tailed_prior import (
+    PRIOR_TAIL,
     VARIANCE_GRID,
     VARIANCE_SHAPE,
     pooled_variance,
     posterior_variances,
+    pseudo_huber,
+    pseudo_huber_curvature,
 )
+from pgmpy_dp.learning.interaction_split import InteractionSplit
+from pgmpy_dp.learning.maximum_likelihood import maximize_likelihood, noise_aware_penalty
+from pgmpy_dp.learning.noise_likelihood import log_density, negative_log_density
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.structural_zeros import engine_within
 
 ENTROPY_SHARE, MARGIN_SHARE = 0.3, 0.5

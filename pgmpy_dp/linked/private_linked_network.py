@@ -32,7 +32,7 @@ from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
-from pgmpy_dp.tables.networks.first_guess import first_guess
+from pgmpy_dp.tables.networks.network_estimate import first_guess
 
 
 @dataclass(repr=False, eq=False)

@@ -90,7 +90,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         Of the tables. With "sgd" it is Gaussian, and "laplace" an error.
     chain_order : {1, 2, "auto"}
         How many states the next one depends on. 2 pays for a table of triples. "auto" pays for a test, a twentieth of
-        the budget, and decides by it whether triples are worth their noise (:mod:`pgmpy_dp.sequences.chain_order`);
+        the budget, and decides by it whether triples are worth their noise (:mod:`pgmpy_dp.sequences.chain_counts`);
         not with segments. With "sgd" it is 1.
     n_steps : int
         This and the next six with "sgd", ignored by the others.

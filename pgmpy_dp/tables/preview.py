@@ -1,4 +1,7 @@
-"""What a budget will buy, from public numbers and made-up records: nothing is spent and no record is read."""
+"""What a budget will buy, from public numbers and made-up records: nothing is spent and no record is read.
+
+Random public models are there to try things on before there are records, and give tables of made-up ones.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.junction_tree import InferenceSize, InferenceTooLarge
+from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceSize, InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sum_product import inference_size
 from pgmpy_dp.learning import noisy_tables
@@ -38,7 +41,6 @@ from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables.collective.collective_map import CollectiveMAP
-from pgmpy_dp.tables.public_models import drawn_tables, random_log_linear
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -203,7 +205,7 @@ def preview(
     model : MarkovNetwork or LogLinearModel, optional
         *Public*: what the records might be like, such as a model of public records or an earlier private release. It
         may have further variables and any graph. Default: each simulation draws another one from
-        `pgmpy_dp.tables.public_models.random_log_linear` on the tables.
+        `pgmpy_dp.tables.preview.random_log_linear` on the tables.
     n_simulations : int
         How many times made-up records are drawn and learned from; 0 for sizes and noise alone.
     random_state : int, optional
@@ -487,3 +489,80 @@ def _verdict(table: pd.DataFrame, fits: bool, asked: int) -> str:
     else:
         words = "close to the records"
     return f"{words}; {what} are wrong by {mean:.2g} on average, {worst} by {error.max():.2g}"
+
+
+LARGEST_SAMPLE = 1_000_000
+_BATCH = 200_000  # records drawn at a time: sampling holds a few int64 columns for each
+
+
+def random_log_linear(
+    cliques: Cliques, rng: np.random.Generator, *, memory_limit: int = DEFAULT_MEMORY_LIMIT
+) -> LogLinearModel:
+    """A model with uneven variables and interactions from weak to strong, as survey data have them.
+
+    The log-potential of a table is normal, independent over its cells, with a standard deviation that is uniform on
+    [0, 1] for each table, over the root of the mean number of other variables that a variable is in tables with (if
+    that is above 1), so that variables in many tables do not freeze. Each variable adds the logarithm of a
+    Dirichlet(1) draw over its states.
+
+    Parameters
+    ----------
+    cliques : Cliques
+        The model's tables.
+    rng : numpy.random.Generator
+    memory_limit : int
+        Of the model's inference.
+
+    Examples
+    --------
+    >>> model = random_log_linear(Cliques(("a", "b"), (2, 3), (("a", "b"),)), np.random.default_rng(0))
+    >>> model.marginals().shape
+    (6,)
+    """
+    neighbours = {frozenset((i, j)) for scope in cliques.indices for i in scope for j in scope if i != j}
+    degree = max(2.0 * len(neighbours) / max(len(cliques.variables), 1), 1.0)
+    tables = [rng.normal(size=shape) * rng.uniform(0.0, 1.0) / np.sqrt(degree) for shape in cliques.shapes]
+    for i, size in enumerate(cliques.cardinalities):
+        effect = np.log(np.maximum(rng.dirichlet(np.ones(size)), 1e-12))
+        home = next((c for c, scope in enumerate(cliques.indices) if i in scope), None)
+        if home is not None:
+            shape = [1] * tables[home].ndim
+            shape[cliques.indices[home].index(i)] = size
+            tables[home] = tables[home] + effect.reshape(shape)
+    return LogLinearModel(cliques, cliques.join(tables), memory_limit)
+
+
+def drawn_tables(model: LogLinearModel, cliques: Cliques, n: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Contingency tables of n records drawn from a model; above `LARGEST_SAMPLE`, of the expected counts, rounded.
+
+    With so many records the spread of a drawn count, at most the root of the count, is one thousandth of n or less.
+
+    Parameters
+    ----------
+    model : LogLinearModel
+        Has all variables of `cliques`, with their numbers of states.
+    cliques : Cliques
+        The tables.
+    n : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of ndarray of int64
+        Up to `LARGEST_SAMPLE` each sums to n and all are of the same records.
+
+    Examples
+    --------
+    >>> cliques = Cliques(("a",), (2,), (("a",),))
+    >>> drawn_tables(LogLinearModel(cliques, np.zeros(2)), cliques, 2_000_000, np.random.default_rng(0))
+    [array([1000000, 1000000])]
+    """
+    if n > LARGEST_SAMPLE:
+        return [np.rint(n * table).astype(np.int64) for table in model.marginals_of(cliques.scopes)]
+    flat = [np.zeros(size, dtype=np.int64) for size in cliques.sizes]
+    columns = [[model.cliques.position[name] for name in scope] for scope in cliques.scopes]
+    for start in range(0, n, _BATCH):
+        codes = model.sample(min(_BATCH, n - start), rng)
+        for table, scope, shape in zip(flat, columns, cliques.shapes, strict=True):
+            table += np.bincount(np.ravel_multi_index([codes[:, i] for i in scope], shape), minlength=len(table))
+    return [table.reshape(shape) for table, shape in zip(flat, cliques.shapes, strict=True)]

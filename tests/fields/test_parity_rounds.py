@@ -12,11 +12,10 @@ import pytest
 
 from pgmpy_dp.fields import parity_rounds
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.multiplicative_weights import MultiplicativeWeights
 from pgmpy_dp.fields.noisy_parities import ask_parities, plan_parities, run
 from pgmpy_dp.fields.operators import parities as parity_data
 from pgmpy_dp.fields.operators.parities import parity_sums
-from pgmpy_dp.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
+from pgmpy_dp.fields.parity_rounds import MultiplicativeWeights, default_rounds, pmw_answers, sepfem_answers
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import mechanism

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.gibbs_sampling import gibbs_sample
 from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.sampling import gibbs_sample
 
 
 def test_frequencies_are_those_of_the_model():

@@ -22,7 +22,7 @@ from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood, naive_mle, 
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals, project_on_simplex
 from pgmpy_dp.learning.objective import CollectiveObjective
 from pgmpy_dp.learning.published_em import _RiskEstimate, published_em
-from pgmpy_dp.tables.networks.first_guess import first_guess
+from pgmpy_dp.tables.networks.network_estimate import first_guess
 from tests.small_models import chain
 
 FITS = {

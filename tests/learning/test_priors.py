@@ -9,14 +9,16 @@ from scipy.stats import norm
 
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.heavy_tailed_prior import pseudo_huber, pseudo_huber_curvature, pseudo_huber_variance
-from pgmpy_dp.learning.interaction_split import InteractionSplit
-from pgmpy_dp.learning.scale_evidence import (
+from pgmpy_dp.learning.heavy_tailed_prior import (
     VARIANCE_GRID,
     draw_variances,
     pooled_variance,
     posterior_variances,
+    pseudo_huber,
+    pseudo_huber_curvature,
+    pseudo_huber_variance,
 )
+from pgmpy_dp.learning.interaction_split import InteractionSplit
 
 
 def slow_split(cliques: Cliques, theta: np.ndarray):

@@ -22,7 +22,7 @@ from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.reading import records as reading_records
 from pgmpy_dp.schema import interval_cuts, match_key
-from pgmpy_dp.tables import matched_counts
+from pgmpy_dp.tables import schema_check
 from tests.private.test_engines import LAZY, SCHEMA, TEXTS, arrow, ibis_sqlite, many_rows
 
 AGES = Schema({"age": ["<25", "[25,45)", ">=45"], "sex": ["F", "M", None]}, other={"sex": None})
@@ -193,7 +193,7 @@ class TestLines:
     def test_scales(self, table):
         for (adjacency, n), m in {("add_remove", None): 4, ("add_remove", 9): 3, ("replace_one", 9): 4}.items():
             lines = table(self.LINES, adjacency=adjacency, n_records=n)
-            release = matched_counts.run(lines, Budget(epsilon=1.0))
+            release = schema_check.run(lines, Budget(epsilon=1.0))
             assert release.noise[0].scale == m and release.values[0].shape == (5 if n is None else 4,)
 
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
@@ -205,7 +205,7 @@ class TestLines:
 
             def fit(lines, n=n):
                 asked = table(lines, f"{next(number)}.csv", adjacency=adjacency, n_records=n)
-                return matched_counts.run(asked, Budget(epsilon=1.0))
+                return schema_check.run(asked, Budget(epsilon=1.0))
 
             assert replay(fit, first, (*rows, other)).holds
 
@@ -240,12 +240,12 @@ class TestOperator:
     def test_noise_that_buries_all_is_refused_before_the_charge(self):
         table = PrivateTable(pd.DataFrame({"x": ["a"]}), {"x": ["a", "b"]}, ledger=Ledger(Budget(epsilon=1.0)))
         with pytest.raises(ValueError, match="1e-300"):
-            matched_counts.run(table, Budget(epsilon=1e-300))
+            schema_check.run(table, Budget(epsilon=1e-300))
         assert table.ledger.entries == ()
 
     def test_the_ledger_says_what_was_asked(self):
         table = PrivateTable(pd.DataFrame({"x": ["a"]}), {"x": ["a", "b"]}, ledger=Budget(epsilon=1.0))
-        release = matched_counts.run(table, Budget(epsilon=0.25))
+        release = schema_check.run(table, Budget(epsilon=0.25))
         (entry,) = table.ledger.entries
         assert entry.cost == PureDP(0.25) == release.guarantee and entry.columns == ("x",)
         assert release.kind == "schema_check" and release.values[0].shape == (3,)
@@ -256,5 +256,5 @@ class TestOperator:
         names = [f"x{k}" for k in range(40 if delta > 1e-3 else 1)]
         frame = pd.DataFrame({name: ["a"] for name in names})
         table = PrivateTable(frame, {name: ["a", "b"] for name in names}, ledger=Budget(epsilon=1.0, delta=delta))
-        release = matched_counts.run(table, Budget(epsilon=1.0, delta=delta))
+        release = schema_check.run(table, Budget(epsilon=1.0, delta=delta))
         assert release.noise[0].distribution == noise == release.mechanism

@@ -14,6 +14,7 @@ from pgmpy_dp.learning.expectation_maximisation import collective_em
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import naive_mle
 from pgmpy_dp.learning.tilted_family import TiltedEngine
+from pgmpy_dp.sequences.chain_counts import OrderTest, order_test
 from pgmpy_dp.sequences.chain_model import (
     MarkovChain,
     fit_chain,
@@ -24,7 +25,6 @@ from pgmpy_dp.sequences.chain_model import (
     segment_units,
     staying_log_odds,
 )
-from pgmpy_dp.sequences.chain_order import OrderTest, order_test
 
 
 def make_chain(k=3, seed=0) -> MarkovChain:

@@ -20,8 +20,7 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.noisy_tables import planned_noise, rehearse, run
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise
-from pgmpy_dp.tables.preview import mean_absolute
-from pgmpy_dp.tables.public_models import drawn_tables, random_log_linear
+from pgmpy_dp.tables.preview import drawn_tables, mean_absolute, random_log_linear
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -16,11 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, pseudo_huber_variance
+from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE, draw_variances, pseudo_huber_variance
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import CollectiveObjective
-from pgmpy_dp.learning.scale_evidence import VARIANCE_SHAPE, draw_variances
 from pgmpy_dp.learning.tilted_family import TiltedEngine
 
 _HIDDEN_SPREAD = 4 / 3

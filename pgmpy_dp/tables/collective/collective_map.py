@@ -11,7 +11,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
-from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL
+from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -20,7 +20,6 @@ from pgmpy_dp.learning.prior import given_prior
 from pgmpy_dp.learning.prior_model import collective_map_with_prior
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
-from pgmpy_dp.learning.scale_evidence import VARIANCE_SHAPE
 from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.sensitive import Release

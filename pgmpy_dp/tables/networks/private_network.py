@@ -34,7 +34,7 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.budget_shares import MOST_IN_A_SET, checked_sets, checked_workload, workload_weights
-from pgmpy_dp.tables.networks.first_guess import first_guess
+from pgmpy_dp.tables.networks.network_estimate import first_guess
 from pgmpy_dp.tables.networks.network_posterior import network_posterior
 from pgmpy_dp.tables.networks.structure_base import (
     BaseStructureEstimator,

@@ -16,7 +16,7 @@ from scipy.stats import chi2
 from benchmarks.field_sampling import sample_field
 from pgmpy_dp.fields.operators.vote_operators import EdgeVotes, vote_sensitivity
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.fields.votes import block_graphs, edge_votes, graph_votes
+from pgmpy_dp.fields.votes import block_graphs, edge_voting, graph_votes
 from pgmpy_dp.fields.votes.block_graphs import (
     BlockLearner,
     block_arguments,
@@ -24,7 +24,7 @@ from pgmpy_dp.fields.votes.block_graphs import (
     plan_blocks,
 )
 from pgmpy_dp.fields.votes.block_scores import node_regressions
-from pgmpy_dp.fields.votes.edge_votes import edge_frequencies
+from pgmpy_dp.fields.votes.edge_voting import edge_frequencies
 from pgmpy_dp.fields.votes.graph_votes import stable_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
@@ -229,7 +229,7 @@ class TestBlockLearners:
         assert learner.graph(CODES[:100], np.full(100, 0.24)) is None
         assert learner.graph(CODES[:100], np.full(100, 0.25)) is not None
 
-    @pytest.mark.parametrize("plan", [graph_votes, edge_votes])
+    @pytest.mark.parametrize("plan", [graph_votes, edge_voting])
     def test_a_learner_that_fails_is_a_null_vote(self, plan, monkeypatch):
         monkeypatch.setattr(block_graphs, "inverse_covariance_scores", lambda codes, weights: 1 / 0)
         with observed(Exact()):
@@ -284,7 +284,7 @@ def test_counts_of_neighbouring_records_stay_within_it(adjacency):
 
 MECHANISMS = {
     "stable": (graph_votes.run, vote_settings),
-    "votes": (edge_votes.run, vote_settings),
+    "votes": (edge_voting.run, vote_settings),
 }
 
 
@@ -400,7 +400,7 @@ class TestVotes:
         ],
     )
     def test_each_budget(self, adjacency, budget, cost):
-        release = edge_votes.run(private(CODES, adjacency), vote_settings(n_blocks=40), budget)
+        release = edge_voting.run(private(CODES, adjacency), vote_settings(n_blocks=40), budget)
         assert release.guarantee == cost or (
             cost is None and release.guarantee in (PureDP(1.0), ZCDP(approx_to_zcdp(1.0, 1e-2)))
         )
@@ -409,21 +409,21 @@ class TestVotes:
         assert scale is None or release.noise[0].scale == pytest.approx(scale)
 
     def test_frequencies_without_much_noise(self):
-        release = edge_votes.run(private(ledger=Budget(rho=1e6)), vote_settings(n_blocks=20), Budget(rho=1e6))
+        release = edge_voting.run(private(ledger=Budget(rho=1e6)), vote_settings(n_blocks=20), Budget(rho=1e6))
         shares = edge_frequencies(release)
         assert {tuple(edge) for edge in np.argwhere(np.triu(shares > 0.5))} == set(EDGES)
         np.testing.assert_array_equal(shares, shares.T)
         assert release.values[0].max() <= 20
 
     def test_a_bound_on_edges_lowers_the_noise(self):
-        release = edge_votes.run(private(), vote_settings(max_edges=1, n_blocks=20), Budget(epsilon=1.0))
+        release = edge_voting.run(private(), vote_settings(max_edges=1, n_blocks=20), Budget(epsilon=1.0))
         assert release.noise[0].scale == 2.0
-        tree = edge_votes.run(private(), vote_settings(learner="chow-liu", n_blocks=20), Budget(epsilon=1.0))
+        tree = edge_voting.run(private(), vote_settings(learner="chow-liu", n_blocks=20), Budget(epsilon=1.0))
         assert tree.noise[0].scale == 6.0  # min(2 * 3, 6)
 
     def test_noise_is_added(self, monkeypatch):
         monkeypatch.setattr(samplers, "discrete_laplace", lambda values, scale, rng=None: values + 1000)
-        release = edge_votes.run(private(), vote_settings(n_blocks=5), Budget(epsilon=1.0))
+        release = edge_voting.run(private(), vote_settings(n_blocks=5), Budget(epsilon=1.0))
         assert release.values[0].min() >= 1000
 
 

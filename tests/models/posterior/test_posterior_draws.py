@@ -12,11 +12,15 @@ from scipy.stats import dlaplace, norm, t
 
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.heavy_tailed_prior import pseudo_huber_variance
+from pgmpy_dp.learning.heavy_tailed_prior import (
+    VARIANCE_GRID,
+    draw_variances,
+    posterior_variances,
+    pseudo_huber_variance,
+)
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit, maximum_likelihood
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.learning.scale_evidence import VARIANCE_GRID, draw_variances, posterior_variances
 from pgmpy_dp.models.posterior import posterior_target as module
 from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
 from pgmpy_dp.models.posterior.posterior_sampling import METHODS, sample_posterior

@@ -21,7 +21,7 @@ from pgmpy_dp.private.data.gradients import bounded_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.sequences import chain_gradient
-from pgmpy_dp.tables.collective import curvature
+from pgmpy_dp.tables.collective import gradient_ascent
 from pgmpy_dp.tables.collective.gradient_ascent import parameters, run
 from tests.settings import settings, table_settings
 
@@ -142,7 +142,7 @@ def test_a_rate_that_is_named_is_used(monkeypatch):
 
 
 def test_where_noise_is_large_it_alone_decides(monkeypatch):
-    monkeypatch.setattr(curvature, "CurvatureBound", lambda engine: lambda marginals: pytest.fail("not needed"))
+    monkeypatch.setattr(gradient_ascent, "CurvatureBound", lambda engine: lambda marginals: pytest.fail("not needed"))
     _, _, path = fit(MODELS["third-order chain"], Budget(rho=1e-5), monkeypatch, noise=True, n=10**5, random_state=0)
     assert path["last_learning_rate"] == path["learning_rate"] < 0.8 * largest_stable_rate(0.9, 12.0)
 
