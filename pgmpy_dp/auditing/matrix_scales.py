@@ -63,6 +63,7 @@ def _matrix(request: Request, trace: float) -> tuple[list[float], list[float]]:
 
 
 def parity_matrix(request: Request) -> tuple[list[float], list[float]]:
+    """A record's features are +-1, times their weights."""
     return _matrix(request, float(sum(w**2 for w in request.arguments["weights"])))
 
 
