@@ -233,6 +233,9 @@ def test_a_session_with_numbers(survey, tmp_path, monkeypatch):
     told = json.loads(run(f"query {model} --variables born --evidence age=37 --json").stdout)
     assert told["evidence"] == {"age": "[30,50)"}
     assert max(told["table"], key=lambda row: row["probability"])["born"] == "[1970-01-01,2020-12-31]"
+    for asked, shown in (("30:49", "[30,50)"), ("30:60", "30:60"), ("30:", "30:")):
+        told_range = json.loads(run(f"query {model} --variables born --evidence age={asked} --json").stdout)
+        assert told_range["evidence"] == {"age": shown}
     assert list(told["summary"]) == ["mean", "0.25", "0.5", "0.75"]
     assert told["summary"]["mean"][:2] == "19"
     told = json.loads(run(f'query {model} --variables age --evidence "born=01.01.1955:31.12.1964" --json').stdout)

@@ -24,6 +24,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.reading import records
 from pgmpy_dp.private.reading.source_base import Source
 
 ODD = "ho\x1b[31mt\x07 \u202eab\nforged: line"
@@ -293,9 +294,22 @@ class TestTemplates:
         Path("s.json").write_text(json.dumps(document))
         assert set(Schema.from_json("s.json")) == {"Größe", "sex"}
 
+    def test_no_column_has_to_be_described(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("records.csv").write_text("age,sex\n31,needle\n")
+        told = run("schema --from-header records.csv --missing ?,NA --strip --out s.json")
+        assert "2 columns, 2 of which lack their states: age, sex" in told.stdout
+        document = json.loads(Path("s.json").read_text())
+        assert document["variables"] == [{"name": "age", "states": []}, {"name": "sex", "states": []}]
+        document["variables"] = [{"name": "sex", "states": ["F", "M"]}]
+        Path("s.json").write_text(json.dumps(document))
+        expected = Schema({"sex": ["F", "M"]}, missing=["?", "NA"], strip=True)
+        assert Schema.from_json("s.json").to_dict() == expected.to_dict()
+
     @pytest.mark.parametrize(
         ("content", "arguments", "told"),
         [
+            ("age;sex\n31;needle\n", "", "its first line is a single name; pass --delimiter ';'"),
             ("31,needle\n30,x\n", "", "has numbers for names, not quoted here"),
             ("a,b\n", "--variable c=x,y", "it has no column 'c'; it has a, b"),
             ("", "", "records.csv"),
@@ -384,16 +398,43 @@ class TestFilesThatCannotBeRead:
         assert line.startswith("pgmpy-dp: ") and told in line and "needle" not in result.output
         assert Path("ledger.json").read_bytes() == before and sorted(os.listdir()) == names
 
+    @pytest.mark.parametrize("suffix", ["parquet", "csv"])
+    def test_a_large_one_that_changes_after_the_charge_ends_as_anything_that_fails_then(
+        self, tmp_path, monkeypatch, suffix
+    ):
+        """A limit: a file of more cells than are kept is read again for each request."""
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(records, "MOST_KEPT", 0)
+        name, true, passes = damaged(f"whole {suffix}"), Source.one_pass, []
+
+        def changed(self, *arguments):
+            if passes:
+                with open(name, "ab") as file:
+                    file.write(b"needle,needle\n")
+            passes.append(arguments)
+            return true(self, *arguments)
+
+        monkeypatch.setattr(Source, "one_pass", changed)
+        run("ledger new ledger.json --epsilon 1 --delta 1e-6")
+        asked = "--variable sex=F,M --variable job=a,b --epsilon 0.5 --ledger ledger.json"
+        result = run(f"fit {name} --out m.npz {asked}", 4)
+        assert "OSError after the budget was spent" in result.stderr and "needle" not in result.output
+        assert len(passes) == 2 and len(Ledger.open("ledger.json").entries) == 1 and not Path("m.npz").exists()
+
 
 def test_samples_are_written_as_the_records_were(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    schema = Schema({"Größe": Number(1.0, 2.0, bins=2, missing="drop"), "Beruf": ["Ärztin; leitend", "Koch"]})
+    schema = Schema({"Größe": Number(-2e6, 2e6, bins=2, missing="drop"), "Beruf": ["Ärztin; leitend", "Koch"]})
     joint = LogLinearModel(Cliques(tuple(schema), (2, 2), (tuple(schema),)), np.zeros(4))
     MarkovNetwork.from_log_linear(joint, nx.complete_graph(list(schema)), schema).save("model.npz")
-    style = "--delimiter ; --encoding cp1252 --decimal ,"
-    run(f"sample model.npz --n 200 --out synthetic.csv {style}")
-    found = pd.read_csv("synthetic.csv", sep=";", encoding="cp1252", decimal=",")
-    assert found["Größe"].between(1, 2).all() and set(found["Beruf"]) == {"Ärztin; leitend", "Koch"}
+    style = "--delimiter ; --encoding cp1252 --decimal , --thousands ."
+    run(f"sample model.npz --n 200 --out synthetic.csv {style} --random-state 1")
+    texts = pd.read_csv("synthetic.csv", sep=";", encoding="cp1252", dtype=str)["Größe"]
+    assert texts.str.fullmatch(r"-?[0-9]{1,3}(\.[0-9]{3})*(,[0-9]+)?").all()
+    run("sample model.npz --n 200 --out plain.csv --random-state 1")
+    found = pd.read_csv("synthetic.csv", sep=";", encoding="cp1252", decimal=",", thousands=".")
+    np.testing.assert_allclose(found["Größe"], pd.read_csv("plain.csv")["Größe"], rtol=1e-12)
+    assert set(found["Beruf"]) == {"Ärztin; leitend", "Koch"}
     schema.to_json("schema.json")
     told = run(f"check synthetic.csv {style} --schema schema.json --epsilon 1e4 --json").stdout
     assert json.loads(told)["n_matching"] == pytest.approx(200, abs=1)

@@ -142,11 +142,13 @@ def query(
     states = {name: list(network.states[name]) for name in network.nodes}
     asked = [variable_named(text, states, "--variables") for text in variables.split(",")]
     known = _known(network, evidence)
-    # A value is told as the state in which it counts.
+    # A value is told as the state in which it counts, a range of several as it was said.
     given = {}
     for name, value in known.items():
         likely = network.likelihood(name, value)
-        given[str(name)] = encode_label(states[name][int(likely.argmax())]) if (likely == 1).sum() == 1 else value or ""
+        possible = likely.nonzero()[0].tolist()
+        alone = len(possible) == 1 and likely[possible[0]] == 1
+        given[str(name)] = encode_label(states[name][possible[0]]) if alone else value or ""
     both = [name for name in asked if name in known]
     if both or len(set(asked)) < len(asked):
         ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
@@ -289,7 +291,8 @@ def sample(
 
     Columns come in the order of the schema. Numbers and dates are drawn within their intervals, in their resolution. A
     missing one is an empty cell. Dates are written as 2020-01-31, or in the format of their variable. --delimiter,
-    --encoding and --decimal write the file as that of the records was written. States are spelled as in the schema.
+    --encoding, --decimal and --thousands write the file as that of the records was written. States are spelled as in
+    the schema.
 
     Of a model of linked tables --n parents are drawn with their children, into --out-parents and --out-children. Keys
     are fresh numbers.

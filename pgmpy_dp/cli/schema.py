@@ -120,13 +120,17 @@ def _template(
     as_json: bool,
 ) -> None:
     """A schema to be filled in: the columns of a file, and of each what options say of it."""
-    from pgmpy_dp.private.data.columns import all_names
-    from pgmpy_dp.schema import Schema
+    from pgmpy_dp.private.reading.frames import column_names
 
-    names = [str(name) for name in all_names(as_written(from_header, text, "--from-header"))]
+    names = [str(name) for name in column_names(as_written(from_header, text, "--from-header"))]
+    signs = [sign for sign in ";\t|" if sign in names[0]]
+    if len(names) == 1 and signs and text.delimiter is None:
+        sign = "tab" if signs[0] == "\t" else f"'{signs[0]}'"
+        ask_for("--from-header", str(from_header), f"its first line is a single name; pass --delimiter {sign}")
     described = states or any(vars(given.declared).values())
-    document = (column_options.described(given, states) if described else Schema({})).to_dict()
-    known = {entry["name"]: entry for entry in document["variables"]}
+    # A schema has to have a variable: without any, the first column stands in, so that options of all columns are kept.
+    document = column_options.described(given, states if described else {names[0]: ["some", "states"]}).to_dict()
+    known = {entry["name"]: entry for entry in document["variables"]} if described else {}
     if absent := [name for name in known if name not in names]:
         ask_for("--from-header", str(from_header), f"it has no column {absent[0]!r}; it has {', '.join(names)}")
     document["variables"] = [known.get(name, {"name": name, "states": []}) for name in names]

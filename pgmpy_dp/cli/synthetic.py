@@ -32,6 +32,7 @@ class StyleOptions:
     delimiter: option.Delimiter = None
     encoding: option.Encoding = None
     decimal: option.Decimal = None
+    thousands: option.Thousands = None
     safe: Annotated[
         bool, typer.Option("--spreadsheet-safe", help="Put a ' before texts that a spreadsheet would compute.")
     ] = False
@@ -67,7 +68,7 @@ def text_of(columns: Mapping[Hashable, Drawn], written: TextFile, safe: bool, qu
     quiet : bool
     """
     header = [str(name) for name in columns]
-    texts = [_texts(*column, written.decimal) for column in columns.values()]
+    texts = [_texts(*column, written) for column in columns.values()]
     odd = {
         text for text in {*header, *(text for column in texts for text in set(column))} if runs_in_spreadsheets(text)
     }
@@ -117,9 +118,16 @@ def parquet_of(columns: Mapping[Hashable, Drawn]) -> bytes:
     return stream.getvalue()
 
 
-def _texts(declared: Number | Sequence, drawn: np.ndarray, decimal: str) -> list[str]:
+def _texts(declared: Number | Sequence, drawn: np.ndarray, written: TextFile) -> list[str]:
     """The texts of a column's cells; a missing one is empty."""
     from pgmpy_dp.schema import Date, Number
+
+    def as_written(text: str) -> str:
+        whole, point, fraction = text.partition(".")
+        digits = whole.removeprefix("-")
+        if written.thousands and digits.isdecimal():
+            whole = whole[: -len(digits)] + f"{int(digits):,}".replace(",", written.thousands)
+        return f"{whole}{written.decimal}{fraction}" if point else whole
 
     def text(value: Any) -> str:
         if value is None or value != value:
@@ -127,8 +135,8 @@ def _texts(declared: Number | Sequence, drawn: np.ndarray, decimal: str) -> list
         if isinstance(declared, Date):
             return as_day(value).strftime(declared.format) if declared.format else as_day(value).isoformat()
         if isinstance(declared, Number) and declared.whole:
-            return str(int(value))
-        return repr(value).replace(".", decimal) if isinstance(value, float) else str(value)
+            return as_written(str(int(value)))
+        return as_written(repr(value)) if isinstance(value, float) else str(value)
 
     if not isinstance(declared, Number):
         states = list(map(text, declared))

@@ -26,7 +26,7 @@ _ORDERS = 1.0 + np.geomspace(3e-3, 1e6, 480)[:, None]
 
 # More than what floating point gets wrong of a divergence, whose logarithms are divided by order - 1.
 _SLACK, _RELATIVE_SLACK = 1e-11, 1e-9
-_HALVINGS = 60
+_HALVINGS = 44
 _LOSSES = 96
 _SMALLEST_DELTA = 1e-15
 

@@ -225,7 +225,7 @@ class TestMutants:
         def part(self, chosen):
             made = true(self, chosen)
             rows = made.rows()
-            made._held = replace(rows, weights=np.full_like(rows.weights, units.GRID))
+            made._rows = replace(rows, weights=np.full_like(rows.weights, units.GRID))
             return made
 
         monkeypatch.setattr(units.UnitRecords, "part", part)

@@ -37,6 +37,23 @@ def test_tables_of_all_sets_are_those_of_the_joint_distribution(seed):
         np.testing.assert_allclose(table, joint.sum(axis=others), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("most", [0, 50])
+@pytest.mark.parametrize("seed", range(25))
+def test_few_sets_are_the_same_under_other_parameters_too(seed, most, monkeypatch):
+    model = random_model(seed)
+    monkeypatch.setattr(scope_marginals, "_FEW_OUTSIDE", most)
+    p = len(model.cliques.variables)
+    scopes = [scope for order in (1, 2, 3) for scope in itertools.permutations(range(p), order)][::3]
+    found = ScopeMarginals(model.cliques, model.theta)
+    found.few(scopes)
+    other = LogLinearModel(model.cliques, np.random.default_rng(seed).normal(size=model.cliques.n_cells))
+    joint = other.marginal(range(p))
+    for scope, table in zip(scopes, found.at(other.theta).few(scopes), strict=True):
+        rest = tuple(i for i in range(p) if i not in scope)
+        own = joint.sum(axis=rest).transpose(np.argsort(np.argsort(scope)))
+        np.testing.assert_allclose(table, own, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(
     "bounds",

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pgmpy_dp import Budget, GuessedTypesWarning, Ledger, PrivateSequences, PrivateTable, PrivateVectors, Schema, learn
+from pgmpy_dp.estimators import PrivateChowLiu, PrivateGraphicalLasso
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import vectors
 from pgmpy_dp.private.data.table import contingency_tables, shared_codes, table_units
@@ -375,6 +376,29 @@ class TestLimits:
         assert_same(sums(tmp_path / "a.parquet"), kept)
         data = PrivateVectors(tmp_path / "a.parquet", **BUDGET)
         assert data._rows is None and np.array_equal(vector_rows(data)[0], x)
+
+    @pytest.mark.parametrize("suffix", ["parquet", "csv"])
+    @pytest.mark.parametrize("becomes", [None, b"x,y\na,needle\n"], ids=["removed", "another"])
+    def test_a_file_that_is_read_again_and_was_changed_raises_after_the_charge(
+        self, suffix, becomes, tmp_path, monkeypatch
+    ):
+        """A limit, of files beyond what is kept: one sentence without a word of the data, and the charge stays."""
+        monkeypatch.setattr(records, "MOST_KEPT", 0)
+        monkeypatch.setattr(vectors, "MOST_KEPT", 0)
+        frame, path = pd.DataFrame({"x": ["a", "b"] * 50, "y": [0, 1] * 50}), tmp_path / f"a.{suffix}"
+        frame.to_parquet(path) if suffix == "parquet" else frame.to_csv(path, index=False)
+        table = PrivateTable(path, STATES, **BUDGET)
+        numbers = PrivateVectors(path, ["y"], **BUDGET)
+        path.unlink()
+        if becomes is not None:
+            path.write_bytes(becomes)
+        told = "was changed while it was in use; what is learned has to be of one and the same file"
+        with pytest.raises(OSError, match=told) as caught:
+            PrivateChowLiu(epsilon=0.5).fit(table)
+        assert "needle" not in str(caught.value) and caught.value.__context__ is None
+        with pytest.raises(OSError, match=told):
+            PrivateGraphicalLasso(epsilon=0.5, row_norm=1.0).fit(numbers)
+        assert len(table.ledger.entries) == len(numbers.ledger.entries) == 1
 
     def test_what_is_no_file_is_kept_and_read_once(self, monkeypatch):
         monkeypatch.setattr(records, "MOST_KEPT", 0)

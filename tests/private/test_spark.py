@@ -255,6 +255,19 @@ def test_a_query_that_fails_says_nothing_of_the_data(on_spark, people, capfd):
     assert level.toString() == "ERROR"  # as it was
 
 
+def test_codes_that_cannot_be_made_again_raise_after_the_charge(on_spark, people, tmp_path, capfd):
+    """A limit: what is kept is lost with its workers, and the frame's own data are gone. The charge stays."""
+    table = PrivateTable(on_spark(people), STATES, ledger=Budget(epsilon=1.0))
+    table._records._coded.unpersist(blocking=True)
+    for path in tmp_path.glob("*.parquet"):
+        path.unlink()
+    told = "Spark could not read the codes that it keeps; what was charged stays charged"
+    with pytest.raises(OSError, match=told) as caught:
+        PrivateChowLiu(epsilon=0.5).fit(table)
+    assert caught.value.__context__ is None and len(table.ledger.entries) == 1
+    assert capfd.readouterr().err == ""
+
+
 def test_workers_need_the_package(on_spark, people, monkeypatch):
     monkeypatch.setattr(spark_source, "_version", lambda: "9.9")
     with pytest.raises(

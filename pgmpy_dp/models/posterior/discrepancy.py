@@ -35,6 +35,9 @@ _TIED_PROBES = 16
 """Probes from which triples with two or more measured pairs get a tau of their own."""
 
 _RANK = 1e-9
+_NO_WEIGHT = 1e-18  # values of tau with less of the probability are left out
+_NO_WIDTH = 1e-150  # stands for 0, of which there is no reciprocal
+_MOST_STEPS = 500
 _FEW = 50  # cells up to which the error function one by one is quicker than importing SciPy
 
 
@@ -309,16 +312,19 @@ def _posterior(parts: Sequence[tuple[np.ndarray, ...]]) -> np.ndarray:
 
 
 def _half_widths(variances: np.ndarray, spreads: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
-    """Half widths by bisection, which rounding ends after some 60 steps."""
-    scale = np.sqrt(variances[:, None] + np.multiply.outer(spreads, TAU_GRID**2))
-    safe = np.maximum(scale, np.finfo(float).tiny)
-    low, high = np.zeros(len(scale)), 10.0 * safe.max(axis=1)
-    within = _within(len(scale))
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        short = within(middle[:, None] / safe) @ weights < level
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return high
+    """Half widths by Newton's method from 0: the probability is concave, so that no step goes too far."""
+    kept = weights > _NO_WEIGHT
+    scale = np.sqrt(variances[:, None] + np.multiply.outer(spreads, TAU_GRID[kept] ** 2))
+    safe, weight = np.maximum(scale, _NO_WIDTH), weights[kept] / weights[kept].sum()
+    found, within = np.zeros(len(scale)), _within(len(scale))
+    for _ in range(_MOST_STEPS):
+        x = found[:, None] / safe
+        slope = (np.exp(-0.5 * np.minimum(x, 30.0) ** 2) / safe) @ weight * math.sqrt(2.0 / math.pi)
+        step = (level - within(x) @ weight) / slope
+        found = np.maximum(found + step, 0.0)
+        if (np.abs(step) <= 1e-14 * found + _NO_WIDTH).all():
+            break
+    return found
 
 
 def _within(n: int) -> Callable[[np.ndarray], np.ndarray]:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_level
+from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.scope_marginals import ScopeMarginals
 from pgmpy_dp.learning.display import as_table, states_text
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
@@ -222,9 +224,14 @@ class ParameterPosterior:
             ]
         else:
             known, expected = self.discrepancy.measured, self.discrepancy.expected_variation
+            own = self.model.cliques
+            asked = [tuple(own.position[name] for name in both) for both in names]
+            tables = ScopeMarginals(own, self.model.theta, SumProduct(own, memory_limit=self.model.memory_limit)).few(
+                asked
+            )
             rows = [
                 (*both, any(set(pair) <= part for part in known), expected(pair, table, spread))
-                for pair, both, table, spread in zip(pairs, names, self.model.marginals_of(names), spreads, strict=True)
+                for pair, both, table, spread in zip(pairs, names, tables, spreads, strict=True)
             ]
         return sorted(rows, key=lambda row: -row[3])
 

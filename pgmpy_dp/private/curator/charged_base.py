@@ -226,7 +226,7 @@ class ChargedCurator(ABC):
     @property
     def unit(self) -> Hashable:
         """What is protected: None is one record; else the column whose values are, each with all its rows."""
-        return getattr(self._data, "unit", None)
+        return self._data.unit
 
     def generator(self) -> np.random.Generator:
         """The generator of a plan's own random numbers, such as starting points; never of noise that protects.

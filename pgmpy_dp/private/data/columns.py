@@ -129,11 +129,6 @@ class PrivateColumns(PrivateData):
         return self._n_records
 
     @property
-    def unit(self) -> Hashable | None:
-        """The column whose values are protected as a whole; None for single records."""
-        return self._unit
-
-    @property
     def _names(self) -> tuple[Hashable, ...]:
         return self._schema.variables
 
@@ -157,11 +152,6 @@ def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
     names = list(names)
     places = open_source(data).positions(names)
     return [name for _, name in sorted(zip(places, names, strict=True), key=lambda pair: pair[0])]
-
-
-def all_names(data: Any) -> list[Hashable]:
-    """Names of all columns of the data, which are public; ValueError where a first line of text may be a record."""
-    return list(open_source(data).all_names())
 
 
 def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:

@@ -100,15 +100,21 @@ def user_shares(
     """
     place = user[informative].astype(np.int64, copy=False)
     in_all = np.bincount(place) if len(place) else np.zeros(1, dtype=np.int64)
-    place = place * n_cells
+    # In their places, as all of this is the memory that a table takes.
+    place *= n_cells
     place += cell[informative]
-    place.sort()  # in its place, as all of this is the memory that a table takes
+    place.sort()
     is_new = np.ones(len(place), dtype=bool)
     is_new[1:] = place[1:] != place[:-1]
     starts = np.flatnonzero(is_new)
-    counts, place = np.diff(starts, append=len(place)), place[starts]
+    share = np.diff(starts, append=len(place))
+    place = place[starts]
+    del starts
     owner = place // n_cells
-    return owner, place % n_cells, total * counts // in_all[owner]
+    place %= n_cells
+    share *= total
+    share //= in_all[owner]
+    return owner, place, share
 
 
 def count_table(cell: np.ndarray, informative: np.ndarray, n_cells: int) -> np.ndarray:

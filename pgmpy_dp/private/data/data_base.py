@@ -142,6 +142,11 @@ class PrivateData:
         return self._ledger
 
     @property
+    def unit(self) -> Hashable | None:
+        """The column whose values are protected as a whole; None for single records."""
+        return getattr(self, "_unit", None)
+
+    @property
     def _names(self) -> tuple[Hashable, ...]:
         """Columns that answers may depend on; none where nothing has a name."""
         return ()

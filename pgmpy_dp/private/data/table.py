@@ -14,7 +14,7 @@ from pgmpy_dp.private.data.contingency import match_sensitivity, table_sensitivi
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count, require_data_and_budget
 from pgmpy_dp.private.data.table_facts import TableFacts
-from pgmpy_dp.private.data.units import UnitRecords, fresh_key
+from pgmpy_dp.private.data.units import UnitRecords, fresh_key, read_units
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.reading.owners import warn_of_guessed_types
@@ -112,7 +112,7 @@ class PrivateTable(PrivateData):
         source.positions([*self._schema.variables, self._unit])
         warn_of_guessed_types(source, self._unit)
         most = None if self._rows_per_unit == SHARES else int(self._rows_per_unit)
-        self._records = UnitRecords(self._schema, source, self._unit, most, fresh_key(random_state))
+        self._records = read_units(self._schema, source, self._unit, most, fresh_key(random_state))
 
     def _part(self, chosen: np.ndarray) -> PrivateTable:
         """The records of some units, with the same ledger and schema; their number is private. For the boundary alone.
@@ -196,11 +196,6 @@ class PrivateTable(PrivateData):
         if self._rows_per_unit == SHARES:  # whoever asks does not know that they count in part
             raise RuntimeError("records that count by shares were taken for whole ones")
         return self._records.codes()
-
-    @property
-    def unit(self) -> Hashable | None:
-        """The column whose values are protected as a whole; None for single records."""
-        return self._unit
 
     @property
     def rows_per_unit(self) -> int | str:

@@ -34,7 +34,7 @@ import numpy as np
 from pgmpy_dp.private.data.contingency import count_all
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments
 from pgmpy_dp.private.reading.owners import Owners
-from pgmpy_dp.private.reading.records import merged_codes, spelled_texts
+from pgmpy_dp.private.reading.records import joined, merged_columns, spelled_texts
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema
@@ -77,32 +77,18 @@ class UnitRecords:
     Parameters
     ----------
     schema : Schema
-        Discrete variables only.
-    source : Source
-    unit : hashable
-        Column of units.
-    most : int or None
-        m; None for shares.
-    key : bytes
+    rows : _Rows
+        As :func:`read_units` finds them.
+    is_part : bool
+        Whether they are of some of the units.
     """
 
-    def __init__(self, schema: Schema, source: Source, unit: Hashable, most: int | None, key: bytes) -> None:
-        schema.require_discrete()
-        self._start(schema, lambda: _read(schema, source, unit, most, key))
-        self.rows()
-
-    def _start(self, schema: Schema, made: Callable[[], _Rows], is_part: bool = False) -> None:
-        self._schema, self.is_part = schema, is_part
-        self._made: Callable[[], _Rows] | None = made
-        self._held: _Rows | None = None
+    def __init__(self, schema: Schema, rows: _Rows, is_part: bool = False) -> None:
+        self._schema, self._rows, self.is_part = schema, rows, is_part
 
     def rows(self) -> _Rows:
         """All records that count."""
-        if self._held is None:
-            assert self._made is not None
-            self._held = self._made()
-            self._made = None  # of the data nothing else is kept
-        return self._held
+        return self._rows
 
     def codes(self) -> np.ndarray:
         """Codes of the records inside the schema, as :func:`~pgmpy_dp.private.reading.frames.encode` has them."""
@@ -133,26 +119,15 @@ class UnitRecords:
         kept = chosen[rows.owner]
         weights = None if rows.weights is None else rows.weights[kept]
         found = _Rows(rows.codes[kept], numbers[rows.owner[kept]], weights, int(chosen.sum()), None)
-        return self._derived(self._schema, lambda: found, is_part=True)
+        return UnitRecords(self._schema, found, is_part=True)
 
     def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> UnitRecords:
         """The same records in fewer states: ``maps[j][k]`` is what state k of variable j became.
 
         Which of a unit's records count, and for how much, stays as it was drawn.
         """
-
-        def made() -> _Rows:
-            rows = self.rows()
-            return replace(rows, codes=merged_codes(rows.codes, maps))
-
-        return self._derived(schema, made, self.is_part)
-
-    @staticmethod
-    def _derived(schema: Schema, made: Callable[[], _Rows], is_part: bool) -> UnitRecords:
-        """Records that were drawn already."""
-        records = object.__new__(UnitRecords)
-        records._start(schema, made, is_part)
-        return records
+        codes = joined([merged_columns(self._rows.codes.T, maps)], list(schema.cardinalities.values()))
+        return UnitRecords(schema, replace(self._rows, codes=codes), self.is_part)
 
     def identities(self) -> np.ndarray:
         """16 bytes for each unit that say what its records are, whoever else is there; shape (n_units, 16)."""
@@ -183,11 +158,28 @@ def rows_as_they_are(
     owner, weights : ndarray of int64, shape (n,)
     n_units : int
     """
-    found = _Rows(codes, owner, weights, n_units, None)
-    return UnitRecords._derived(schema, lambda: found, is_part=True)
+    return UnitRecords(schema, _Rows(codes, owner, weights, n_units, None), is_part=True)
 
 
-def _read(schema: Schema, source: Source, unit: Hashable, most: int | None, key: bytes) -> _Rows:
+def read_units(schema: Schema, source: Source, unit: Hashable, most: int | None, key: bytes) -> UnitRecords:
+    """Read all records, and draw those that count.
+
+    Parameters
+    ----------
+    schema : Schema
+        Discrete variables only.
+    source : Source
+    unit : hashable
+        Column of units.
+    most : int or None
+        m; None for shares.
+    key : bytes
+
+    Returns
+    -------
+    UnitRecords
+    """
+    schema.require_discrete()
     names = [*schema.variables, unit]
     variables = [Variable(schema, name) for name in schema.variables]
     owners, marked = Owners(), []
@@ -202,7 +194,7 @@ def _read(schema: Schema, source: Source, unit: Hashable, most: int | None, key:
         for batch in marked:
             batch[place] = np.empty(0, variable.dtype)  # so that no more than one column is in memory twice
     del marked
-    return _limited(marks, variables, schema, owner, owners, most, key)
+    return UnitRecords(schema, _limited(marks, variables, schema, owner, owners, most, key))
 
 
 def _limited(

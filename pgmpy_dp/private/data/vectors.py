@@ -118,11 +118,6 @@ class PrivateVectors(PrivateData):
         return self._n_records
 
     @property
-    def unit(self) -> Hashable | None:
-        """The column whose values are protected as a whole; None for single records."""
-        return self._unit
-
-    @property
     def _names(self) -> tuple[Hashable, ...]:
         return self._columns
 

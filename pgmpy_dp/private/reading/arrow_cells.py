@@ -238,14 +238,8 @@ def key_counts(column: Column) -> Counter[tuple]:
     >>> dict(key_counts(pa.array([1.0, 1.0, float("nan")])))
     {('number', 1.0): 2, ('missing',): 1}
     """
-    found: Counter[tuple] = Counter()
-    cells = cells_of(column)
-    for value, number in zip(
-        cells.listed, np.bincount(cells.places, minlength=len(cells.listed)).tolist(), strict=True
-    ):
-        if number:  # some that are listed are nobody's
-            found[match_key(value)] += number
-    return found
+    positions, keys = keyed([column])
+    return Counter(dict(zip(keys, np.bincount(positions).tolist(), strict=True)))
 
 
 def in_order(columns: Sequence[Column], places: np.ndarray) -> np.ndarray:

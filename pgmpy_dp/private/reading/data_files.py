@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pyarrow as pa
+from pgmpy_dp.private.reading.arrow_cells import NOT_OURS
+from pgmpy_dp.private.reading.source_base import without_its_words
 
-from pgmpy_dp.private.reading.arrow_cells import quietly
+_NO_DAMAGE = (FileNotFoundError, PermissionError, IsADirectoryError, *NOT_OURS)
 
 
 def told(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
     """Call; what is wrong with a file is told without a library's own words, which may quote it."""
-    try:
-        return quietly(call, *arguments)
-    except (FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
-        raise
-    except (EOFError, OSError, zlib.error, ValueError, pa.ArrowException):
-        pass
-    raise OSError(
+    message = (
         f"{name!r} is damaged and could not be read to its end; check that it is complete and not being written to, "
         "and compressed if it is named so"
     )
+    return without_its_words(message, call, *arguments, but=_NO_DAMAGE)
 
 
 class FileMarks:
@@ -39,7 +34,7 @@ class FileMarks:
         self._seen = [_mark(name) for name in files]
 
     def check(self) -> None:
-        """OSError if one is another file by now: everything that is learned has to be of one and the same data."""
+        """OSError if one is another file by now, or none: what is learned has to be of one and the same data."""
         for name, mark in zip(self._files, self._seen, strict=True):
             if _mark(name) != mark:
                 raise OSError(
@@ -48,6 +43,9 @@ class FileMarks:
                 )
 
 
-def _mark(name: str) -> tuple[int, int, int]:
-    found = os.stat(name)
+def _mark(name: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(name)
+    except FileNotFoundError:
+        return None
     return found.st_size, found.st_mtime_ns, found.st_ino

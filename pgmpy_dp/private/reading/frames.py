@@ -71,7 +71,10 @@ def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]
 
 
 def column_names(data: Any) -> list[Hashable]:
-    """Names of all columns, which are public; TypeError for what has none, ValueError for repeated names."""
+    """Names of all columns, which are public; TypeError for what has none.
+
+    ValueError for repeated names, and where a first line of text may be a record.
+    """
     return list(open_source(data).all_names())
 
 

@@ -168,13 +168,10 @@ class Owners:
         is_missing = np.concatenate([np.asarray(column.is_null()) for column in columns])
         kind = np.uint64 if any(column.type == pa.uint64() for column in columns) else np.int64
         values = np.concatenate([filled(column).astype(kind) for column in columns])
-        # Of integers pandas' hash tables are exact.
-        if not is_missing.any():
-            owner, self._keys = pd.factorize(values)
-            return owner.astype(np.int64, copy=False)
-        owner = np.full(len(values), -1, dtype=np.int64)
-        owner[~is_missing], self._keys = pd.factorize(values[~is_missing])
-        return owner
+        # Of integers pandas' hash tables are exact; what is missing is -1.
+        owner, keys = pd.factorize(pd.arrays.IntegerArray(values, is_missing))
+        self._keys = keys.to_numpy(kind)
+        return owner.astype(np.int64, copy=False)
 
 
 def _signs_differ(columns: list[pa.Array]) -> bool:

@@ -46,6 +46,7 @@ class ParquetSource(Source):
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         wanted = [self.names[place] for place in self.positions(names)]
+        self._marks.check()
         for name, schema in zip(self._files, self._schemas, strict=True):
             # As the file has them: a text is decoded and looked up once.
             texts = [each for each in wanted if pa.types.is_string(schema.field(each).type)]

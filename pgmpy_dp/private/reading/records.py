@@ -10,7 +10,7 @@ in every pass: they are coded once, or are those of files that have not changed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class CodedRecords:
     def codes(self) -> np.ndarray:
         """Codes of all records, shape (n, p), column-major, in the smallest type for all; kept from then on."""
         if not isinstance(self._codes, np.ndarray):
-            self._codes = _joined(list(self._read()) if self._codes is None else self._codes, self._cardinalities)
+            self._codes = joined(list(self._read()) if self._codes is None else self._codes, self._cardinalities)
         return self._codes
 
     def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> CodedRecords:
@@ -102,11 +102,11 @@ class CodedRecords:
         cardinalities = list(schema.cardinalities.values())
         if self._codes is not None:
             blocks = [list(self._codes.T)] if isinstance(self._codes, np.ndarray) else self._codes
-            kept = [_merged(columns, maps) for columns in blocks]
+            kept = [merged_columns(columns, maps) for columns in blocks]
             return CodedRecords(cardinalities, kept, self._matched, None, self.lines_without_record)
 
         def passes() -> Iterator[list[np.ndarray]]:
-            return (_merged(columns, maps) for columns in self._read())
+            return (merged_columns(columns, maps) for columns in self._read())
 
         return CodedRecords(cardinalities, None, self._matched, passes, self.lines_without_record)
 
@@ -209,8 +209,8 @@ def _block(batches: Sequence[Sequence[np.ndarray]], cardinalities: Sequence[int]
     ]
 
 
-def _joined(blocks: Sequence[Sequence[np.ndarray]], cardinalities: Sequence[int]) -> np.ndarray:
-    """One matrix."""
+def joined(blocks: Sequence[Sequence[np.ndarray]], cardinalities: Sequence[int]) -> np.ndarray:
+    """One matrix of blocks of columns of codes, in the smallest type for all."""
     result = np.empty(
         (sum(len(columns[0]) for columns in blocks), len(cardinalities)),
         np.min_scalar_type(max(cardinalities) - 1),
@@ -225,20 +225,13 @@ def _joined(blocks: Sequence[Sequence[np.ndarray]], cardinalities: Sequence[int]
     return result
 
 
-def _merged(columns: Sequence[np.ndarray], maps: Sequence[np.ndarray | None]) -> list[np.ndarray]:
-    return [c if places is None else places.astype(c.dtype)[c] for c, places in zip(columns, maps, strict=True)]
-
-
-def merged_codes(codes: np.ndarray, maps: Sequence[np.ndarray | None]) -> np.ndarray:
-    """Codes of records in fewer states, see :meth:`CodedRecords.merged`; a new array.
+def merged_columns(columns: Iterable[np.ndarray], maps: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+    """Columns of codes in fewer states, see :meth:`CodedRecords.merged`.
 
     Examples
     --------
-    >>> merged_codes(np.array([[0, 1], [2, 0]]), [np.array([0, 0, 1]), None]).tolist()
+    >>> merged = merged_columns([np.array([0, 2]), np.array([1, 0])], [np.array([0, 0, 1]), None])
+    >>> joined([merged], [2, 2]).tolist()
     [[0, 1], [1, 0]]
     """
-    merged = codes.copy(order="F")
-    for j, places in enumerate(maps):
-        if places is not None:
-            merged[:, j] = places.astype(codes.dtype)[codes[:, j]]
-    return merged
+    return [c if places is None else places.astype(c.dtype)[c] for c, places in zip(columns, maps, strict=True)]

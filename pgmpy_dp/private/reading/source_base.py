@@ -38,13 +38,26 @@ class Source(ABC):
 
     def positions(self, names: Sequence[Hashable]) -> list[int]:
         """Position of the column for each name; ValueError for missing and repeated ones."""
-        return positions_of(self.names, names)
+        counts = Counter(self.names)
+        found = {name: name if name in counts else str(name) for name in names}
+        missing = [name for name in names if found[name] not in counts]
+        if missing:
+            raise ValueError(
+                f"data has no column for {missing}, which are to be read; data has the columns "
+                f"{list(self.names)[:50]}: rename the columns, or the variables or arguments that name them"
+            )
+        repeated = [name for name in names if counts[found[name]] > 1]
+        if repeated:
+            raise ValueError(f"data has several columns named {repeated}; rename or remove all but one of each")
+        shared = [name for name, times in Counter(found.values()).items() if times > 1]
+        if shared:
+            raise ValueError(f"several variables of the schema would read the column {shared}; rename the variables")
+        places = {name: place for place, name in enumerate(self.names)}
+        return [places[found[name]] for name in names]
 
     def all_names(self) -> list[Any]:
         """The names, to read every column; ValueError for repeated ones."""
-        repeated = [name for name, times in Counter(self.names).items() if times > 1]
-        if repeated:
-            raise ValueError(f"data has several columns named {repeated}; rename or remove all but one of each")
+        self.positions(list(dict.fromkeys(self.names)))
         return self.names
 
     def check_types(self, names: Sequence[Hashable]) -> None:
@@ -67,31 +80,13 @@ class Source(ABC):
         """The columns, some rows at a time; OSError without a word of the data where they cannot be read to the end."""
 
 
-def positions_of(available: Sequence[Any], names: Sequence[Hashable]) -> list[int]:
-    """Position of the column for each name; ValueError for missing and repeated ones."""
-    counts = Counter(available)
-    found = {name: name if name in counts else str(name) for name in names}
-    missing = [name for name in names if found[name] not in counts]
-    if missing:
-        raise ValueError(
-            f"data has no column for {missing}, which are to be read; data has the columns "
-            f"{list(available)[:50]}: rename the columns, or the variables or arguments that name them"
-        )
-    repeated = [name for name in names if counts[found[name]] > 1]
-    if repeated:
-        raise ValueError(f"data has several columns named {repeated}; rename or remove all but one of each")
-    shared = [name for name, times in Counter(found.values()).items() if times > 1]
-    if shared:
-        raise ValueError(f"several variables of the schema would read the column {shared}; rename the variables")
-    places = {name: place for place, name in enumerate(available)}
-    return [places[found[name]] for name in names]
-
-
-def without_its_words(message: str, read: Callable[..., Any], *arguments: Any) -> Any:
-    """Call; if it fails, OSError with a message of our own: the engine's may quote a record."""
+def without_its_words(
+    message: str, read: Callable[..., Any], *arguments: Any, but: tuple[type[BaseException], ...] = NOT_OURS
+) -> Any:
+    """Call; if it fails, OSError with a message of our own: the library's may quote a record. `but` are passed on."""
     try:
         return quietly(read, *arguments)
-    except NOT_OURS:
+    except but:
         raise
     except BaseException:  # noqa: S110 - below, so that the engine's error is not even the context of ours
         pass

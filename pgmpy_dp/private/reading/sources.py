@@ -55,7 +55,7 @@ def open_source(data: Any) -> Source:
     if source is None:
         raise TypeError(
             f"data is a {type(data).__name__}, not a dataframe; pass a pandas, polars or pyarrow table, a DuckDB "
-            "relation, or e.g. pandas.DataFrame(data, columns=[...])"
+            "relation, a path, anything with __arrow_c_stream__, or e.g. pandas.DataFrame(data, columns=[...])"
         )
     return source
 

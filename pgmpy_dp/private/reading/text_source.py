@@ -104,6 +104,7 @@ class TextSource(Source):
         positions = self.positions(names)
         own = list(spelled) or [frozenset()] * len(positions)
         self.lines_without_record = 0
+        self._marks.check()
         for name in self._files:
             for block in _blocks(name):
                 columns = self._fields(block, positions)

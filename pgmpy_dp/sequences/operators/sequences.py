@@ -188,8 +188,7 @@ class PrivateSequences(PrivateData):
             raise TypeError("unit=None names no column; pass the column that says whose row it is, e.g. unit='user'")
         self._unit = decode_label(encode_label(unit))
         super().__init__(adjacency, ledger)
-        paying = self._ledger if ledger is None else ledger
-        require_same_promise(self._schema, paying, self._adjacency, self._unit)
+        require_same_promise(self._schema, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
         self._n_users = checked_public_count("n_users", n_users, self._adjacency)
         self._visits = Visits(self._schema, unit, _state_column(self._schema, sequence, order), order, separator)
         source = open_source(data)
@@ -204,11 +203,6 @@ class PrivateSequences(PrivateData):
     def schema(self) -> Schema:
         """Public description of the states."""
         return self._schema
-
-    @property
-    def unit(self) -> Hashable:
-        """The column whose values are protected as a whole."""
-        return self._unit
 
     @property
     def n_users(self) -> int | None:

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pgmpy_dp.models.posterior.discrepancy import Probe, learn_discrepancy, measured_margins, unmeasured_covariance
+from pgmpy_dp.models.posterior.discrepancy import (
+    TAU_GRID,
+    Discrepancy,
+    Probe,
+    learn_discrepancy,
+    measured_margins,
+    unmeasured_covariance,
+)
 
 ALL = list(itertools.combinations(range(9), 3))
 
@@ -81,3 +88,22 @@ def test_without_discrepancy_an_interval_is_the_posteriors():
     width = found.half_widths((0, 1), [m], [gradient], np.array([0.01**2]), 0.9)
     np.testing.assert_allclose(width, 0.01 * norm.ppf(0.95), rtol=1e-6)
     assert found.half_widths((0, 2), [m], [gradient], np.array([0.01**2]), 0.9)[0] > width[0]
+
+
+@pytest.mark.parametrize("weights", ["few", "spread", "far apart"])
+def test_half_widths_have_their_probability(weights):
+    rng = np.random.default_rng(3)
+    p = {"few": rng.dirichlet(np.full(121, 0.02)), "spread": rng.dirichlet(np.ones(121)), "far apart": np.zeros(121)}
+    p["far apart"][[0, 60, 120]] = 0.5, 0.3, 0.2
+    found = Discrepancy((), {"pair": p[weights]})
+    even = np.full((2, 2), 0.25)
+    spread = unmeasured_covariance(even, measured_margins((0, 1), ()))[0, 0]
+    gradients = [size * np.eye(4)[0].reshape(2, 2) for size in (1e-5, 1e-2, 1.0, 3.0)]
+    for level in (0.5, 0.9, 0.999):
+        for variance in (1e-12, 1e-6, 0.1):
+            widths = found.half_widths((0, 1), [even] * 4, gradients, np.full(4, variance), level)
+            for width, gradient in zip(widths, gradients, strict=True):
+                scale = np.sqrt(variance + spread * gradient[0, 0] ** 2 * TAU_GRID**2)
+                assert abs(p[weights] @ (1 - 2 * norm.sf(width / scale)) - level) < 1e-12
+    nothing = found.half_widths((0, 1), [even], [np.zeros((2, 2))], np.zeros(1), 0.9)
+    assert 0 <= nothing[0] < 1e-100
