@@ -18,8 +18,7 @@ from pgmpy_dp.auditing.movements import INVENTED, invented, movement
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.fields.operators import vote_operators as votes
 from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes, StableMode, agreement_test
-from pgmpy_dp.fields.votes import block_graphs, graph_votes
-from pgmpy_dp.fields.votes import edge_votes as edge_voting
+from pgmpy_dp.fields.votes import block_graphs, edge_voting, graph_votes
 from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.observer import Coins
