@@ -338,12 +338,38 @@ def test_a_prior_is_a_file_of_an_earlier_fit(folder):
         ("--target income --structure chow-liu", "it is for a graph that learn is to find"),
         ("--target income --workload age,job", "target='income' and a workload were both passed"),
         ("--max-order 1", "max_order=1 is out of range"),
+        ("--missing-at-random age", "--missing-at-random is 'age': write variable=driver,driver"),
+        ("--missing-at-random age=pay", "each variable once; the schema has job"),
+        ("--missing-at-random age=age", "some variable drives itself"),
+        ("--missing-at-random age=job", "names ['age'], which have no state for what is missing"),
+        ("--missing-at-random age=job --edges age-job", "it is for a graph that learn is to find"),
     ],
 )
 def test_what_a_search_may_be_told(folder, how, message):
     told = run(f"{FIT} {how}", 2)
     assert message in " ".join(told.stderr.split())
     assert not Path("model.npz").exists()
+
+
+def test_missing_values_are_filled_in(folder):
+    frame = pd.read_csv("records.csv", encoding="latin-1", nrows=2000)
+    frame.loc[(frame["income"] == "high") & (frame.index % 4 != 0), "age"] = np.nan  # of the old, mostly
+    frame.to_csv("holes.csv", index=False)
+    run('schema --variable "job=office,field" --variable "income=low,high" --number "age=16:90 cuts 50" --out h.json')
+    fit = "fit holes.csv --schema h.json --epsilon 20 --out model.npz --overwrite --release tables.npz"
+    run(f'{fit} --missing-at-random "age=income, job" --draws 20')
+    model = MarkovNetwork.load("model.npz")
+    assert model.states["age"] == ["[16,50)", "[50,90]"]
+    assert "Missing values of age were filled in, as if income and job alone" in run("info model.npz").stdout
+    assert 0.45 < model.query("age").values[1] < 0.65  # 40 of 74 years
+    assert run("sample model.npz --n 50 --out drawn.csv").exit_code == 0
+    assert pd.read_csv("drawn.csv")["age"].notna().all()
+    run("refit tables.npz --out again.npz --missing-at-random age=income")
+    assert MarkovNetwork.load("again.npz").states["age"] == ["[16,50)", "[50,90]"]
+    run("refit tables.npz --out with.npz")
+    assert None in MarkovNetwork.load("with.npz").states["age"]
+    told = run("refit tables.npz --out again.npz --overwrite --estimator naive-mle --missing-at-random age=income", 2)
+    assert "it is for a network that learn found" in told.stderr
 
 
 def test_dashes_in_names(tmp_path, monkeypatch):

@@ -149,6 +149,30 @@ def given_workload(
     return found
 
 
+def given_drivers(variables: Iterable[Hashable], text: str | None) -> dict[Hashable, tuple[Hashable, ...]] | None:
+    """Drivers of variables that are missing at random, of --missing-at-random; None where it was not passed."""
+    if text is None:
+        return None
+    from pgmpy_dp.models.missing_at_random import checked_drivers
+
+    names = {str(name): name for name in variables}
+    found: dict[Hashable, tuple[Hashable, ...]] = {}
+    for item in filter(str.strip, text.split(";")):
+        variable, _, drivers = (part.strip() for part in item.partition("="))
+        fields = [field.strip() for field in drivers.split(",")]
+        if not {variable, *fields} <= set(names) or names[variable] in found:
+            ask_for(
+                "--missing-at-random",
+                item.strip(),
+                f"write variable=driver,driver; variable=driver, each variable once; the schema has {', '.join(names)}",
+            )
+        found[names[variable]] = tuple(names[field] for field in fields)
+    try:
+        return checked_drivers("it", found)
+    except ValueError as error:
+        ask_for("--missing-at-random", text, str(error))
+
+
 def _joined(text: str, schema: Schema) -> tuple[Hashable, Hashable]:
     """Two variables joined by a dash; names may have dashes too."""
     names = {str(name): name for name in schema.variables}

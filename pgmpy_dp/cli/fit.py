@@ -10,7 +10,7 @@ import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
-from pgmpy_dp.cli.arguments import as_written, given_graph, given_variable, given_workload, protection
+from pgmpy_dp.cli.arguments import as_written, given_drivers, given_graph, given_variable, given_workload, protection
 from pgmpy_dp.cli.files import load_release, require_writable
 from pgmpy_dp.cli.fit_linked import fit_linked, refit_linked
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
@@ -41,6 +41,13 @@ WorkloadOption = Annotated[
     str | None, typer.Option("--workload", help='What the model will be asked, with weights: "age,job=2; age,sex".')
 ]
 TargetOption = Annotated[str | None, typer.Option("--target", help="Variable that the model will predict from others.")]
+MissingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--missing-at-random",
+        help='Variables without missing values in the model, and what decides if they are missing: "income=age,job".',
+    ),
+]
 EstimatorOption = Annotated[
     Parameters | None,
     typer.Option("--estimator", help="How parameters are learned if the graph is given. Default: collective-map."),
@@ -88,6 +95,7 @@ def fit(
     max_order: MaxOrderOption = None,
     workload: WorkloadOption = None,
     target: TargetOption = None,
+    missing_at_random: MissingOption = None,
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
     estimator: EstimatorOption = None,
@@ -120,7 +128,7 @@ def fit(
         one_table: dict[str, Any] = {
             **{"DATA": data, "--structure": structure, "--max-order": max_order, "--workload": workload},
             **{"--target": target, "--edges": edges, "--edges-file": edges_file, "--estimator": estimator},
-            **{"--prior": prior, "--draws": draws or None},
+            **{"--prior": prior, "--draws": draws or None, "--missing-at-random": missing_at_random},
         }
         for name, value in one_table.items():
             if value is not None:
@@ -137,7 +145,7 @@ def fit(
     require_writable(overwrite, files, out=out, release=release)
     public_schema = column_options.described(described)
     graph = _fixed_graph(public_schema, structure, given_graph(public_schema, edges, edges_file))
-    search = _search(public_schema, structure, graph, max_order, workload, target)
+    search = _search(public_schema, structure, graph, max_order, workload, target, missing_at_random)
     if graph is None:
         learner = _learner(structure, budget, protected.adjacency, **search)
     else:
@@ -177,6 +185,7 @@ def refit(
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
     estimator: EstimatorOption = None,
     prior: PriorOption = None,
+    missing_at_random: MissingOption = None,
     draws: DrawsOption = 0,
     overwrite: option.Overwrite = False,
     quiet: option.Quiet = False,
@@ -199,7 +208,8 @@ def refit(
     if tables.kind != "marginals":
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
     if "linked" in tables.public:
-        for name, value in {"--estimator": estimator, "--prior": prior, "--draws": draws or None}.items():
+        passed = {"--estimator": estimator, "--prior": prior, "--missing-at-random": missing_at_random}
+        for name, value in {**passed, "--draws": draws or None}.items():
             if value is not None:
                 ask_for(name, str(value), "RELEASE is of linked tables, which are learned in one way; leave it out")
         refit_linked(tables, out, quiet, as_json)
@@ -208,8 +218,11 @@ def refit(
     learner: Any
     arguments: tuple
     if estimator is None and "rounds" in tables.public:
-        learner, arguments = PrivateNetwork(adjacency=str(adjacency)), (tables,)
+        drivers = given_drivers(tables.schema.variables, missing_at_random)
+        learner, arguments = PrivateNetwork(adjacency=str(adjacency), missing_at_random=drivers), (tables,)
     else:
+        if missing_at_random is not None:
+            ask_for("--missing-at-random", missing_at_random, "it is for a network that learn found; leave it out")
         scopes = tables.scopes[: probe_tables(tables).start]
         graph = nx.Graph()
         graph.add_nodes_from(name for name in tables.schema.variables if any(name in scope for scope in scopes))
@@ -274,12 +287,14 @@ def _search(
     max_order: int | None,
     workload: str | None,
     target: str | None,
+    missing_at_random: str | None,
 ) -> dict[str, Any]:
     """How learn is to find a graph, as far as that was passed."""
     search = {
         "max_order": max_order,
         "workload": given_workload(schema.variables, workload),
         "target": given_variable("--target", schema.variables, target),
+        "missing_at_random": given_drivers(schema.variables, missing_at_random),
     }
     search = {name: value for name, value in search.items() if value is not None}
     if search and (graph is not None or structure not in (None, option.Structure.LEARN)):

@@ -58,7 +58,7 @@ class Method(StrEnum):
 @command(app, "info", "what a model file holds", "info model.npz")
 def info(model: ModelFile, as_json: option.Json = False) -> None:
     """Show what a model file holds: variables, edges, and the guarantee under which it was learned."""
-    from pgmpy_dp.models.model_file import own_schema
+    from pgmpy_dp.models.model_file import filled_words, own_schema
     from pgmpy_dp.schema import encode_label
 
     if holds_linked_model(model):
@@ -78,6 +78,10 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         "numbers": {str(name): {"kind": number.kind, **number.to_dict()} for name, number in numbers.items()},
         "edges": [[encode_label(u), encode_label(v)] for u, v in found.edges],
         "impossible": list(rules),
+        "missing_at_random": [
+            [encode_label(name), [encode_label(driver) for driver in drivers]]
+            for name, drivers in found.missing_at_random.items()
+        ],
         "privacy": None if privacy is None else privacy.to_dict(),
     }
     lines = [
@@ -90,6 +94,7 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         what = "" if number is None else f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, "
         lines.append(f"  {shown(name)} ({what}{len(states[name])} states): {neighbours}")
     lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
+    lines += filled_words(found.missing_at_random)
     show(document, "\n".join(lines), as_json)
 
 

@@ -38,6 +38,7 @@ class Answers:
     states : mapping of node to list of states
     schema : Schema or None
     within : mapping of node to Values
+    missing_at_random : mapping of node to tuple of nodes
     """
 
     if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Answers:
         states: Any
         schema: Schema | None
         within: Mapping[Hashable, Values]
+        missing_at_random: Mapping[Hashable, tuple[Hashable, ...]]
         privacy: Any
         posterior: Any
         inference: Any
@@ -220,7 +222,7 @@ class SavedModel(Answers):
     def __init__(self, file: ModelFile) -> None:
         self.file = file
         self.nodes, self.states = file.nodes, file.states
-        self.schema, self.within = file.schema, file.within
+        self.schema, self.within, self.missing_at_random = file.schema, file.within, file.missing_at_random
         sizes = {name: len(file.states[name]) for name in file.nodes}
         self._log_linear = log_linear_of_tables(
             file.scopes, file.factors, file.nodes, sizes, DEFAULT_MEMORY_LIMIT, inference_from_dict(file.inference)

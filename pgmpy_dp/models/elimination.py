@@ -10,7 +10,7 @@ import numpy as np
 from pgmpy.factors.discrete import DiscreteFactor
 
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence
-from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.answers import Answers
 
 with warnings.catch_warnings():
     # pgmpy warns of its own modules, which are not used here.
@@ -30,6 +30,7 @@ class VariableElimination(_VariableElimination):
 
     Examples
     --------
+    >>> from pgmpy_dp import MarkovNetwork
     >>> model = MarkovNetwork([("rain", "wet")])
     >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
     >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2], state_names=states))
@@ -68,7 +69,7 @@ class VariableElimination(_VariableElimination):
             If the evidence has the probability 0; a ValueError.
         """
         known = dict(evidence or {})
-        if isinstance(self.model, MarkovNetwork):
+        if isinstance(self.model, Answers):
             known = {name: self._state(name, given) for name, given in known.items()}
         found = super().query(variables, known, *arguments, **options)
         for factor in found.values() if isinstance(found, dict) else (found,):

@@ -34,10 +34,11 @@ from pgmpy_dp.models.decoded_columns import as_column, as_series
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import likelihood
 from pgmpy_dp.models.model_file import FORMAT, VERSION, ModelFile, read_model_file, reading_model
+from pgmpy_dp.models.prediction import known_codes, predicted, predicted_probability
 from pgmpy_dp.private.array_file import array_file
 from pgmpy_dp.private.atomic_file import write_atomically
-from pgmpy_dp.private.reading.frames import column_names, encode_and_match, n_rows, read_keys
-from pgmpy_dp.schema import MISSING, Number, Schema, encode_label
+from pgmpy_dp.private.reading.frames import column_names, encode_and_match
+from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.schema.provenance import listed
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         is read, and the order of columns. It counts while it has the model's variables and their states.
     within : mapping of node to Values
         How values are distributed within the states of a variable, where that is not uniform.
+    missing_at_random : mapping of node to tuple of nodes
+        Of a model that :meth:`complete` made: the variables that were missing, and what was taken to decide that.
     posterior : ParameterPosterior or None
         What an estimator's ``posterior()`` gave, if it was assigned: files keep it, for intervals and several synthetic
         data sets without the release. It is of the factors as they were learned.
@@ -112,6 +115,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         self.privacy: Privacy | None = None
         self.schema: Schema | None = None
         self.within: dict[Hashable, Values] = {}
+        self.missing_at_random: dict[Hashable, tuple[Hashable, ...]] = {}
         self.posterior: ParameterPosterior | None = None
         self.memory_limit = memory_limit
         self.inference = inference
@@ -299,8 +303,52 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         clone = type(self)(self, latents=self.latents, memory_limit=self.memory_limit, inference=self.inference)
         clone.factors = [factor.copy() for factor in self.factors]
         clone.privacy, clone.schema, clone.within = self.privacy, self.schema, dict(self.within)
-        clone.posterior = self.posterior
+        clone.posterior, clone.missing_at_random = self.posterior, dict(self.missing_at_random)
         return clone
+
+    def complete(self, missing_at_random: Mapping[Hashable, Iterable[Hashable]]) -> MarkovNetwork:
+        """The model of complete records, where cells are missing at random given variables that are named.
+
+        Post-processing of the model, under the same guarantee.
+
+        Parameters
+        ----------
+        missing_at_random : mapping of variable to list of variables
+            For each variable that the result has no missing value of, its drivers: what decides whether its value is
+            missing. A driver may be missing itself.
+
+        Returns
+        -------
+        MarkovNetwork
+            Without the state None of these variables, also in its `schema`, with the draws of `posterior` completed as
+            well. All else keeps its distribution.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For variables without a state None or with a rule about it, drivers that go round in a circle, and a driver
+            that is in no factor with its variable.
+
+        Notes
+        -----
+        Right where, given its drivers, whether a value is missing does not depend on the value ("missing at random",
+        Rubin 1976). Nothing in the records can tell: if people with a high income keep it to themselves, whoever they
+        are, the result is as wrong as leaving them out. It is not for what does not apply, such as the job of a child:
+        that is a state. See docs/missing.md.
+
+        Examples
+        --------
+        Of the old half tell no job, and it is known of the others:
+
+        >>> states = {"age": ["young", "old"], "job": ["a", "b", None]}
+        >>> model = MarkovNetwork([("age", "job")])
+        >>> model.add_factors(DiscreteFactor(["age", "job"], [2, 3], [30, 20, 0, 5, 20, 25], state_names=states))
+        >>> model.complete({"job": ["age"]}).query("job").values.round(3)
+        array([0.4, 0.6])
+        """
+        from pgmpy_dp.models.missing_at_random import checked_drivers, complete_model
+
+        return complete_model(self, checked_drivers("missing_at_random", missing_at_random))
 
     def rescaled(self, smallest: float = 1e-3) -> MarkovNetwork:
         """Copy with the same distribution whose factors can be written without exponents.
@@ -726,22 +774,64 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         """
         if target not in self:
             raise ValueError(f"target={target!r} is not a variable of the model; pass one of {list(self.nodes)}")
-        schema, model = self._readable(), self.to_log_linear()
-        there = set(column_names(X))
+        model, there = self.to_log_linear(), set(column_names(X))
         names = [name for name in self.nodes if name != target and (name in there or str(name) in there)]
-        codes = np.full((n_rows(X), len(self)), -1)
-        for name, (positions, keys) in zip(names, read_keys(X, names), strict=True):
-            code = schema.coder(name)
-            found = np.array([code(key) for key in keys], dtype=np.int64)
-            if wrong := [key[-1] for key, k in zip(keys, found.tolist(), strict=True) if k < 0 and key != MISSING]:
-                raise ValueError(
-                    f"X has {wrong[0]!r} in the column {name!r}, which is not a state of it; use one of "
-                    f"{states_text(schema.states[name])}, or leave the cell empty where it is not known"
-                )
-            codes[:, model.cliques.position[name]] = found[positions]
+        codes = known_codes(self, X, names)
         table = row_conditionals(model, codes, model.cliques.position[target])
         index = X.index if isinstance(X, pd.DataFrame) else None
         return pd.DataFrame(table, index=index, columns=pd.Index(self.states[target], tupleize_cols=False))
+
+    def predict(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The most likely states of the variables that *public* records lack, as pgmpy's Bayesian networks predict.
+
+        Parameters
+        ----------
+        data : pandas.DataFrame
+            Columns named as nodes, at least one node less than the model has. A missing cell is predicted too.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `data` with the other columns behind. Several unknown variables of a record have their most likely joint
+            state. A cell of which no state is possible with what is known stays missing.
+
+        Raises
+        ------
+        ValueError
+            If no variable is lacking, a column is no node, or a cell is no state of its variable.
+
+        Examples
+        --------
+        >>> model = MarkovNetwork([("rain", "wet")])
+        >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
+        >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2], state_names=states))
+        >>> model.predict(pd.DataFrame({"wet": ["yes", "no"]}))["rain"].tolist()
+        ['yes', 'no']
+        >>> model.predict_probability(pd.DataFrame({"wet": ["yes"]})).round(3).to_dict("records")
+        [{'rain_no': 0.333, 'rain_yes': 0.667}]
+        """
+        return predicted(self, data)
+
+    def predict_probability(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The distribution of each variable that *public* records lack, as pgmpy's Bayesian networks give it.
+
+        Parameters
+        ----------
+        data : pandas.DataFrame
+            As `predict` takes it. Missing cells are summed over.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each record, a column ``name_state`` for each state of each variable that `data` lacks. See
+            `predict_proba` for a single variable, with the states as columns.
+
+        Raises
+        ------
+        ValueError
+            As `predict`.
+        """
+        return predicted_probability(self, data)
 
     # -- pages -------------------------------------------------------------------------------
 
@@ -858,6 +948,10 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
                 for name, values in self.within.items()
                 for texts in [() if isinstance(values.declared, Number) else (name,)]
             ],
+            "missing_at_random": [
+                [encode_label(name), [encode_label(driver) for driver in drivers]]
+                for name, drivers in self.missing_at_random.items()
+            ],
         }
         arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
         if self.posterior is not None:
@@ -897,6 +991,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             states = {name: found.states[name] for name in names}
             model.factors.append(DiscreteFactor(names, list(array.shape), array, state_names=states))
         model.privacy, model.schema, model.within = found.privacy, found.schema, found.within
+        model.missing_at_random = found.missing_at_random
         if found.posterior is not None and model.privacy is not None:
             from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts
 

@@ -17,6 +17,7 @@ from pgmpy_dp.private.array_file import read_array_file
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.schema.provenance import cost_texts, marked
 from pgmpy_dp.schema.stored import read_from
+from pgmpy_dp.shown import shown
 
 FORMAT = "pgmpy_dp.MarkovNetwork"
 VERSION = 4
@@ -40,6 +41,7 @@ class ModelFile:
     privacy : Privacy or None
     schema : Schema or None
     within : dict of node to Values
+    missing_at_random : dict of node to tuple of nodes
     posterior : dict or None
         As `pgmpy_dp.models.posterior.posterior_file` wrote it, beside `posterior_arrays`.
     posterior_arrays : dict of str to ndarray
@@ -55,6 +57,7 @@ class ModelFile:
     privacy: Privacy | None
     schema: Schema | None
     within: dict[Hashable, Values]
+    missing_at_random: dict[Hashable, tuple[Hashable, ...]]
     posterior: dict | None
     posterior_arrays: dict[str, np.ndarray]
 
@@ -105,6 +108,10 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
             privacy=privacy,
             schema=schema,
             within=within,
+            missing_at_random={
+                decode_label(name): tuple(decode_label(driver) for driver in drivers)
+                for name, drivers in header.get("missing_at_random", ())
+            },
             posterior=header.get("posterior"),
             posterior_arrays=arrays,
         )
@@ -121,6 +128,21 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
 def reading_model(path: str | os.PathLike) -> AbstractContextManager[None]:
     """What is wrong with a model's file is a ValueError that names it."""
     return read_from(path, "a saved MarkovNetwork", "pass a file that save() wrote")
+
+
+def filled_words(missing_at_random: Mapping[Hashable, Sequence[Hashable]]) -> list[str]:
+    """What is to be said of each variable whose missing values a model has filled in.
+
+    Examples
+    --------
+    >>> filled_words({"pay": ("age", "job")})
+    ['Missing values of pay were filled in, as if age and job alone decided what is missing.']
+    """
+    return [
+        f"Missing values of {shown(name)} were filled in, as if {' and '.join(map(shown, drivers))} alone decided what "
+        "is missing."
+        for name, drivers in missing_at_random.items()
+    ]
 
 
 def own_schema(schema: Schema | None, nodes: Iterable[Hashable], states: Mapping[Hashable, Sequence]) -> Schema | None:

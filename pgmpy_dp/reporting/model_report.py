@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.answers import Answers
+from pgmpy_dp.models.model_file import filled_words
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
@@ -81,13 +82,14 @@ def report_page(
     probes = posterior is not None and posterior.discrepancy is not None
     unsure, unsure_words = _unsure(network)
     measured, measured_words = _measured(network, release)
+    lead = f"{len(network)} variables, {_edges(len(edges))}.", "Everything here follows from the released model alone."
     scored = _scored(network, score, level)
     return render(
         "report.html",
         title=title or ("A model learned from private records" if network.privacy else "A model"),
         about=None if about is None else as_html(about),
         attacker=ATTACKER,
-        lead=f"{len(network)} variables, {_edges(len(edges))}. Everything here follows from the released model alone.",
+        lead=" ".join([*lead, *filled_words(network.missing_at_random)]),
         guarantee=guarantee_words(network.privacy),
         size=size_words(network),
         intervals_words=interval_words(posterior, level),

@@ -16,6 +16,7 @@ import dask
 import dask.dataframe as dd
 import duckdb
 import ibis
+import networkx as nx
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -24,7 +25,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pgmpy_dp import Budget, GuessedTypesWarning, Ledger, PrivateSequences, PrivateTable, PrivateVectors, Schema, learn
-from pgmpy_dp.estimators import PrivateChowLiu, PrivateGraphicalLasso
+from pgmpy_dp.estimators import (
+    PrivateChowLiu,
+    PrivateGraphicalLasso,
+    PrivateIsing,
+    PrivateMarkovChain,
+    PrivateNetwork,
+    PrivateSGD,
+)
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import vectors
 from pgmpy_dp.private.data.table import contingency_tables, shared_codes, table_units
@@ -426,6 +434,39 @@ def test_a_fit_reads_before_it_charges(monkeypatch):
     assert not table.ledger.entries
     TableCurator(table, Budget(epsilon=0.5), what="", columns=[])
     assert len(table.ledger.entries) == 1
+
+
+BITS = {"a": [0, 1], "b": [0, 1]}
+LEARNERS = {
+    "tables": lambda data: PrivateNetwork(rho=1.0, state_names=BITS, random_state=0).fit(data),
+    "gradients": lambda data: PrivateIsing(rho=1.0, width=2.0, state_names=BITS, random_state=0).fit(data),
+    "gradients of samples": lambda data: PrivateSGD(rho=1.0, n_steps=3, state_names=BITS, random_state=0).fit(
+        nx.Graph([("a", "b")]), data
+    ),
+    "moments": lambda data: PrivateGraphicalLasso(epsilon=1.0, delta=1e-6, row_norm=4.0, random_state=0).fit(
+        PrivateVectors(data, ["x", "y"], ledger=Budget(epsilon=1.0, delta=1e-6))
+    ),
+    "users": lambda data: PrivateMarkovChain(epsilon=1.0, state_names={"b": [0, 1]}, order="t", random_state=0).fit(
+        data
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pgmpy_dp.GuessedTypesWarning")
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_seeded_release_is_the_same_from_every_reader(learner, tmp_path):
+    """In streams and in any order too: sums are of integers, and coins are a record's own."""
+    rng = np.random.default_rng(5)
+    n, a = 300, rng.integers(0, 2, 300)
+    cells = {"a": a, "b": (a + (rng.random(n) < 0.2)) % 2, "x": rng.normal(size=n), "y": rng.normal(size=n)}
+    table = pa.table(cells | {"user": [f"u{k}" for k in rng.integers(0, 60, n)], "t": rng.permutation(n)})
+    pq.write_table(table, tmp_path / "a.parquet")
+    table.to_pandas().to_csv(tmp_path / "a.csv", index=False)
+    readers = [table, table.take(pa.array(rng.permutation(n))), table.to_reader(7), table.to_pandas()]
+    readers += [pl.from_arrow(table), pl.from_arrow(table).lazy(), duckdb.from_arrow(table), ibis.memtable(table)]
+    readers += [tmp_path / "a.parquet", tmp_path / "a.csv"]
+    first, *others = ([v.tolist() for v in LEARNERS[learner](data).release_.values] for data in readers)
+    assert first and all(other == first for other in others)
 
 
 def test_a_dictionary_of_a_whole_file_is_looked_up_where_it_is_used():

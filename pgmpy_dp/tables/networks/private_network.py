@@ -27,6 +27,13 @@ from pgmpy_dp.learning.prior_model import collective_map_with_prior, with_unmeas
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.probe_tables import chosen_tables, joined_probes, probe_tables
 from pgmpy_dp.learning.structural_zeros import with_zeros
+from pgmpy_dp.models.missing_at_random import (
+    checked_drivers,
+    complete_model,
+    complete_posterior,
+    complete_schema,
+    driven_pairs,
+)
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -102,6 +109,10 @@ class PrivateNetwork(BaseStructureEstimator):
     number_share : float in [0, 1)
         Share of the budget for second tables of numbers that the schema does not divide, in cells that follow what
         their first tables on a fine grid say. 0: none.
+    missing_at_random : mapping of variable to list of variables, optional
+        Variables whose state None (missing) the model shall not have, each with its drivers: what decides whether its
+        value is missing. Tables of each with its drivers are required, and the model is completed from them
+        (:meth:`~pgmpy_dp.MarkovNetwork.complete`). Not together with `merge_rare`.
 
     Attributes
     ----------
@@ -110,7 +121,10 @@ class PrivateNetwork(BaseStructureEstimator):
         that was used.
     model_ : MarkovNetwork
         The graph with its parameters, with the edges of probes and with those that rules about what is impossible
-        need. It is fitted under these rules, and `edge_scores_` and `errors_` are of it.
+        need. It is fitted under these rules.
+    observed_model_ : MarkovNetwork
+        The model before it was completed, which has missing as a state; `model_` where nothing is missing at random.
+        `edge_scores_` and `errors_` are of it.
     edge_scores_ : dict of pair to float
         How far the two variables are from independence under the model, in total variation.
     report_ : pandas.DataFrame
@@ -169,6 +183,7 @@ class PrivateNetwork(BaseStructureEstimator):
     probe_share: float = option(0.08, number(positive=False, below_one=True))
     target: Hashable = option(None, by(column))
     number_share: float = option(0.2, number(positive=False, below_one=True))
+    missing_at_random: Any = option(None, by(checked_drivers))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 
@@ -183,7 +198,25 @@ class PrivateNetwork(BaseStructureEstimator):
                 "all sets that contain it"
             )
 
+        drivers = self._drivers()
+        if drivers and self.merge_rare:
+            raise ValueError(
+                "merge_rare=True may make one state of rare ones and of what is missing; leave it out, or leave "
+                "missing_at_random out"
+            )
+        pairs = [] if drivers is None else driven_pairs(drivers)
+        if banned := [pair for pair in pairs if any(some <= set(pair) for some in forbidden)]:
+            raise ValueError(
+                f"missing_at_random needs tables of {banned}, which forbidden_edges forbids; take them out"
+            )
+
+    def _drivers(self) -> dict[Hashable, tuple[Hashable, ...]] | None:
+        given = self.missing_at_random
+        return None if given is None else checked_drivers("missing_at_random", given)
+
     def _check_schema(self, schema: Schema) -> None:
+        if (drivers := self._drivers()) is not None:
+            complete_schema(schema, drivers)
         prior = given_prior(self)
         if prior is not None:
             prior.check(schema)
@@ -196,8 +229,11 @@ class PrivateNetwork(BaseStructureEstimator):
         prior, limits = given_prior(self), (self.forbidden_edges or (), self.max_clique_cells)
         around = None if prior is None else lambda release: prior.base(release, *limits)
         rests_on = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
+        options = self._options
+        if drivers := options.missing_at_random:
+            options = options.but(required_edges=(*(options.required_edges or ()), *driven_pairs(drivers)))
         with budget_bar(type(self).__name__) as progress:
-            return adaptive_search.run(table, self._options, budget, progress, around=around, rests_on=rests_on)
+            return adaptive_search.run(table, options, budget, progress, around=around, rests_on=rests_on)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
@@ -210,7 +246,9 @@ class PrivateNetwork(BaseStructureEstimator):
         sizes = tuple(schema.cardinality(name) for name in schema.variables)
         cliques = with_zeros(Cliques(schema.variables, sizes, release.scopes[:chosen]), schema.zeros)
         tables = [*range(chosen), *_above_noise(release, joined_probes(release, cliques))]
+        drivers = self._drivers()
         model, fit, noisy = network_of_tables(type(self).__name__, release, tables, privacy, self._fitted)
+        complete = model if drivers is None else complete_model(model, drivers, fit.model)
         prior = given_prior(self) if "base" in fit.details else None  # one that was used has edges of its own
         limits = self.forbidden_edges or (), self.max_clique_cells
         further = [] if prior is None else prior.own_tables(release, measured, *limits)
@@ -219,7 +257,7 @@ class PrivateNetwork(BaseStructureEstimator):
         edges = [edge for edge in edges_of([*measured, *further], schema) if edge in held]
         return {
             "graph_": graph_on(schema.variables, edges),
-            "model_": model,
+            "model_": complete,
             "edge_scores_": edge_strengths(fit.model, edges),
             "report_": _report(release, measured, noisy.n_records),
             "errors_": _errors(release, noisy, fit.model),
@@ -227,6 +265,7 @@ class PrivateNetwork(BaseStructureEstimator):
             "n_records_sd_": noisy.n_records_sd,
             "_last_fit": fit,
             "_noisy": noisy,
+            "observed_model_": model,
         }
 
     def _doubts(
@@ -291,9 +330,11 @@ class PrivateNetwork(BaseStructureEstimator):
         True
         """
         self.check_is_fitted()
-        return network_posterior(
-            self.release_, self._last_fit, self._noisy, self.model_, self._fitted, n_draws, random_state
+        posterior = network_posterior(
+            self.release_, self._last_fit, self._noisy, self.observed_model_, self._fitted, n_draws, random_state
         )
+        drivers = self._drivers()
+        return posterior if drivers is None else complete_posterior(posterior, drivers, self.model_)
 
 
 def _above_noise(release: Release, probes: list[int]) -> list[int]:

@@ -1,0 +1,109 @@
+"""What a model says of what is not known of many records: pgmpy's ``predict`` and ``predict_probability``."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.inference.row_conditionals import row_conditionals
+from pgmpy_dp.learning.display import states_text
+from pgmpy_dp.private.reading.frames import column_names, n_rows, read_keys
+from pgmpy_dp.schema import MISSING
+
+if TYPE_CHECKING:
+    from pgmpy_dp.models.markov_network import MarkovNetwork
+
+
+def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable]) -> np.ndarray:
+    """State numbers of public records, -1 where nothing is known.
+
+    Parameters
+    ----------
+    network : MarkovNetwork
+    frame : dataframe
+    names : sequence of nodes
+        Columns that are read; the others count as unknown.
+
+    Returns
+    -------
+    ndarray of shape (records, variables)
+        Columns in the order of ``network.to_log_linear().cliques.variables``.
+
+    Raises
+    ------
+    ValueError
+        If a cell is no state of its variable.
+    """
+    schema, position = network._readable(), network.to_log_linear().cliques.position
+    codes = np.full((n_rows(frame), len(network)), -1)
+    for name, (positions, keys) in zip(names, read_keys(frame, names), strict=True):
+        code = schema.coder(name)
+        found = np.array([code(key) for key in keys], dtype=np.int64)
+        if wrong := [key[-1] for key, k in zip(keys, found.tolist(), strict=True) if k < 0 and key != MISSING]:
+            raise ValueError(
+                f"X has {wrong[0]!r} in the column {name!r}, which is not a state of it; use one of "
+                f"{states_text(schema.states[name])}, or leave the cell empty where it is not known"
+            )
+        codes[:, position[name]] = found[positions]
+    return codes
+
+
+def predicted(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
+    """`data` with the most likely states of what it lacks; see `MarkovNetwork.predict`."""
+    from pgmpy_dp.models.elimination import VariableElimination
+
+    lacking, model = _lacking(network, data), network.to_log_linear()
+    codes = known_codes(network, data, [name for name in network.nodes if name not in lacking])
+    rows, place = np.unique(codes, axis=0, return_inverse=True)
+    names, found = model.cliques.variables, rows.copy()
+    patterns, pattern = np.unique(rows < 0, axis=0, return_inverse=True)
+    for k, unknown in enumerate(patterns):
+        these, asked = np.flatnonzero(pattern.ravel() == k), np.flatnonzero(unknown).tolist()
+        if not asked:
+            continue
+        given = row_conditionals(model, rows[these], asked[0])
+        possible = ~np.isnan(given).any(axis=1)
+        if len(asked) == 1:
+            found[these[possible], asked[0]] = given[possible].argmax(axis=1)
+            continue
+        engine = VariableElimination(network)
+        for row in these[possible].tolist():
+            evidence = {names[i]: network.states[names[i]][rows[row, i]] for i in np.flatnonzero(~unknown).tolist()}
+            most = engine.map_query([names[i] for i in asked], evidence, show_progress=False)
+            found[row, asked] = [network.states[names[i]].index(most[names[i]]) for i in asked]
+    found = found[place.ravel()]
+    result = data.copy()
+    for i, name in enumerate(names):
+        fresh = (codes[:, i] < 0) & (found[:, i] >= 0)
+        column = np.array([None, *network.states[name]], dtype=object)[found[:, i] + 1]
+        if name in lacking:
+            result[name] = pd.Series(column, index=data.index, dtype=object)
+        elif fresh.any():
+            result[name] = pd.Series(np.where(fresh, column, data[name].to_numpy(object)), index=data.index)
+    return result
+
+
+def predicted_probability(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
+    """The distribution of each variable that `data` lacks; see `MarkovNetwork.predict_probability`."""
+    lacking, model = _lacking(network, data), network.to_log_linear()
+    codes = known_codes(network, data, [name for name in network.nodes if name not in lacking])
+    columns: dict[str, np.ndarray] = {}
+    for name in lacking:
+        table = row_conditionals(model, codes, model.cliques.position[name])
+        columns |= {f"{name}_{state}": table[:, k] for k, state in enumerate(network.states[name])}
+    return pd.DataFrame(columns, index=data.index)
+
+
+def _lacking(network: MarkovNetwork, data: pd.DataFrame) -> list[Hashable]:
+    """The variables that records have no column for. As with pgmpy there has to be one, and no column but nodes."""
+    if not isinstance(data, pd.DataFrame):
+        raise TypeError(f"data is a {type(data).__name__}; pass a pandas DataFrame")
+    there = column_names(data)
+    if strange := [name for name in there if name not in network]:
+        raise ValueError(f"data has the column {strange[0]!r}, which is not a variable of the model; leave it out")
+    if not (lacking := [name for name in network.nodes if name not in there]):
+        raise ValueError("data has all variables of the model; leave out the columns that are to be predicted")
+    return lacking

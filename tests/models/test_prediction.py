@@ -1,0 +1,96 @@
+"""What a Markov network predicts is what pgmpy's Bayesian network of its distribution does."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from pgmpy_dp import MarkovNetwork, Number, Schema
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+
+STATES = {"a": ["x", "y"], "b": ["1", "2", "3"], "c": ["no", "yes"], "d": ["p", "q"]}
+SCOPES = (("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"))
+
+
+def network(schema, scopes=SCOPES, seed=1):
+    cliques = Cliques(tuple(schema), tuple(schema.cardinalities.values()), scopes)
+    model = LogLinearModel(cliques, np.random.default_rng(seed).normal(size=cliques.n_cells))
+    return MarkovNetwork.from_log_linear(model, nx.Graph(scopes), schema)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return network(Schema(STATES))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rows = pd.DataFrame(list(itertools.product(*STATES.values())), columns=list(STATES))
+    return rows.sample(frac=1, random_state=0)
+
+
+@pytest.mark.parametrize("lacking", [["b"], ["a", "c"], ["a", "b", "d"]], ids="".join)
+def test_as_pgmpy_does(model, rows, lacking):
+    given = rows.drop(columns=lacking).drop_duplicates()
+    directed = model.to_bayesian_network()
+    expected = directed.predict(given, n_jobs=1)
+    found = model.predict(given)
+    pd.testing.assert_frame_equal(
+        found[sorted(found)].astype(object), expected.loc[given.index, sorted(found)].astype(object)
+    )
+    shares = model.predict_probability(given)
+    theirs = directed.predict_probability(given)
+    assert set(shares) == set(theirs) and shares.index.equals(given.index)
+    np.testing.assert_allclose(shares[theirs.columns], theirs, atol=1e-9)
+
+
+def test_missing_cells_are_predicted_with_what_lacks(model, rows):
+    given = rows.drop(columns="d").head(5).copy()
+    given.iloc[2, given.columns.get_loc("a")] = None
+    found = model.predict(given)
+    joint = model.query(["a", "d"], given.iloc[2].drop("a").to_dict())
+    a, d = np.unravel_index(joint.values.argmax(), (2, 2))
+    assert found.iloc[2][["a", "d"]].tolist() == [STATES["a"][a], STATES["d"][d]]
+    known = given.drop(index=given.index[2])
+    pd.testing.assert_frame_equal(found.loc[known.index, list(given)], known)
+    assert pd.isna(given.iloc[2]["a"])
+
+
+def test_numbers_are_read_and_predicted_as_cells():
+    found = network(Schema({"age": Number(0, 90, cuts=[30, 60], missing="drop"), "c": ["no", "yes"]}), (("age", "c"),))
+    data = pd.DataFrame({"age": [12, 45.0, 88]}, index=[7, 8, 9])
+    chosen = found.predict(data)
+    assert chosen.index.tolist() == [7, 8, 9] and chosen["age"].tolist() == [12, 45, 88]
+    assert chosen["c"].tolist() == found.predict_proba(data, "c").idxmax(axis=1).tolist()
+    assert set(found.predict(pd.DataFrame({"c": ["no", "yes"]}))["age"]) <= set(found.states["age"])
+
+
+def test_what_cannot_be_stays_missing():
+    cliques = Cliques(("a", "c", "d"), (2, 2, 2), (("a", "c"), ("c", "d")))
+    theta = np.zeros(8)
+    theta[:2] = -np.inf  # a = x has no c
+    schema = Schema({name: STATES[name] for name in ("a", "c", "d")})
+    found = MarkovNetwork.from_log_linear(LogLinearModel(cliques, theta), nx.Graph([("a", "c"), ("c", "d")]), schema)
+    data = pd.DataFrame({"a": ["x", "y"], "d": ["p", "q"]})
+    told = found.predict(data)["c"].tolist()
+    assert told[0] is None and told[1] in STATES["c"]
+    assert found.predict_probability(data).isna().all(axis=1).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("ask", ["predict", "predict_probability"])
+@pytest.mark.parametrize(
+    ("data", "error", "told"),
+    [
+        (pd.DataFrame({name: [] for name in STATES}), ValueError, "data has all variables"),
+        (pd.DataFrame({"a": ["x"], "e": ["x"]}), ValueError, "data has the column 'e'"),
+        (pd.DataFrame({"a": ["z"]}), ValueError, "X has 'z' in the column 'a'"),
+        ({"a": ["x"]}, TypeError, "data is a dict"),
+    ],
+    ids=["nothing lacks", "column", "state", "no frame"],
+)
+def test_refusals(model, ask, data, error, told):
+    with pytest.raises(error, match=told):
+        getattr(model, ask)(data)
