@@ -31,10 +31,10 @@ from benchmarks.mobility import read_msnbc
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.sequences import PrivateSequences, read_sequences
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.sequences.chain_model import MarkovChain
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences, read_sequences
 
 __all__ = ["departures", "made_up", "on_visits", "trigram_error"]
 

@@ -47,7 +47,6 @@ from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.learning.published_em import published_em
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.sequences import PrivateSequences, read_sequences
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
@@ -60,6 +59,7 @@ from pgmpy_dp.sequences.chain_model import (
     noisy_chain_tables,
     segment_units,
 )
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences, read_sequences
 
 EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _PSEUDOCOUNT = 0.01

@@ -143,7 +143,7 @@ def generate_visits(path: Path, rows: int) -> None:
 def our_shares(path: Path) -> int:
     """Sum of squares of all shares of pairs, by which contenders are compared."""
     from pgmpy_dp import Budget, PrivateSequences
-    from pgmpy_dp.private.data.sequences import chain_tables
+    from pgmpy_dp.sequences.operators.sequences import chain_tables
 
     states = {"page": [f"page {k}" for k in range(PAGES)]}
     visits = PrivateSequences(path, states, order="t", ledger=Budget(epsilon=1.0))

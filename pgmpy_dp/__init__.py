@@ -27,7 +27,7 @@ _HOME = {
     "Number": "pgmpy_dp.schema",
     "PrivateGraph": "pgmpy_dp.communities.operators.graph",
     "PrivateLinkedTables": "pgmpy_dp.linked.operators.linked_tables",
-    "PrivateSequences": "pgmpy_dp.private.data.sequences",
+    "PrivateSequences": "pgmpy_dp.sequences.operators.sequences",
     "PrivateTable": "pgmpy_dp.private.data.table",
     "PrivateVectors": "pgmpy_dp.private.data.vectors",
     "PureDP": "pgmpy_dp.private.guarantee",
@@ -120,7 +120,6 @@ if TYPE_CHECKING:
     from pgmpy_dp.models.model_score import preview_score, score_model
     from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
     from pgmpy_dp.private.budget import Budget
-    from pgmpy_dp.private.data.sequences import PrivateSequences
     from pgmpy_dp.private.data.table import PrivateTable
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.private.data.vectors import PrivateVectors
@@ -131,6 +130,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.reporting.written_evidence import write_evidence
     from pgmpy_dp.schema import Date, Number, Schema
+    from pgmpy_dp.sequences.operators.sequences import PrivateSequences
     from pgmpy_dp.tables.networks.private_network import learn
     from pgmpy_dp.tables.preview import preview
     from pgmpy_dp.tables.schema_check import check_schema

@@ -10,21 +10,16 @@ import numpy as np
 
 from pgmpy_dp.communities.operators.graph_operators import CommunityChoice, RandomisedResponse
 from pgmpy_dp.fields.operators.feature_matrices import MatrixSums
-from pgmpy_dp.private.curator.mechanism import (
-    AdditiveNoise,
-    JointNoise,
-    Mechanism,
-    NoisyMax,
-    SeveralNoisyMax,
-    StableCells,
-    StableMode,
-    SymmetricNoise,
-    WeightedNoise,
-)
+from pgmpy_dp.fields.operators.parities import JointNoise
+from pgmpy_dp.fields.operators.vote_operators import StableMode
+from pgmpy_dp.mixtures.operators.block_operators import StableCells
+from pgmpy_dp.mixtures.operators.cluster_operators import WeightedNoise
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax, SeveralNoisyMax
 from pgmpy_dp.private.curator.observer import Request
 from pgmpy_dp.private.data.columns import mark_row
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.column_operators import StableMarks
+from pgmpy_dp.private.operators.solutions import SymmetricNoise
 
 _TRACE = 2.0**30  # at most, of what one record or person adds to second moments
 

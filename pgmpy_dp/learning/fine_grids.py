@@ -14,11 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.learning.merging import MOST_BINS, likely_proportions, merge_states, useful_bins
+from pgmpy_dp.learning.merging import MOST_BINS, likely_proportions, merge_states, merged_cells, useful_bins
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.number_density import Counts, NumberDensity, number_density
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema, decode_label

@@ -7,6 +7,8 @@ import math
 import re
 from collections.abc import Hashable, Iterable, Sequence
 
+from pgmpy_dp.schema.labels import short
+
 _CUT = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _INTERVAL = re.compile(rf"\s*(?:<\s*{_CUT}|\[\s*{_CUT}\s*,\s*{_CUT}\s*\)|>=\s*{_CUT})\s*")
 
@@ -89,3 +91,16 @@ def almost_intervals(states: Sequence, other: Hashable = None) -> list[str] | No
     written = ["".join(match.group().split()) for match in found]
     between = any(match.group(2) for match in found)
     return meant if between or not named or written == meant else None
+
+
+def refuse_almost_intervals(name: Hashable, states: tuple, other: Hashable | None) -> None:
+    """ValueError for states that look like intervals to a reader, and would be compared as texts."""
+    meant = almost_intervals(states, other)
+    if meant is not None:
+        raise ValueError(
+            f"variable {name!r} has the states {short(states)}, which look like intervals but would be compared as "
+            "texts, so that no number is counted in them; for a column of numbers declare "
+            f"{name!r}: Number(lower, upper, cuts={interval_cuts(meant)}), which has states for missing and outside "
+            f"numbers, or what interval_states gives, here {short(meant)}, and no other state; for a column of such "
+            f"texts pass Schema(..., texts=[{name!r}])"
+        )

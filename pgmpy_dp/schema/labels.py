@@ -1,12 +1,14 @@
-"""Names of variables and states, written to JSON and read back."""
+"""Names of variables and states: checked, written to JSON and read back, shown in a message."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+
+from pgmpy_dp.schema.cells import match_key
 
 
 def encode_label(label: object) -> Any:
@@ -58,3 +60,34 @@ def decode_label(encoded: Any) -> Hashable:
     if encoded is None or isinstance(encoded, str | int | float | bool):
         return encoded
     raise ValueError(f"{encoded!r} is not an encoded name or state")
+
+
+def checked_states(name: Hashable, declared: Any) -> tuple:
+    """The states of a discrete variable, in the order in which they are declared; at least two, all different."""
+    if isinstance(declared, str | bytes | Mapping | set | frozenset) or not isinstance(declared, Iterable):
+        raise TypeError(
+            f"the states of variable {name!r} are {short(declared)}, a {type(declared).__name__}; "
+            "pass a list of states in a fixed order, or Number(lower, upper)"
+        )
+    states = tuple(decode_label(encode_label(state)) for state in declared)
+    seen: dict[tuple, Hashable] = {}
+    for state in states:
+        key = match_key(state)
+        if key in seen:
+            raise ValueError(
+                f"variable {name!r} has the states {seen[key]!r} and {state!r}, which are counted as the same value; "
+                "remove or rename one (in the data too)"
+            )
+        seen[key] = state
+    if len(states) < 2:
+        raise ValueError(
+            f"variable {name!r} has {len(states)} state(s) {states!r}; a discrete variable needs at least 2: "
+            "declare all of its possible states, or leave the variable out"
+        )
+    return states
+
+
+def short(value: object, limit: int = 200) -> str:
+    """A value as a message shows it."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

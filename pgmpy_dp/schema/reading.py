@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pgmpy_dp.schema.cells import MISSING, match_key
+from pgmpy_dp.schema.intervals import interval_cuts
+from pgmpy_dp.schema.labels import decode_label, encode_label, short
+from pgmpy_dp.schema.number import OUTSIDE, Number
+
+OPTIONS = ("missing", "strip", "casefold", "recode")
 
 
 @dataclass(frozen=True)
@@ -52,3 +58,129 @@ class Reading:
         key = self.spelled(key)
         key = MISSING if key in self.missing else key
         return self.recode.get(key, key)
+
+
+def said_of(variables: Sequence[Hashable], missing: Any, strip: Any, casefold: Any, recode: Any) -> dict[str, Any]:
+    """The options of a schema that say how cells are read, checked, as they are written down."""
+    said: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold}
+    for option in ("strip", "casefold"):
+        if not isinstance(said[option], bool):
+            said[option] = _known(option, said[option], variables)
+    if isinstance(missing, Mapping):
+        names = _known("missing", missing, variables)
+        said["missing"] = {name: _cells("missing", missing[name]) for name in names}
+    else:
+        said["missing"] = _cells("missing", missing)
+    recode = {} if recode is None else recode
+    if not isinstance(recode, Mapping) or not all(isinstance(pairs, Mapping) for pairs in recode.values()):
+        raise TypeError(f"recode={short(recode)} is not a mapping of mappings; pass recode={{name: {{cell: state}}}}")
+    said["recode"] = {
+        name: dict(zip(_cells("recode", recode[name]), _cells("recode", recode[name].values()), strict=True))
+        for name in _known("recode", recode, variables)
+    }
+    return said
+
+
+def readings_of(
+    variables: Sequence[Hashable],
+    states: Mapping[Hashable, tuple],
+    numbers: Mapping[Hashable, Number],
+    said: Mapping[str, Any],
+) -> dict[Hashable, Reading]:
+    """How each variable is read whose cells are not simply themselves; `said` is from :func:`said_of`."""
+    readings = {}
+    for name in variables:
+        strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
+        plain = Reading(strip, casefold)
+        cells = said["missing"].get(name, ()) if isinstance(said["missing"], Mapping) else said["missing"]
+        made = dataclasses.replace(
+            plain,
+            missing=frozenset(plain.spelled(match_key(cell)) for cell in cells),
+            recode=_recoded(name, said["recode"].get(name, {}), plain),
+        )
+        if made.changes:
+            readings[name] = _checked(name, made, states.get(name, ()), numbers.get(name))
+    return readings
+
+
+def _checked(name: Hashable, reading: Reading, states: tuple, number: Number | None) -> Reading:
+    """The reading of one variable, with blank cells; ValueError where it would lose or confuse a state."""
+    spelled: dict[tuple, Any] = {}
+    for state in states:
+        key = reading.spelled(match_key(state))
+        if key in spelled:
+            raise ValueError(
+                f"variable {name!r} has the states {spelled[key]!r} and {state!r}, which strip or casefold make "
+                "the same; remove one, or leave this variable out of these options"
+            )
+        spelled[key] = state
+    blank = ("text", "")
+    if reading.strip and blank not in spelled and blank not in reading.recode:
+        reading = dataclasses.replace(reading, missing=reading.missing | {blank})
+    # A cell of numbers need not be read by its label: which labels merged cells will have is not known.
+    cells = () if number is None else number.cells
+    taken = [
+        state
+        for key, state in spelled.items()
+        if state not in cells and (key in reading.missing or reading.recode.get(key, key) != key)
+    ]
+    if taken:
+        raise ValueError(
+            f"variable {name!r} has the states {taken}, which missing or recode read as another; remove them, or "
+            "name the variables in missing: {name: [cells]}"
+        )
+    if number is not None:
+        code = dataclasses.replace(number, missing="drop", outside="drop").coder()
+        known = {key for key in reading.recode.values() if code(key) >= 0 or key == ("text", OUTSIDE)}
+    else:  # among interval states a number is read too
+        known = {key for key in reading.recode.values() if key[0] == "number" and interval_cuts(states)}
+    bad = [key for key in reading.recode.values() if key not in {*known, *spelled, MISSING}]
+    if bad:
+        raise ValueError(
+            f"recode[{name!r}] reads cells as {bad[0][-1]!r}, which is none of its states"
+            f"{' nor a number within its bounds' if number else ''}; recode to a state, or to None for missing"
+        )
+    return reading
+
+
+def _known(option: str, names: Any, variables: Sequence[Hashable]) -> list[Hashable]:
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise TypeError(f"{option}={short(names)} is not a list of names; pass {option}=[name]")
+    found = [decode_label(encode_label(name)) for name in names]
+    unknown = [name for name in found if name not in variables]
+    if unknown:
+        raise ValueError(f"{option} names {unknown}, which are not variables of the schema; remove them")
+    return found
+
+
+def _cells(option: str, cells: Any) -> list:
+    """A list of cells as labels."""
+    if isinstance(cells, str | bytes) or not isinstance(cells, Iterable):
+        raise TypeError(
+            f"{option}={short(cells)} is not a list of cells; pass {option}=['?', 'NA'] or {{name: [cell]}}"
+        )
+    return [decode_label(encode_label(cell)) for cell in cells]
+
+
+def _recoded(name: Hashable, recoded: Mapping, plain: Reading) -> dict[tuple, tuple]:
+    """Keys of cells and of what they are read as; ValueError where one cell would be two things."""
+    found: dict[tuple, tuple] = {}
+    for cell, state in recoded.items():
+        key, other = (plain.spelled(match_key(value)) for value in (cell, state))
+        if found.setdefault(key, other) != other:
+            raise ValueError(f"recode[{name!r}] reads {cell!r} as two things, for its cells are compared as the same")
+    return found
+
+
+def encoded(said: Any) -> Any:
+    """JSON form of an option of reading: a truth value, a label or a list of labels, or pairs of a label and such."""
+    if isinstance(said, Mapping):
+        return {"pairs": [[encode_label(label), encoded(given)] for label, given in said.items()]}
+    return [encode_label(label) for label in said] if isinstance(said, list) else encode_label(said)
+
+
+def decoded(said: Any) -> Any:
+    """What an option of reading was, from :func:`encoded`."""
+    if isinstance(said, dict) and "pairs" in said:
+        return {decode_label(label): decoded(given) for label, given in said["pairs"]}
+    return [decode_label(label) for label in said] if isinstance(said, list) else decode_label(said)

@@ -17,49 +17,14 @@ from types import MappingProxyType
 from typing import Any
 
 from pgmpy_dp.schema.cells import MISSING, match_key
-from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts
-from pgmpy_dp.schema.labels import decode_label, encode_label
-from pgmpy_dp.schema.number import OUTSIDE, Date, Number
+from pgmpy_dp.schema.intervals import interval_cuts, refuse_almost_intervals
+from pgmpy_dp.schema.labels import checked_states, decode_label, encode_label, short
+from pgmpy_dp.schema.number import Date, Number
 from pgmpy_dp.schema.provenance import Costs, cost_texts, costs_of, marked
-from pgmpy_dp.schema.reading import Reading
+from pgmpy_dp.schema.reading import OPTIONS as READING
+from pgmpy_dp.schema.reading import Reading, decoded, encoded, readings_of, said_of
 from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
-
-_AS_IT_IS = Reading()
-_READING = ("missing", "strip", "casefold", "recode")
-
-
-def _cells(option: str, cells: Any) -> list:
-    """A list of cells as labels."""
-    if isinstance(cells, str | bytes) or not isinstance(cells, Iterable):
-        raise TypeError(
-            f"{option}={_short(cells)} is not a list of cells; pass {option}=['?', 'NA'] or {{name: [cell]}}"
-        )
-    return [decode_label(encode_label(cell)) for cell in cells]
-
-
-def _recoded(name: Hashable, recoded: Mapping, plain: Reading) -> dict[tuple, tuple]:
-    """Keys of cells and of what they are read as; ValueError where one cell would be two things."""
-    found: dict[tuple, tuple] = {}
-    for cell, state in recoded.items():
-        key, other = (plain.spelled(match_key(value)) for value in (cell, state))
-        if found.setdefault(key, other) != other:
-            raise ValueError(f"recode[{name!r}] reads {cell!r} as two things, for its cells are compared as the same")
-    return found
-
-
-def _encoded(said: Any) -> Any:
-    """JSON form of an option of reading: a truth value, a label or a list of labels, or pairs of a label and such."""
-    if isinstance(said, Mapping):
-        return {"pairs": [[encode_label(label), _encoded(given)] for label, given in said.items()]}
-    return [encode_label(label) for label in said] if isinstance(said, list) else encode_label(said)
-
-
-def _decoded(said: Any) -> Any:
-    """What an option of reading was, from :func:`_encoded`."""
-    if isinstance(said, dict) and "pairs" in said:
-        return {decode_label(label): _decoded(given) for label, given in said["pairs"]}
-    return [decode_label(label) for label in said] if isinstance(said, list) else decode_label(said)
 
 
 class Schema(Mapping):
@@ -155,7 +120,7 @@ class Schema(Mapping):
     ) -> None:
         if not isinstance(variables, Mapping):
             raise TypeError(
-                f"variables={_short(variables)} is not a mapping; pass {{name: [state, state, ...]}} or "
+                f"variables={short(variables)} is not a mapping; pass {{name: [state, state, ...]}} or "
                 "{name: Number(lower, upper)}"
             )
         if not variables:
@@ -173,13 +138,14 @@ class Schema(Mapping):
                 found[name] = declared
             if not isinstance(declared, Number) or declared.divided:
                 given_states = declared.states if isinstance(declared, Number) else declared
-                states[name] = _checked_states(name, given_states)
+                states[name] = checked_states(name, given_states)
         self._variables = tuple(decode_label(encode_label(name)) for name in variables)
         self._states = states
         self._numbers = found
         self._other = self._checked_other(other)
         self._refuse_almost_intervals(texts)
-        self._readings, self._said = self._checked_readings(missing, strip, casefold, recode)
+        self._said = said_of(self._variables, missing, strip, casefold, recode)
+        self._readings = readings_of(self._variables, self._states, self._numbers, self._said)
         self._rules, self._zeros = self._checked_rules(impossible)
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
         self._discovered: Costs = ()
@@ -199,7 +165,7 @@ class Schema(Mapping):
         if other is None:
             return {}
         if not isinstance(other, Mapping):
-            raise TypeError(f"other={_short(other)} is not a mapping; pass {{name: state}}")
+            raise TypeError(f"other={short(other)} is not a mapping; pass {{name: state}}")
         checked = {}
         for given, state in other.items():
             name = decode_label(encode_label(given))
@@ -212,117 +178,25 @@ class Schema(Mapping):
             keys = {match_key(s): s for s in self._states[name]}
             if match_key(state) not in keys:
                 raise ValueError(
-                    f"other[{name!r}]={state!r} is not among the states {_short(self._states[name])}; add it to them"
+                    f"other[{name!r}]={state!r} is not among the states {short(self._states[name])}; add it to them"
                 )
             checked[name] = keys[match_key(state)]
         return {name: checked[name] for name in self._variables if name in checked}
 
     def _refuse_almost_intervals(self, texts: Iterable[Hashable]) -> None:
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-            raise TypeError(f"texts={_short(texts)} is not a list of names; pass texts=[name]")
+            raise TypeError(f"texts={short(texts)} is not a list of names; pass texts=[name]")
         texts = list(texts)
         unknown = [name for name in texts if name not in self._states]
         if unknown:
             raise ValueError(f"texts names {unknown}, which are not discrete variables of the schema; remove them")
         for name, states in self._states.items():
-            skipped = name in texts or name in self._numbers
-            meant = None if skipped else almost_intervals(states, self._other.get(name))
-            if meant is not None:
-                raise ValueError(
-                    f"variable {name!r} has the states {_short(states)}, which look like intervals but would be "
-                    f"compared as texts, so that no number is counted in them; for a column of numbers declare "
-                    f"{name!r}: Number(lower, upper, cuts={interval_cuts(meant)}), which has states for missing and "
-                    f"outside numbers, or what interval_states gives, here {_short(meant)}, and no other state; for a "
-                    f"column of such texts pass Schema(..., texts=[{name!r}])"
-                )
-
-    def _checked_readings(
-        self, missing: Any, strip: Any, casefold: Any, recode: Any
-    ) -> tuple[dict[Hashable, Reading], dict[str, Any]]:
-        """How each variable is read, and what says so, as it is written down."""
-        said: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold}
-        for option in ("strip", "casefold"):
-            if not isinstance(said[option], bool):
-                said[option] = self._known(option, said[option])
-        if isinstance(missing, Mapping):
-            names = self._known("missing", missing)
-            said["missing"] = {name: _cells("missing", missing[name]) for name in names}
-        else:
-            said["missing"] = _cells("missing", missing)
-        recode = {} if recode is None else recode
-        if not isinstance(recode, Mapping) or not all(isinstance(pairs, Mapping) for pairs in recode.values()):
-            raise TypeError(
-                f"recode={_short(recode)} is not a mapping of mappings; pass recode={{name: {{cell: state}}}}"
-            )
-        said["recode"] = {
-            name: dict(zip(_cells("recode", recode[name]), _cells("recode", recode[name].values()), strict=True))
-            for name in self._known("recode", recode)
-        }
-        readings = {}
-        for name in self._variables:
-            strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
-            plain = Reading(strip, casefold)
-            cells = said["missing"].get(name, ()) if isinstance(missing, Mapping) else said["missing"]
-            made = dataclasses.replace(
-                plain,
-                missing=frozenset(plain.spelled(match_key(cell)) for cell in cells),
-                recode=_recoded(name, said["recode"].get(name, {}), plain),
-            )
-            if made.changes:
-                readings[name] = self._checked_reading(name, made)
-        return readings, said
-
-    def _checked_reading(self, name: Hashable, reading: Reading) -> Reading:
-        number, states = self._numbers.get(name), self._states.get(name, ())
-        spelled: dict[tuple, Any] = {}
-        for state in states:
-            key = reading.spelled(match_key(state))
-            if key in spelled:
-                raise ValueError(
-                    f"variable {name!r} has the states {spelled[key]!r} and {state!r}, which strip or casefold make "
-                    "the same; remove one, or leave this variable out of these options"
-                )
-            spelled[key] = state
-        blank = ("text", "")
-        if reading.strip and blank not in spelled and blank not in reading.recode:
-            reading = dataclasses.replace(reading, missing=reading.missing | {blank})
-        # A cell of numbers need not be read by its label: which labels merged cells will have is not known.
-        cells = () if number is None else number.cells
-        taken = [
-            state
-            for key, state in spelled.items()
-            if state not in cells and (key in reading.missing or reading.recode.get(key, key) != key)
-        ]
-        if taken:
-            raise ValueError(
-                f"variable {name!r} has the states {taken}, which missing or recode read as another; remove them, or "
-                "name the variables in missing: {name: [cells]}"
-            )
-        if number is not None:
-            code = dataclasses.replace(number, missing="drop", outside="drop").coder()
-            known = {key for key in reading.recode.values() if code(key) >= 0 or key == ("text", OUTSIDE)}
-        else:  # among interval states a number is read too
-            known = {key for key in reading.recode.values() if key[0] == "number" and interval_cuts(states)}
-        bad = [key for key in reading.recode.values() if key not in {*known, *spelled, MISSING}]
-        if bad:
-            raise ValueError(
-                f"recode[{name!r}] reads cells as {bad[0][-1]!r}, which is none of its states"
-                f"{' nor a number within its bounds' if number else ''}; recode to a state, or to None for missing"
-            )
-        return reading
-
-    def _known(self, option: str, names: Any) -> list[Hashable]:
-        if isinstance(names, str | bytes) or not isinstance(names, Iterable):
-            raise TypeError(f"{option}={_short(names)} is not a list of names; pass {option}=[name]")
-        found = [decode_label(encode_label(name)) for name in names]
-        unknown = [name for name in found if name not in self._variables]
-        if unknown:
-            raise ValueError(f"{option} names {unknown}, which are not variables of the schema; remove them")
-        return found
+            if name not in texts and name not in self._numbers:
+                refuse_almost_intervals(name, states, self._other.get(name))
 
     def _checked_rules(self, impossible: Iterable[str | Mapping]) -> tuple[tuple[Rule, ...], list[Box]]:
         if isinstance(impossible, str | bytes | Mapping) or not isinstance(impossible, Iterable):
-            raise TypeError(f"impossible={_short(impossible)} is not a list of rules; pass impossible=[rule]")
+            raise TypeError(f"impossible={short(impossible)} is not a list of rules; pass impossible=[rule]")
         listed, rules, zeros = list(impossible), [], []
         columns = self._columns() if listed else {}
         for given in listed:
@@ -330,9 +204,9 @@ class Schema(Mapping):
                 rules.append(read_rule(given, columns))
                 zeros += rules[-1].boxes(columns)
             except (TypeError, ValueError) as error:
-                raise type(error)(f"impossible: the rule {_short(given)} {error}") from None
+                raise type(error)(f"impossible: the rule {short(given)} {error}") from None
         if zeros and not leave_something(zeros, columns):
-            raise ValueError(f"impossible={_short(listed)} leaves no record possible; correct or remove a rule")
+            raise ValueError(f"impossible={short(listed)} leaves no record possible; correct or remove a rule")
         return tuple(rules), zeros
 
     def _columns(self) -> dict[Hashable, Column]:
@@ -373,7 +247,7 @@ class Schema(Mapping):
         -------
         Reading
         """
-        return self._readings.get(name, _AS_IT_IS)
+        return self._readings.get(name, Reading())
 
     def coder(self, name: Hashable, dropped: int = -1) -> Callable[[tuple], int]:
         """The state that a cell of a discrete variable counts as, by its match key: the rule for every reader.
@@ -685,7 +559,7 @@ class Schema(Mapping):
         try:
             return self._numbers[name] if name in self._numbers else self._states[name]
         except (KeyError, TypeError):
-            raise KeyError(f"{name!r} is not a variable of the schema; it has {_short(self._variables)}") from None
+            raise KeyError(f"{name!r} is not a variable of the schema; it has {short(self._variables)}") from None
 
     def __iter__(self) -> Iterator:
         return iter(self._variables)
@@ -700,15 +574,15 @@ class Schema(Mapping):
         return hash(self._identity)
 
     def __repr__(self) -> str:
-        rules = f", impossible={_short(list(self.impossible))}" if self._rules else ""
+        rules = f", impossible={short(list(self.impossible))}" if self._rules else ""
         found = ", discovered" if self._discovered else ""
-        return f"Schema({len(self)} variables: {_short(self._variables)}{rules}{found})"
+        return f"Schema({len(self)} variables: {short(self._variables)}{rules}{found})"
 
     def _repr_html_(self) -> str:
         rows = []
         for name, states in self.states.items():
             kind = f"{self.numbers[name].kind}s" if name in self.numbers else "states"
-            rows.append("".join(f"<td>{escape(text)}</td>" for text in (str(name), kind, _short(list(states)))))
+            rows.append("".join(f"<td>{escape(text)}</td>" for text in (str(name), kind, short(list(states)))))
         header = "<tr><th>variable</th><th>of</th><th>states</th></tr>"
         table = "".join(f"<tr>{row}</tr>" for row in rows)
         rules = "".join(f"<li>{escape(rule)}</li>" for rule in self.impossible)
@@ -737,7 +611,7 @@ class Schema(Mapping):
         reading = {
             option: said
             for option, given in self._said.items()
-            if (said := _encoded(given)) not in (False, [], {"pairs": []})
+            if (said := encoded(given)) not in (False, [], {"pairs": []})
         }
         rules = {"impossible": list(self.impossible)} if self._rules else {}
         found = {"discovered": [dict(cost) for cost in self.discovered]} if self._discovered else {}
@@ -770,7 +644,7 @@ class Schema(Mapping):
         version = content.get("version") if isinstance(content, Mapping) else None
         if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
             raise ValueError(
-                f"{_short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
+                f"{short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
                 "'domain' of {name: [states]}"
             )
         if type(version) is not int or version not in (1, 2, 3):
@@ -782,11 +656,11 @@ class Schema(Mapping):
                 content = unsealed(content)
             except ValueError as error:
                 raise ValueError(f"{error}; if you edited it, take its line 'digest' away") from None
-        unknown = content.keys() - {"format", "version", "variables", "discovered", "impossible", *_READING}
+        unknown = content.keys() - {"format", "version", "variables", "discovered", "impossible", *READING}
         if unknown and version == 3:
             raise ValueError(f"the schema has {sorted(unknown)}, which this release does not know; update pgmpy_dp")
         if not isinstance(content.get("variables"), list):
-            raise ValueError(f"{_short(content)} is not a schema: it has no list of variables")
+            raise ValueError(f"{short(content)} is not a schema: it has no list of variables")
         variables: dict[Hashable, Any] = {}
         other: dict[Hashable, Any] = {}
         for entry in content["variables"]:
@@ -801,12 +675,12 @@ class Schema(Mapping):
             if "other" in entry:
                 other[name] = decode_label(entry["other"])
         texts = [name for name in variables if not isinstance(variables[name], Number)]
-        reading = {option: _decoded(content[option]) for option in _READING if option in content}
+        reading = {option: decoded(content[option]) for option in READING if option in content}
         made = cls(variables, other=other, texts=texts, impossible=content.get("impossible", ()), **reading)
         found = content.get("discovered", [])
         found = [found] if isinstance(found, Mapping) else found  # files of 0.2 have one
         if not isinstance(found, list) or not all(isinstance(cost, Mapping) for cost in found):
-            raise ValueError(f"what it says of its discovery is {_short(found)}, and not what discover writes")
+            raise ValueError(f"what it says of its discovery is {short(found)}, and not what discover writes")
         return made.discovered_under(found)
 
     def to_json(self, path: str | Path) -> None:
@@ -899,32 +773,8 @@ class Schema(Mapping):
                 "never read from the records: whether a rare state occurs would reveal whether someone is in the data"
             )
         if not isinstance(value, Mapping):
-            raise TypeError(f"{argument}={_short(value)} is not a Schema nor a mapping; pass {{name: [states]}}")
+            raise TypeError(f"{argument}={short(value)} is not a Schema nor a mapping; pass {{name: [states]}}")
         return cls(value)
-
-
-def _checked_states(name: Hashable, declared: Any) -> tuple:
-    if isinstance(declared, str | bytes | Mapping | set | frozenset) or not isinstance(declared, Iterable):
-        raise TypeError(
-            f"the states of variable {name!r} are {_short(declared)}, a {type(declared).__name__}; "
-            "pass a list of states in a fixed order, or Number(lower, upper)"
-        )
-    states = tuple(decode_label(encode_label(state)) for state in declared)
-    seen: dict[tuple, Hashable] = {}
-    for state in states:
-        key = match_key(state)
-        if key in seen:
-            raise ValueError(
-                f"variable {name!r} has the states {seen[key]!r} and {state!r}, which are counted as the same value; "
-                "remove or rename one (in the data too)"
-            )
-        seen[key] = state
-    if len(states) < 2:
-        raise ValueError(
-            f"variable {name!r} has {len(states)} state(s) {states!r}; a discrete variable needs at least 2: "
-            "declare all of its possible states, or leave the variable out"
-        )
-    return states
 
 
 def _require_own(what: str, value: object, kinds: tuple[type, ...]) -> None:
@@ -934,8 +784,3 @@ def _require_own(what: str, value: object, kinds: tuple[type, ...]) -> None:
         raise TypeError(
             f"{what} is a {type(value).__qualname__}, which is made from one of this package's; pass a {names}"
         )
-
-
-def _short(value: object, limit: int = 200) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."

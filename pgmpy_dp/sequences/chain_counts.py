@@ -3,7 +3,7 @@
 The test says whether a chain of second order would say more than one of first order, before its table is paid for.
 
 A first-order chain leaves j with the probabilities P_jk, whatever was before j. What is asked of the records is how far
-their triples are from that: the distance D of :func:`~pgmpy_dp.private.data.sequences.order_departure`. Chance
+their triples are from that: the distance D of :func:`~pgmpy_dp.sequences.operators.sequences.order_departure`. Chance
 makes it positive for a first-order chain too, in two ways: triples are few, and P was learned from a noisy table. Noisy
 numbers tell how much, and so give the threshold. What a second order would gain depends on what the noise leaves of the
 table of triples, and is compared with what the same budget does for the pairs.
@@ -25,12 +25,12 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
-from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.named_values import distinct_names
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.sequences.chain_model import map_chain, noisy_chain_tables
 from pgmpy_dp.sequences.operators.sequence_operators import LARGEST_TABLE, NgramTables, OrderDeparture, user_additions
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences
 
 ORDERS = (1, 2, "auto")
 

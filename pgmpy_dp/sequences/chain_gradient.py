@@ -18,10 +18,10 @@ from pgmpy_dp.learning.ascent import (
 )
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.gradient_curator import ChainGradientCurator
 from pgmpy_dp.private.data.data_base import require_data_and_budget
-from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.sequences.operators.chain_gradients import ChainGradientCurator
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences
 
 # Chosen on made-up chains of 3 to 40 states and 2,000 to 40,000 users, epsilon from .03 to 100, delta = 1/users.
 _CLIP_NORM = 0.6  # .5 to .7 are as good; 1.0 is worse wherever noise matters
@@ -58,7 +58,7 @@ def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
     Privacy
         *Unit.* A user: all rows with one value of the column ``data.unit``.
 
-        *Sensitivity.* That of :class:`~pgmpy_dp.private.curator.gradient_curator.ChainGradientCurator`: a user's
+        *Sensitivity.* That of :class:`~pgmpy_dp.sequences.operators.chain_gradients.ChainGradientCurator`: a user's
         clipped gradient has l2 norm at most B, exactly, whatever the number of its visits.
 
         *Guarantee.* (epsilon, delta)-DP, or rho-zCDP, as

@@ -26,7 +26,6 @@ from pgmpy_dp.models.decoded_columns import values_of
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.sequences import PrivateSequences, checked_schema, read_sequences
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema
 from pgmpy_dp.sequences import chain_counts, chain_gradient
@@ -40,6 +39,7 @@ from pgmpy_dp.sequences.chain_model import (
     second_order,
     segment_units,
 )
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences, checked_schema, read_sequences
 
 _METHODS = ("map", "em", "naive", "sgd")
 

@@ -13,8 +13,8 @@ import pandas as pd
 from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.sequences.operators.sequence_operators import OrderDeparture
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences
 from tests.auditing.replay_cases import ReplayCase
 
 __all__ = [

@@ -23,10 +23,10 @@ from pgmpy_dp.private.curator import curator_base
 from pgmpy_dp.private.curator.mechanism import NoisyMax
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data import pair_scores
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.operators import worst_fit
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Sensitive
@@ -113,8 +113,8 @@ class TestMutantsOfTheBoundary:
         assert "worst_fit: noise of scale" in found()
 
     def test_weights_above_one(self, monkeypatch):
-        true = pair_scores._parts
-        monkeypatch.setattr(pair_scores, "_parts", lambda weights, count: 3 * true(weights, count))
+        true = worst_fit._parts
+        monkeypatch.setattr(worst_fit, "_parts", lambda weights, count: 3 * true(weights, count))
         assert "worst_fit: exact statistics moved by 3" in found()
 
     def test_a_share_that_is_not_debited(self, monkeypatch):

@@ -15,11 +15,17 @@ from pgmpy_dp.auditing.movements import INVENTED, invented, invented_cells, move
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.estimators import PrivateGaussianMixture
 from pgmpy_dp.mixtures.operators import block_operators, cluster_operators, vector_sums
-from pgmpy_dp.mixtures.operators.block_operators import BlockCells, BlockClusters, BlockScales, MeanLogScale
-from pgmpy_dp.mixtures.operators.cluster_operators import MOMENT_KINDS, ClusterMoments, ClusterSums
+from pgmpy_dp.mixtures.operators.block_operators import (
+    BlockCells,
+    BlockClusters,
+    BlockScales,
+    MeanLogScale,
+    StableCells,
+)
+from pgmpy_dp.mixtures.operators.cluster_operators import MOMENT_KINDS, ClusterMoments, ClusterSums, WeightedNoise
 from pgmpy_dp.private.curator import curator_base, outside_functions
 from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells, WeightedNoise
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.noise.histogram import StabilityHistogram

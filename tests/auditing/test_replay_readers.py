@@ -31,13 +31,13 @@ from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing import replay
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.vector_operators import ClippedSum, UnitCount
 from pgmpy_dp.private.reading import arrow_cells, producers
 from pgmpy_dp.sequences.operators.sequence_operators import NgramTables
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences
 from tests.auditing.replay_gradients import gradient_cases
 from tests.auditing.replay_tables import table_cases
 from tests.private.odd_cells import CASES, READERS, Case, data_of, datasets

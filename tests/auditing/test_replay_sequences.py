@@ -10,10 +10,10 @@ import pytest
 
 from pgmpy_dp.auditing.movements import invented
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.data import chain_gradients, contributions, sequences
+from pgmpy_dp.private.data import contributions
 from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.sequences.operators import chain_gradients, sequences
 from pgmpy_dp.sequences.operators import sequence_operators as tables
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_sequences import DELTA, RHO, departure_cases, sequence_cases, sequence_pairs
@@ -105,13 +105,13 @@ class TestMutants:
 
     @pytest.mark.parametrize("budget", [DELTA, RHO])
     def test_a_step_with_half_the_noise(self, budget, monkeypatch):
-        true = curators.ChainGradientCurator.__init__
+        true = chain_gradients.ChainGradientCurator.__init__
 
         def halved(self, *a, **k):
             true(self, *a, **k)
             self._scale /= 2
 
-        monkeypatch.setattr(curators.ChainGradientCurator, "__init__", halved)
+        monkeypatch.setattr(chain_gradients.ChainGradientCurator, "__init__", halved)
         assert "step: noise of scale" in found("sgd", budget)
 
     def test_gradients_that_are_not_clipped(self, monkeypatch):

@@ -23,7 +23,6 @@ from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.learning import convex_program
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.curator.mechanism import SymmetricNoise
 from pgmpy_dp.private.curator.outside_functions import outside_function
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.data.moments import TRACE
@@ -31,6 +30,7 @@ from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.operators import solutions, vector_operators
+from pgmpy_dp.private.operators.solutions import SymmetricNoise
 from pgmpy_dp.private.operators.vector_operators import ClippedSum, SecondMoments
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays

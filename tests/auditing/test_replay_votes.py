@@ -17,11 +17,10 @@ from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.auditing.movements import INVENTED, invented, movement
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.fields.operators import vote_operators as votes
-from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes, agreement_test
+from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes, StableMode, agreement_test
 from pgmpy_dp.fields.votes import block_graphs, edge_voting, graph_votes
-from pgmpy_dp.private.curator import mechanism, outside_functions
+from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.curator.mechanism import StableMode
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import PureDP
@@ -110,7 +109,7 @@ class TestMutantsOfTheBoundary:
             ranked = sorted(map(votes.count, set(votes)), reverse=True)
             return max(votes), ranked[0] - (ranked[1] if len(ranked) > 1 else 0)
 
-        monkeypatch.setattr(mechanism.distance_test, "mode_and_distance", difference)
+        monkeypatch.setattr(votes, "mode_and_distance", difference)
         assert "agreed_graph: exact statistics moved by" in found(graph)
 
     def test_blocks_by_position(self, monkeypatch):

@@ -7,7 +7,7 @@ from benchmarks import mobility
 from benchmarks.mobility import chain_maximum_likelihood
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.contributions import GRID
-from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables, read_sequences
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences, chain_tables, read_sequences
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ from pgmpy_dp import (
 from pgmpy_dp.estimators import NaiveMLE, PrivateMarkovChain
 from pgmpy_dp.learning.privacy_record import composed
 from pgmpy_dp.models.scored_model import schema_of_model
-from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.schema.provenance import costs_of
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences
 
 FIRST, SECOND = Budget(epsilon=1.0, delta=1e-9), Budget(epsilon=0.5, delta=1e-9)
 WHOLE = Budget(epsilon=9.0, delta=1e-6)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from pgmpy_dp import Budget, PrivateGraph, PrivateSequences, PrivateTable, PrivateVectors, Schema
 from pgmpy_dp.communities.operators.graph import adjacency_matrix
-from pgmpy_dp.private.data.sequences import chain_tables
 from pgmpy_dp.private.data.table import contingency_tables
 from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.schema import match_key
+from pgmpy_dp.sequences.operators.sequences import chain_tables
 from tests.private.test_frame import naive_encode
 from tests.strategies import OUTSIDE, frames, graphs, schemas, text_frames
 

@@ -31,11 +31,11 @@ from pgmpy_dp.estimators import NaiveMLE, PrivateChowLiu, PrivateGraphicalLasso
 from pgmpy_dp.private.data.coding import key_coder
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.moments import centered_sums, second_moments, unit_count
-from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, shared_codes
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.reading import records as reading_records
 from pgmpy_dp.schema import interval_states, match_key
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences, chain_tables
 
 TEXTS = [
     "a",

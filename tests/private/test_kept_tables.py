@@ -13,9 +13,9 @@ from pgmpy_dp.fields.operators.pseudo_likelihood import ResidualGrid, gradient_s
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import contingency
 from pgmpy_dp.private.data.contingency import count, count_all, weighted_sum
-from pgmpy_dp.private.data.kept_tables import KeptTables
-from pgmpy_dp.private.data.pair_scores import joined_misfit_scores, misfit_scores
 from pgmpy_dp.private.mathematics.field_design import FieldDesign
+from pgmpy_dp.private.operators.tables import KeptTables
+from pgmpy_dp.private.operators.worst_fit import joined_misfit_scores, misfit_scores
 from pgmpy_dp.private.sensitive import Sensitive
 
 

@@ -25,9 +25,9 @@ from pgmpy_dp.fields.operators.field_gradients import PseudoLikelihood
 from pgmpy_dp.fields.operators.parities import WorstParity
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.learning import fine_grids, merging
+from pgmpy_dp.learning.merging import merged_cells
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.tables.networks import adaptive_search
 from tests.settings import settings

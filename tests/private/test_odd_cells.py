@@ -20,7 +20,6 @@ from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.private.data.columns import PrivateColumns, _counts
 from pgmpy_dp.private.data.contributions import GRID
-from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.reading.arrow_cells import cells_of_objects, in_order
@@ -28,6 +27,7 @@ from pgmpy_dp.private.reading.owners import identity
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import match_key
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences, chain_tables
 from tests.private.odd_cells import (
     CASES,
     CUTS,

@@ -29,11 +29,11 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.outside_functions import named_function
 from pgmpy_dp.private.data.gradients import ClippingGrid, sampled_gradient_sum
-from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.solutions import UncertifiedSolution, certified_solution
+from pgmpy_dp.private.operators.worst_fit import misfit_scores
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema
 from tests.settings import vote_settings

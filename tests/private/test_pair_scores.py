@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
+from pgmpy_dp.private.operators.worst_fit import misfit_scores
 
 STATES = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
 PAIRS = [("a", "b"), ("a", "c"), ("b", "c")]

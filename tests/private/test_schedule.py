@@ -21,16 +21,17 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.curator.gradient_curator import ChainGradientCurator, GradientCurator
+from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.schedule import sampled_schedule
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.sequences.operators.chain_gradients import ChainGradientCurator
 from pgmpy_dp.sequences.operators.sequence_operators import NgramTables, OrderDeparture
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences
 from tests.private.processes import everything, forked
 
 STATES = {"a": [0, 1], "b": [0, 1]}

@@ -17,10 +17,10 @@ import pytest
 import pgmpy_dp
 from pgmpy_dp import Budget, Ledger, Schema
 from pgmpy_dp.estimators import PrivateChowLiu
-from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, matched_records, shared_codes
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.reading import spark_source
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences, chain_tables
 from tests.private.test_engines import READ, SCHEMA, SCOPES, arrow, assert_same, exact, many_rows, sums
 
 pytest.importorskip("pyspark", reason="PySpark is not installed; make test-spark installs it")

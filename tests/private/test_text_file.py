@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from pgmpy_dp import Budget, PrivateSequences, PrivateTable, PrivateVectors, Schema, TextFile, learn
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.header import named_columns
-from pgmpy_dp.private.data.sequences import chain_tables
 from pgmpy_dp.private.data.table import contingency_tables, shared_codes
 from pgmpy_dp.private.data.text_file import UNREADABLE, cell_reader
 from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.reading.owners import GuessedTypesWarning
 from pgmpy_dp.schema import interval_states, match_key
+from pgmpy_dp.sequences.operators.sequences import chain_tables
 
 BUDGET = {"ledger": Budget(epsilon=1.0)}
 OPTIONS = [

@@ -33,6 +33,7 @@ from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
 from pgmpy_dp.fields.operators.vote_operators import EdgeVotes
 from pgmpy_dp.fields.regression_layout import regression_layout
 from pgmpy_dp.fields.votes.block_graphs import plan_blocks
+from pgmpy_dp.learning.merging import merged_cells
 from pgmpy_dp.private.budget import UnitBudget
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -41,7 +42,6 @@ from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.table import contingency_tables, matched_records, shared_codes, table_units
 from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, part_for_each
-from pgmpy_dp.private.mathematics.merged_cells import merged_cells
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.operators.tables import Tables

@@ -14,9 +14,7 @@ from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
-from pgmpy_dp.private.data import sequences
 from pgmpy_dp.private.data.contributions import GRID
-from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -27,6 +25,8 @@ from pgmpy_dp.private.sensitive import Noise, Release, Sensitive
 from pgmpy_dp.sequences import chain_counts
 from pgmpy_dp.sequences.chain_counts import run
 from pgmpy_dp.sequences.operators import sequence_operators as operators
+from pgmpy_dp.sequences.operators import sequences
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences, chain_tables
 from tests.private import audit
 from tests.private.mechanisms import with_noise
 from tests.settings import settings, table_settings

@@ -19,17 +19,8 @@ from pgmpy_dp.estimators import PrivateMarkovChain
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator import schedule
-from pgmpy_dp.private.data import chain_gradients, gradients
-from pgmpy_dp.private.data.chain_gradients import (
-    ChainGrid,
-    UserShares,
-    clipping_weights,
-    sampled_user_gradient_sum,
-    user_count,
-)
-from pgmpy_dp.private.data.sequences import PrivateSequences, chain_tables
+from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.ledger import Ledger
@@ -38,6 +29,15 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.reading.owners import GuessedTypesWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.sequences.chain_gradient import parameters, run
+from pgmpy_dp.sequences.operators import chain_gradients
+from pgmpy_dp.sequences.operators.chain_gradients import (
+    ChainGrid,
+    UserShares,
+    clipping_weights,
+    sampled_user_gradient_sum,
+    user_count,
+)
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences, chain_tables
 from tests.private import audit
 from tests.settings import settings
 
@@ -295,10 +295,10 @@ class TestWhatIsReleased:
         events = []
         for place, name in (
             (schedule, "sampled_schedule"),
-            (curators, "UserShares"),
-            (curators, "user_count"),
+            (chain_gradients, "UserShares"),
+            (chain_gradients, "user_count"),
             (samplers, "discrete_gaussian"),
-            (curators, "sampled_user_gradient_sum"),
+            (chain_gradients, "sampled_user_gradient_sum"),
         ):
             true = getattr(place, name)
             monkeypatch.setattr(place, name, lambda *a, n=name, f=true, **k: events.append(n) or f(*a, **k))
@@ -376,7 +376,7 @@ class TestRefusals:
         ],
     )
     def test_before_the_charge(self, settings, budget, error, message, monkeypatch):
-        monkeypatch.setattr(curators, "UserShares", lambda *_: pytest.fail("looked at the users"))
+        monkeypatch.setattr(chain_gradients, "UserShares", lambda *_: pytest.fail("looked at the users"))
         subject = private(USERS, ledger=Ledger(DELTA), n_users=30)
         with pytest.raises(error, match=message):
             run(subject, gradient_settings(**settings), budget)

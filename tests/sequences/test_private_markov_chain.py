@@ -14,10 +14,11 @@ from pgmpy.inference import VariableElimination
 
 from pgmpy_dp import Budget, MarkovNetwork, PrivateSequences, Release, Schema
 from pgmpy_dp.estimators import PrivateMarkovChain
-from pgmpy_dp.private.curator import charged_base, gradient_curator, schedule
-from pgmpy_dp.private.data.sequences import chain_tables
+from pgmpy_dp.private.curator import charged_base, schedule
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.sequences import private_markov_chain as module
+from pgmpy_dp.sequences.operators import chain_gradients
+from pgmpy_dp.sequences.operators.sequences import chain_tables
 from tests.estimators import test_nothing_leaks as leaks
 
 STATES = {"page": ["front", "news", "sports"]}
@@ -359,9 +360,9 @@ def test_a_fit_that_fails_after_the_release_does_not_lose_it(monkeypatch):
     [
         ((module.chain_gradient, "run"), False),
         ((schedule, "sampled_schedule"), False),
-        ((gradient_curator, "UserShares"), True),
-        ((gradient_curator, "user_count"), True),
-        ((gradient_curator, "sampled_user_gradient_sum"), True),
+        ((chain_gradients, "UserShares"), True),
+        ((chain_gradients, "user_count"), True),
+        ((chain_gradients, "sampled_user_gradient_sum"), True),
         ((charged_base, "Release"), True),
         ((module, "MarkovChain"), True),
     ],

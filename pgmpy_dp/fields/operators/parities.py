@@ -15,18 +15,18 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import networkx as nx
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer, exact_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, JointNoise, NoisyMax
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import weighted_sum
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
@@ -348,6 +348,54 @@ def checked_parities(family: int | Sequence[Sequence[int]], facts: TableFacts) -
     if others:
         raise ValueError(f"schema declares {others} states for these variables; parities are of variables with two")
     return checked_family(family, len(facts.schema))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointNoise(Mechanism):
+    """One integer vector with independent noise of one scale in every cell, which leaves in several pieces.
+
+    For statistics whose sensitivity together is less than the sum of what each of them has alone.
+
+    Notes
+    -----
+    Privacy: that of :class:`AdditiveNoise` with one array; where it is cut is public.
+    """
+
+    exact: Sensitive
+    sizes: tuple[int, ...]
+    noise: tuple[Noise, ...]
+    grid: int = 1
+    """G: in how many parts of a count the statistics are."""
+    norms: tuple[tuple[float, float], ...] = ()
+    """In l1 and l2: what the noise was made for."""
+
+    @classmethod
+    def planned(
+        cls,
+        norms: tuple[float, ...],
+        sizes: Sequence[int],
+        cost: PureDP | ZCDP,
+        share: Fraction,
+        parts: Callable[[float], int] = lambda scale: 1,
+    ) -> Self:
+        """The noise of a vector that moves by these norms, for pieces of these sizes; `parts` as of `AdditiveNoise`."""
+        whole = AdditiveNoise.planned([norms], cost, share, parts=parts)
+        return cls(None, tuple(sizes), whole.noise * len(sizes), whole.grid, whole.norms)  # type: ignore[arg-type]
+
+    def over(self, exact: Sensitive) -> Self:
+        """The same with the exact vector, which moves no further than the noise was made for."""
+        AdditiveNoise((), self.noise[:1], self.grid, self.norms).over([exact])
+        return replace(self, exact=exact)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The distribution of the noise."""
+        return self.noise[0].distribution
+
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
+        """The pieces."""
+        whole = AdditiveNoise((self.exact,), self.noise[:1], self.grid)
+        return np.split(whole.draw(rng)[0], np.cumsum(self.sizes)[:-1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableMode
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.data.contributions import GRID
@@ -22,10 +22,10 @@ from pgmpy_dp.private.data.table import PrivateTable, shared_codes, table_units
 from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up, round_down
-from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test
+from pgmpy_dp.private.noise.distance_test import DistanceTest, distance_test, mode_and_distance, released_mode
 from pgmpy_dp.private.noise.measures import pure_epsilon
 from pgmpy_dp.private.operators.operator_base import Operator, SumOperator
-from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 MAX_BLOCKS = 1 << 16
 """More would take minutes and memory for little: it is 4 ln(1/delta)/epsilon at delta = 1e-6 and epsilon = .0008."""
@@ -222,6 +222,48 @@ class EdgeVotes(BlockVotes, SumOperator[np.ndarray]):
         edges = [edge for vote in self._graphs(data, facts, coins) for edge in vote or ()]
         counts = np.bincount(np.array(edges, dtype=np.intp), minlength=n_pairs).astype(np.int64)
         return [Sensitive(counts, facts.adjacency, *vote_sensitivity(n_pairs, self.max_edges))]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StableMode(Mechanism):
+    """The set that most votes are for, if it is far from changing, and how far, with noise.
+
+    Attributes
+    ----------
+    mode : tuple of int or None
+        Positions in `members`; None where all votes are null.
+    distance : int
+        Votes that have to change before the mode can, exact.
+    test : DistanceTest
+    members : ndarray
+        What the positions stand for, public; one row each.
+
+    Notes
+    -----
+    Privacy: :mod:`pgmpy_dp.private.noise.distance_test` has the proof, for one changed vote. With a test that was made
+    for s epsilon and eta, `draw` costs the share s and eta of the reserve (``proof.md``, section 3).
+    """
+
+    mode: tuple[int, ...] | None
+    distance: int
+    test: DistanceTest
+    members: np.ndarray
+
+    name = "distance_test"
+
+    def over(self, exact: Sequence[tuple[int, ...] | None]) -> StableMode:
+        """The same with the mode of exact votes."""
+        return StableMode(*mode_and_distance(exact), self.test, self.members)
+
+    @property
+    def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
+        """The noise of the distance; the mode has none."""
+        return self.test.noise, None
+
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
+        """The noisy distance, shape (1,), and the rows of the mode's members: none where it did not pass the test."""
+        noisy, mode = released_mode(self.mode, self.distance, self.test, rng)
+        return [np.array([noisy]), self.members[list(mode or ())]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,15 +20,15 @@ from pgmpy_dp.mixtures.operators.vector_sums import (
     vector_blocks,
 )
 from pgmpy_dp.private.curator.curator_base import checked_eta, checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, StableCells
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.curator.outside_functions import named_function, plain_arguments, run_blocks
 from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts, vector_rows
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, stability_histogram
+from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, released_cells, stability_histogram
 from pgmpy_dp.private.noise.measures import OfRho, amount_of
 from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_array
-from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 MAX_BLOCKS = 1 << 16
 _RESTARTS = 5
@@ -139,6 +139,52 @@ def stable_histogram(
     failing = float(checked_eta(eta))
     # The threshold's own margin is above what rounding eta to a float can add.
     return stability_histogram(n_marks, gaussian_rho(cost, share), failing)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StableCells(Mechanism):
+    """Cells of an unbounded grid that many blocks have marked, and by how many each, with noise.
+
+    Attributes
+    ----------
+    cells : ndarray of int64, shape (m, q)
+    counts : ndarray of int64, shape (m,)
+        By how many blocks each is marked, exact.
+    n_marks : int
+        k: no block marks more cells.
+    histogram : StabilityHistogram
+
+    Notes
+    -----
+    Privacy: :mod:`pgmpy_dp.private.noise.histogram` has the proof, for one block that changes. With noise and a
+    threshold that were made for k marks, s rho and eta, `draw` costs the share s and eta of the reserve (``proof.md``,
+    section 3).
+    """
+
+    cells: np.ndarray
+    counts: np.ndarray
+    n_marks: int
+    histogram: StabilityHistogram
+
+    name = "stability_histogram"
+
+    @classmethod
+    def planned(cls, n_marks: int, histogram: StabilityHistogram) -> StableCells:
+        """For so many marks; no cells are there yet."""
+        return cls(np.zeros((0, 1), dtype=np.int64), np.zeros(0, dtype=np.int64), n_marks, histogram)
+
+    def over(self, exact: tuple[np.ndarray, np.ndarray]) -> StableCells:
+        """The same with exact cells and counts."""
+        return replace(self, cells=exact[0], counts=exact[1])
+
+    @property
+    def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
+        """The noise of the counts; the cells have none."""
+        return None, self.histogram.noise
+
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
+        """The cells that reach the threshold, in the order of their numbers, and their noisy counts."""
+        return list(released_cells(self.cells, self.counts, self.histogram, rng))
 
 
 class StableBlocks(Operator[tuple[np.ndarray, np.ndarray]]):

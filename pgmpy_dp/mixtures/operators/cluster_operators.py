@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -16,10 +16,12 @@ from pgmpy_dp.mixtures.operators.vector_sums import (
     clipped_cluster_sums,
 )
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.mechanism import WeightedNoise
+from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.noise.additive import gaussian_scales
+from pgmpy_dp.private.noise.samplers import discrete_gaussian
 from pgmpy_dp.private.operators.operator_base import Operator, own_choice
 from pgmpy_dp.private.sensitive import Noise
 
@@ -106,6 +108,52 @@ def power_of_two(length: float) -> float:
     (2.0, 1.0)
     """
     return math.ldexp(1.0, math.frexp(length)[1])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedNoise(Mechanism):
+    """Integer arrays, each with Gaussian noise in proportion to its unit, for a bound on what all move by together.
+
+    Attributes
+    ----------
+    exact : tuple of ndarray of int64
+    units : tuple of Fraction
+        Of each array.
+    square : Fraction
+        The sum over the arrays of their squared l2 changes over their squared units is never more.
+
+    Notes
+    -----
+    Privacy: independent discrete Gaussian noise of scale ``sigma_i`` on coordinate i, which moves by ``D_i``, has Renyi
+    divergences of at most ``alpha sum_i D_i**2/(2 sigma_i**2)`` (Canonne, Kamath and Steinke 2020, Theorem 4,
+    coordinate by coordinate). With scales ``unit sqrt(square/(2 s rho))``, `draw` costs the share s of rho.
+    """
+
+    exact: tuple[np.ndarray, ...]
+    units: tuple[Fraction, ...]
+    square: Fraction
+    noise: tuple[Noise, ...]
+
+    name = "discrete_gaussian"
+
+    @staticmethod
+    def noise_for(units: Iterable[Fraction], square: Fraction, rho: Fraction) -> tuple[Noise, ...]:
+        """The noise of arrays in these units; ValueError where it would bury any count."""
+        parts = (rho / (square * unit**2) for unit in units)
+        return tuple(Noise("discrete_gaussian", gaussian_scales([1.0], part)[0]) for part in parts)
+
+    @classmethod
+    def planned(cls, units: Iterable[Fraction], square: Fraction, rho: Fraction) -> WeightedNoise:
+        """The noise of arrays in these units, together for this rho; no arrays are there yet."""
+        units = tuple(units)
+        return cls((), units, square, cls.noise_for(units, square, rho))
+
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
+        """Noisy arrays."""
+        return [
+            discrete_gaussian(values, noise.scale, rng=rng)
+            for values, noise in zip(self.exact, self.noise, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

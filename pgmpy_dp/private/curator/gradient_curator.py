@@ -1,10 +1,9 @@
-"""Clipped gradients of log-likelihoods, summed over Poisson samples: of a table's records, and of users' sequences."""
+"""Clipped gradients of log-likelihoods of a table's records, summed over Poisson samples."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,7 @@ from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.schedule import SampledCurator
-from pgmpy_dp.private.data.chain_gradients import ChainGrid, UserShares, sampled_user_gradient_sum, user_count
-from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.gradients import ClippingGrid, record_count, sampled_gradient_sum
-from pgmpy_dp.private.data.sequences import PrivateSequences
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, share_grid, table_units
 from pgmpy_dp.private.data.table_facts import checked_scopes, require_scopes
 from pgmpy_dp.private.sensitive import Sensitive
@@ -124,79 +120,3 @@ class GradientCurator(SampledCurator):
 
     def _public(self) -> dict[str, Any]:
         return super()._public() | {"scopes": [[encode_label(name) for name in scope] for scope in self._scopes]}
-
-
-class ChainGradientCurator(SampledCurator):
-    """Users' sequences that answer noisy sums of clipped gradients of a chain, one for each user, as declared.
-
-    The parameters of a step are the current logits, flat: of the first state (K), then of the next one for each state
-    that is left (K * K).
-
-    Parameters
-    ----------
-    data : PrivateSequences
-    budget : Budget
-        ``epsilon`` with ``delta``, or ``rho``.
-    clip_norm : float
-        l2 norm that no user's gradient exceeds, see :class:`~pgmpy_dp.private.data.chain_gradients.ChainGrid`.
-    initial_share : float
-        In (0, 1): share of the beginnings in a user's squared weights.
-    n_steps, batch_rate, count_share
-        See :func:`~pgmpy_dp.private.curator.schedule.sampled_schedule`; units are users.
-    random_state : int, optional
-        For tests and benchmarks only: repeatable samples and noise. Nothing is protected then.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger does not have the budget left.
-    TypeError, ValueError
-        For numbers out of range, a ledger that protects another unit, and as `sampled_schedule`. All depend on public
-        arguments only and come before the charge.
-
-    Notes
-    -----
-    Privacy: protected is a user, all rows with one value of the column ``data.unit``. A user's clipped gradient has l2
-    norm at most B, exactly, whatever the number of its visits, and depends on that user and on the logits alone
-    (:func:`~pgmpy_dp.private.data.chain_gradients.sampled_user_gradient_sum`). See ``step`` and ``gradient.md``.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
-    >>> data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=Budget(rho=1.0))
-    >>> ChainGradientCurator(data, Budget(rho=1.0), 0.6, 0.25, n_steps=2).step([0.0] * 6).shape
-    (6,)
-    """
-
-    kind = PrivateSequences
-    _data: PrivateSequences
-    _grid: ChainGrid
-
-    def __init__(
-        self,
-        data: PrivateSequences,
-        budget: Budget,
-        clip_norm: float,
-        initial_share: float,
-        **schedule: Any,
-    ) -> None:
-        require_data_and_budget(data, PrivateSequences, budget, example=_EXAMPLE)
-        (variable,) = data.schema.variables
-        norm = checked_number("clip_norm", clip_norm, positive=True)
-        share = checked_number("initial_share", initial_share, positive=True, below_one=True)
-        grid = ChainGrid(norm, data.schema.cardinality(variable), share)
-        super().__init__(data, budget, data.n_users, grid, "a chain", [variable], **schedule)
-
-    @cached_property
-    def _users(self) -> UserShares:
-        return UserShares(self._data, self._grid)
-
-    def _exact_count(self, parts: int) -> Sensitive:
-        return user_count(self._data)
-
-    def _exact_sum(self, parameters: np.ndarray, parts: int) -> Sensitive:
-        return sampled_user_gradient_sum(self._users, parameters, self._grid, self._taking_part)
-
-    def _taking_part(self, users: UserShares) -> np.ndarray:
-        return self._coins.sample(users.rows, len(users), self._schedule.rate)

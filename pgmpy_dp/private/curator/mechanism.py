@@ -17,8 +17,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise import additive, distance_test, matrix, samplers
-from pgmpy_dp.private.noise.histogram import StabilityHistogram, released_cells
+from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.measures import asked_by
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
@@ -110,82 +109,6 @@ class AdditiveNoise(Mechanism):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointNoise(Mechanism):
-    """One integer vector with independent noise of one scale in every cell, which leaves in several pieces.
-
-    For statistics whose sensitivity together is less than the sum of what each of them has alone.
-
-    Notes
-    -----
-    Privacy: that of :class:`AdditiveNoise` with one array; where it is cut is public.
-    """
-
-    exact: Sensitive
-    sizes: tuple[int, ...]
-    noise: tuple[Noise, ...]
-    grid: int = 1
-    """G: in how many parts of a count the statistics are."""
-    norms: tuple[tuple[float, float], ...] = ()
-    """In l1 and l2: what the noise was made for."""
-
-    @classmethod
-    def planned(
-        cls,
-        norms: tuple[float, ...],
-        sizes: Sequence[int],
-        cost: PureDP | ZCDP,
-        share: Fraction,
-        parts: Callable[[float], int] = lambda scale: 1,
-    ) -> Self:
-        """The noise of a vector that moves by these norms, for pieces of these sizes; `parts` as of `AdditiveNoise`."""
-        whole = AdditiveNoise.planned([norms], cost, share, parts=parts)
-        return cls(None, tuple(sizes), whole.noise * len(sizes), whole.grid, whole.norms)  # type: ignore[arg-type]
-
-    def over(self, exact: Sensitive) -> Self:
-        """The same with the exact vector, which moves no further than the noise was made for."""
-        AdditiveNoise((), self.noise[:1], self.grid, self.norms).over([exact])
-        return replace(self, exact=exact)
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The distribution of the noise."""
-        return self.noise[0].distribution
-
-    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
-        """The pieces."""
-        whole = AdditiveNoise((self.exact,), self.noise[:1], self.grid)
-        return np.split(whole.draw(rng)[0], np.cumsum(self.sizes)[:-1])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SymmetricNoise(Mechanism):
-    """The upper triangle of a symmetric matrix of integers, with matrix noise.
-
-    Notes
-    -----
-    Privacy: :mod:`pgmpy_dp.private.noise.matrix` has the proofs. With a plan that was made for a share and the
-    statistic's own sensitivity, `draw` costs the share.
-    """
-
-    exact: Sensitive
-    plan: matrix.MatrixNoise
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The name of the noise."""
-        return self.plan.name
-
-    @property
-    def noise(self) -> tuple[Noise, ...]:  # type: ignore[override]
-        """The noise of the diagonal, and of the rest."""
-        return self.plan.diagonal, self.plan.off_diagonal
-
-    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
-        """The diagonal, shape (d,), and the rest of the triangle, row by row."""
-        return list(matrix.add_matrix_noise(self.exact, self.plan, rng))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class NoisyMax(Mechanism):
     """The position of the noisily largest of several integer scores, none of which moves by more than `linf`.
 
@@ -229,48 +152,6 @@ class NoisyMax(Mechanism):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StableMode(Mechanism):
-    """The set that most votes are for, if it is far from changing, and how far, with noise.
-
-    Attributes
-    ----------
-    mode : tuple of int or None
-        Positions in `members`; None where all votes are null.
-    distance : int
-        Votes that have to change before the mode can, exact.
-    test : DistanceTest
-    members : ndarray
-        What the positions stand for, public; one row each.
-
-    Notes
-    -----
-    Privacy: :mod:`pgmpy_dp.private.noise.distance_test` has the proof, for one changed vote. With a test that was made
-    for s epsilon and eta, `draw` costs the share s and eta of the reserve (``proof.md``, section 3).
-    """
-
-    mode: tuple[int, ...] | None
-    distance: int
-    test: distance_test.DistanceTest
-    members: np.ndarray
-
-    name = "distance_test"
-
-    def over(self, exact: Sequence[tuple[int, ...] | None]) -> StableMode:
-        """The same with the mode of exact votes."""
-        return StableMode(*distance_test.mode_and_distance(exact), self.test, self.members)
-
-    @property
-    def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
-        """The noise of the distance; the mode has none."""
-        return self.test.noise, None
-
-    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
-        """The noisy distance, shape (1,), and the rows of the mode's members: none where it did not pass the test."""
-        noisy, mode = distance_test.released_mode(self.mode, self.distance, self.test, rng)
-        return [np.array([noisy]), self.members[list(mode or ())]]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class SeveralNoisyMax(Mechanism):
     """Positions of the noisily largest scores of several rows, which share what one of them could cost.
 
@@ -304,95 +185,3 @@ class SeveralNoisyMax(Mechanism):
     def draw(self, rng: np.random.Generator | None) -> np.ndarray:
         """A position in each row."""
         return noisy_argmax(self.exact, self.scale, self.cost, rng)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class StableCells(Mechanism):
-    """Cells of an unbounded grid that many blocks have marked, and by how many each, with noise.
-
-    Attributes
-    ----------
-    cells : ndarray of int64, shape (m, q)
-    counts : ndarray of int64, shape (m,)
-        By how many blocks each is marked, exact.
-    n_marks : int
-        k: no block marks more cells.
-    histogram : StabilityHistogram
-
-    Notes
-    -----
-    Privacy: :mod:`pgmpy_dp.private.noise.histogram` has the proof, for one block that changes. With noise and a
-    threshold that were made for k marks, s rho and eta, `draw` costs the share s and eta of the reserve (``proof.md``,
-    section 3).
-    """
-
-    cells: np.ndarray
-    counts: np.ndarray
-    n_marks: int
-    histogram: StabilityHistogram
-
-    name = "stability_histogram"
-
-    @classmethod
-    def planned(cls, n_marks: int, histogram: StabilityHistogram) -> StableCells:
-        """For so many marks; no cells are there yet."""
-        return cls(np.zeros((0, 1), dtype=np.int64), np.zeros(0, dtype=np.int64), n_marks, histogram)
-
-    def over(self, exact: tuple[np.ndarray, np.ndarray]) -> StableCells:
-        """The same with exact cells and counts."""
-        return replace(self, cells=exact[0], counts=exact[1])
-
-    @property
-    def noise(self) -> tuple[Noise | None, ...]:  # type: ignore[override]
-        """The noise of the counts; the cells have none."""
-        return None, self.histogram.noise
-
-    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
-        """The cells that reach the threshold, in the order of their numbers, and their noisy counts."""
-        return list(released_cells(self.cells, self.counts, self.histogram, rng))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class WeightedNoise(Mechanism):
-    """Integer arrays, each with Gaussian noise in proportion to its unit, for a bound on what all move by together.
-
-    Attributes
-    ----------
-    exact : tuple of ndarray of int64
-    units : tuple of Fraction
-        Of each array.
-    square : Fraction
-        The sum over the arrays of their squared l2 changes over their squared units is never more.
-
-    Notes
-    -----
-    Privacy: independent discrete Gaussian noise of scale ``sigma_i`` on coordinate i, which moves by ``D_i``, has Renyi
-    divergences of at most ``alpha sum_i D_i**2/(2 sigma_i**2)`` (Canonne, Kamath and Steinke 2020, Theorem 4,
-    coordinate by coordinate). With scales ``unit sqrt(square/(2 s rho))``, `draw` costs the share s of rho.
-    """
-
-    exact: tuple[np.ndarray, ...]
-    units: tuple[Fraction, ...]
-    square: Fraction
-    noise: tuple[Noise, ...]
-
-    name = "discrete_gaussian"
-
-    @staticmethod
-    def noise_for(units: Iterable[Fraction], square: Fraction, rho: Fraction) -> tuple[Noise, ...]:
-        """The noise of arrays in these units; ValueError where it would bury any count."""
-        parts = (rho / (square * unit**2) for unit in units)
-        return tuple(Noise("discrete_gaussian", additive.gaussian_scales([1.0], part)[0]) for part in parts)
-
-    @classmethod
-    def planned(cls, units: Iterable[Fraction], square: Fraction, rho: Fraction) -> WeightedNoise:
-        """The noise of arrays in these units, together for this rho; no arrays are there yet."""
-        units = tuple(units)
-        return cls((), units, square, cls.noise_for(units, square, rho))
-
-    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
-        """Noisy arrays."""
-        return [
-            samplers.discrete_gaussian(values, noise.scale, rng=rng)
-            for values, noise in zip(self.exact, self.noise, strict=True)
-        ]

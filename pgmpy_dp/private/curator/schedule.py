@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,10 +24,8 @@ from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.charged_base import ChargedCurator, require_to_open
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
-from pgmpy_dp.private.data.chain_gradients import ChainGrid
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.data_base import PrivateData
-from pgmpy_dp.private.data.gradients import ClippingGrid
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
@@ -36,6 +34,17 @@ from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 _MOST_STEPS = 10**6
 _PARTS_OF_STEPS = 1 << 10  # beside 10 bits of the clipping weights
+
+
+class Grid(Protocol):
+    """The public grid of clipped contributions: their length, the norm that none exceeds, in units, and a unit."""
+
+    @property
+    def n_cells(self) -> int: ...
+    @property
+    def bound(self) -> int: ...
+    @property
+    def unit(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -161,7 +170,7 @@ class SampledCurator(ChargedCurator):
     budget : Budget
     public_count : int or None
         The public number of units.
-    grid : ClippingGrid or ChainGrid
+    grid : Grid
         With `n_cells`; `bound`, the l2 norm that no unit's (of a table: no record's) contribution to a step exceeds, in
         units of the grid; and `unit`, what one of these is.
     columns, random_state
@@ -192,7 +201,7 @@ class SampledCurator(ChargedCurator):
         data: PrivateData,
         budget: Budget,
         public_count: int | None,
-        grid: ClippingGrid | ChainGrid,
+        grid: Grid,
         of: str,
         columns: Iterable[Hashable],
         random_state: int | None = None,

@@ -26,7 +26,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction, own_copy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SymmetricNoise
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.curator.outside_functions import (
     ended_without_text,
@@ -40,11 +40,11 @@ from pgmpy_dp.private.data.moments import TraceSensitivity
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid
-from pgmpy_dp.private.noise.matrix import MECHANISMS, MatrixNoise, plan_matrix_noise
+from pgmpy_dp.private.noise.matrix import MECHANISMS, MatrixNoise, add_matrix_noise, plan_matrix_noise
 from pgmpy_dp.private.noise.measures import asked_by
 from pgmpy_dp.private.operators.operator_base import Operator, own_choice
 from pgmpy_dp.private.own_types import is_own
-from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 Records = TypeVar("Records", contravariant=True)
 Solver = tuple[str, Mapping[str, Any]]
@@ -237,6 +237,34 @@ class SolutionNoise(AdditiveNoise):
         """Of the grid."""
         assert self.fine is not None
         return self.fine.step
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SymmetricNoise(Mechanism):
+    """The upper triangle of a symmetric matrix of integers, with matrix noise.
+
+    Notes
+    -----
+    Privacy: :mod:`pgmpy_dp.private.noise.matrix` has the proofs. With a plan that was made for a share and the
+    statistic's own sensitivity, `draw` costs the share.
+    """
+
+    exact: Sensitive
+    plan: MatrixNoise
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name of the noise."""
+        return self.plan.name
+
+    @property
+    def noise(self) -> tuple[Noise, ...]:  # type: ignore[override]
+        """The noise of the diagonal, and of the rest."""
+        return self.plan.diagonal, self.plan.off_diagonal
+
+    def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
+        """The diagonal, shape (d,), and the rest of the triangle, row by row."""
+        return list(add_matrix_noise(self.exact, self.plan, rng))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

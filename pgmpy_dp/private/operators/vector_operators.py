@@ -12,7 +12,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_number, own_copy
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax, SymmetricNoise
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.boxes import MAGNITUDES as MAGNITUDES
 from pgmpy_dp.private.data.boxes import Box, magnitude_sensitivity, magnitudes, sign_products
@@ -23,7 +23,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.noise.matrix import MECHANISMS, WITH_ETA, MatrixNoise, plan_matrix_noise
 from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_choice
-from pgmpy_dp.private.operators.solutions import part_of
+from pgmpy_dp.private.operators.solutions import SymmetricNoise, part_of
 from pgmpy_dp.private.sensitive import Sensitive
 
 

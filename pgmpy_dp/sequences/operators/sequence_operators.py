@@ -13,7 +13,11 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contributions import contribution_sensitivity
-from pgmpy_dp.private.data.sequences import (
+from pgmpy_dp.private.data.table_distances import whole_parts
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_numbers
+from pgmpy_dp.private.sensitive import Noise, Sensitive
+from pgmpy_dp.sequences.operators.sequences import (
     PrivateSequences,
     SequenceFacts,
     chain_tables,
@@ -22,10 +26,6 @@ from pgmpy_dp.private.data.sequences import (
     segment_identities,
     user_additions,
 )
-from pgmpy_dp.private.data.table_distances import whole_parts
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_numbers
-from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 LARGEST_TABLE = 1 << 24
 """Cells of a table at most: triples of up to 256 states."""
@@ -51,7 +51,7 @@ class NgramTables(Operator[list[np.ndarray]]):
     -------
     list of ndarrays of int64, of shapes (K,), (K, K), (K, K, K), ...
         One for each of `lengths`, states in order of time. One user adds what
-        :func:`~pgmpy_dp.private.data.sequences.user_additions` has at most. Counts may be negative.
+        :func:`~pgmpy_dp.sequences.operators.sequences.user_additions` has at most. Counts may be negative.
 
     Raises
     ------
@@ -63,9 +63,9 @@ class NgramTables(Operator[list[np.ndarray]]):
     Privacy
         *Unit.* A user: all rows with one value of the column ``data.unit``.
 
-        *Sensitivity.* By :func:`~pgmpy_dp.private.data.sequences.chain_tables` a user adds to table c non-negative
-        integers that sum to at most M_c. So table c alone has l1 sensitivity M_c and l2 sensitivity M_c under
-        ``add_remove``, 2 M_c and sqrt(2) M_c under ``replace_one``; in units of M_c t tables together have l1
+        *Sensitivity.* By :func:`~pgmpy_dp.sequences.operators.sequences.chain_tables` a user adds to table c
+        non-negative integers that sum to at most M_c. So table c alone has l1 sensitivity M_c and l2 sensitivity M_c
+        under ``add_remove``, 2 M_c and sqrt(2) M_c under ``replace_one``; in units of M_c t tables together have l1
         sensitivity t or 2 t. Users of any number of visits are covered, informative or not.
 
         *Guarantee.* The share s of the cost: with weights w_c of sum 1 Laplace noise of scale
@@ -179,9 +179,9 @@ class OrderDeparture(SumOperator[np.ndarray]):
     Privacy
         *Unit.* A user, as for :class:`NgramTables`.
 
-        *Sensitivity.* By :func:`~pgmpy_dp.private.data.sequences.order_departure`, with M = 2**20, the three move
-        together by 3 M in l1 norm under ``add_remove`` and ``replace_one``, and by sqrt(3) M and sqrt(5) M in l2 norm,
-        whatever the probabilities are.
+        *Sensitivity.* By :func:`~pgmpy_dp.sequences.operators.sequences.order_departure`, with M = 2**20, the three
+        move together by 3 M in l1 norm under ``add_remove`` and ``replace_one``, and by sqrt(3) M and sqrt(5) M in l2
+        norm, whatever the probabilities are.
 
         *Guarantee.* The share s of the cost: Laplace noise of scale ``3 M/(s epsilon)`` or Gaussian noise of scale ``M
         sqrt((3 or 5)/(2 s rho))`` in each.

@@ -101,7 +101,7 @@ def run(
         *Sensitivity.* One table: 1 in l1 and l2 norm under ``add_remove``; 2 and sqrt(2) under ``replace_one``. The
         score of a set e of the weight w_e, ``w_e norm1(n_e - round(N mu_e)) - k_e E|noise|``, moves by at most 1 or 2
         times the largest weight, which counts as 1: given what was released before, everything in it but n_e is public,
-        and it is computed in integers (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`). No exact number of
+        and it is computed in integers (:func:`~pgmpy_dp.private.operators.worst_fit.misfit_scores`). No exact number of
         records is used: N is the public one or the mean of the noisy tables' sums. Which sets are candidates is a
         function of public arguments and of releases (:mod:`pgmpy_dp.tables.networks.candidates`), and is decided before
         any of them is scored.

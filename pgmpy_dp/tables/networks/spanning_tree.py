@@ -48,8 +48,8 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         *Sensitivity.* One table: 1 in l1 and l2 norm under ``add_remove``; 2 and sqrt(2) under ``replace_one``. The
         score of a pair, ``norm1(n_ij - round(N q_i q_j))``, moves by at most 1 or 2: N, q_i and q_j come from the noisy
         tables of single variables (and a public number of records), and the score is computed in integers
-        (:func:`~pgmpy_dp.private.data.pair_scores.misfit_scores`). Mutual information would not do: times n it can move
-        by about log n.
+        (:func:`~pgmpy_dp.private.operators.worst_fit.misfit_scores`). Mutual information would not do: times n it can
+        move by about log n.
 
         *Guarantee.* Under the table's adjacency: rho-zCDP, or epsilon-DP for a pure budget; an (epsilon, delta) budget
         has the largest rho that dp-accounting converts to it. The tables of single variables, each selection, and the

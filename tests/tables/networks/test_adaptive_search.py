@@ -17,7 +17,6 @@ from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.data.pair_scores import misfit_scores
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -26,7 +25,7 @@ from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.operators import tables as table_operator
-from pgmpy_dp.private.operators.worst_fit import WorstFit
+from pgmpy_dp.private.operators.worst_fit import WorstFit, misfit_scores
 from pgmpy_dp.private.sensitive import Release, Sensitive
 from pgmpy_dp.schema import Number, Schema
 from pgmpy_dp.tables.networks import adaptive_search, candidates

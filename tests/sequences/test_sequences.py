@@ -19,7 +19,10 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data import contributions
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments, contribution_sensitivity, share_table
-from pgmpy_dp.private.data.sequences import (
+from pgmpy_dp.private.data.table_distances import WHOLE, whole_parts
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.sequences import chain_counts
+from pgmpy_dp.sequences.operators.sequences import (
     PrivateSequences,
     chain_tables,
     departure_sensitivity,
@@ -27,9 +30,6 @@ from pgmpy_dp.private.data.sequences import (
     read_sequences,
     user_additions,
 )
-from pgmpy_dp.private.data.table_distances import WHOLE, whole_parts
-from pgmpy_dp.schema import Schema
-from pgmpy_dp.sequences import chain_counts
 from tests.settings import settings
 
 chain_settings = partial(settings, PrivateMarkovChain)

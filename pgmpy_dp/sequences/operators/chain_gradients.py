@@ -25,16 +25,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
 
+from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.adjacency import changed_records
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.schedule import SampledCurator
 from pgmpy_dp.private.data.contributions import user_shares
+from pgmpy_dp.private.data.data_base import require_data_and_budget
 from pgmpy_dp.private.data.gradients import bounded_sum, exact_difference
-from pgmpy_dp.private.data.sequences import PrivateSequences, chain_events, sequence_owners
 from pgmpy_dp.private.sensitive import Sensitive
+from pgmpy_dp.sequences.operators.sequences import PrivateSequences, chain_events, sequence_owners
 
 _SHARE_BITS = 12
 _PROBABILITY_BITS = 12
@@ -273,3 +277,79 @@ def user_count(data: PrivateSequences) -> Sensitive:
     if changed_records(data.adjacency) != 1:
         raise ValueError(f"adjacency={str(data.adjacency)!r} has a public number of users; use data.n_users")
     return Sensitive(np.array([len(np.unique(sequence_owners(data)))], dtype=np.int64), data.adjacency, 1.0, 1.0, 1.0)
+
+
+class ChainGradientCurator(SampledCurator):
+    """Users' sequences that answer noisy sums of clipped gradients of a chain, one for each user, as declared.
+
+    The parameters of a step are the current logits, flat: of the first state (K), then of the next one for each state
+    that is left (K * K).
+
+    Parameters
+    ----------
+    data : PrivateSequences
+    budget : Budget
+        ``epsilon`` with ``delta``, or ``rho``.
+    clip_norm : float
+        l2 norm that no user's gradient exceeds, see :class:`~pgmpy_dp.sequences.operators.chain_gradients.ChainGrid`.
+    initial_share : float
+        In (0, 1): share of the beginnings in a user's squared weights.
+    n_steps, batch_rate, count_share
+        See :func:`~pgmpy_dp.private.curator.schedule.sampled_schedule`; units are users.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable samples and noise. Nothing is protected then.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not have the budget left.
+    TypeError, ValueError
+        For numbers out of range, a ledger that protects another unit, and as `sampled_schedule`. All depend on public
+        arguments only and come before the charge.
+
+    Notes
+    -----
+    Privacy: protected is a user, all rows with one value of the column ``data.unit``. A user's clipped gradient has l2
+    norm at most B, exactly, whatever the number of its visits, and depends on that user and on the logits alone
+    (:func:`~pgmpy_dp.sequences.operators.chain_gradients.sampled_user_gradient_sum`). See ``step`` and ``gradient.md``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
+    >>> data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=Budget(rho=1.0))
+    >>> ChainGradientCurator(data, Budget(rho=1.0), 0.6, 0.25, n_steps=2).step([0.0] * 6).shape
+    (6,)
+    """
+
+    kind = PrivateSequences
+    _data: PrivateSequences
+    _grid: ChainGrid
+
+    def __init__(
+        self,
+        data: PrivateSequences,
+        budget: Budget,
+        clip_norm: float,
+        initial_share: float,
+        **schedule: Any,
+    ) -> None:
+        require_data_and_budget(data, PrivateSequences, budget, example="a Budget, e.g. Budget(rho=0.1)")
+        (variable,) = data.schema.variables
+        norm = checked_number("clip_norm", clip_norm, positive=True)
+        share = checked_number("initial_share", initial_share, positive=True, below_one=True)
+        grid = ChainGrid(norm, data.schema.cardinality(variable), share)
+        super().__init__(data, budget, data.n_users, grid, "a chain", [variable], **schedule)
+
+    @cached_property
+    def _users(self) -> UserShares:
+        return UserShares(self._data, self._grid)
+
+    def _exact_count(self, parts: int) -> Sensitive:
+        return user_count(self._data)
+
+    def _exact_sum(self, parameters: np.ndarray, parts: int) -> Sensitive:
+        return sampled_user_gradient_sum(self._users, parameters, self._grid, self._taking_part)
+
+    def _taking_part(self, users: UserShares) -> np.ndarray:
+        return self._coins.sample(users.rows, len(users), self._schedule.rate)
