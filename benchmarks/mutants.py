@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.auditing import AuditReport, Neighbours, audit, catalogue, release_features
+from pgmpy_dp.fields.operators import vote_operators
 from pgmpy_dp.learning import collective_base
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import charged_base as curator
@@ -257,7 +258,7 @@ MUTANTS = [
     Mutant(
         KINDS[4],
         "StableStructure(delta, add_remove)",
-        _replaced(distance_test, released_mode=_always_released),
+        _replaced(vote_operators, released_mode=_always_released),
         100,
         "distance test, noise/distance_test.py",
     ),

@@ -1,7 +1,7 @@
 """Intervals of a model of linked tables: for a random child, for two children of one parent, and for counts.
 
-The posterior is that of :mod:`pgmpy_dp.models.posterior.posterior_sampling` over the wide table, whose rows are drawn
-from the model as many as there are parents. Two things differ from one table.
+The posterior is that of :mod:`pgmpy_dp.models.posterior.posterior_sampling` over the wide table, whose rows
+are drawn, as many as there are parents. Two things differ from one table.
 
 *Images.* What was measured of slot a is known of slot b too: a fit has the table, and its image with the slots
 exchanged, whose noise is the same. As two tables with noise of variance v they would say twice what was measured. So
@@ -95,7 +95,7 @@ class LinkedPosterior:
         weight: str | None = None,
         level: float = 0.9,
     ) -> pd.DataFrame:
-        """What :meth:`LinkedModel.query` answers, with intervals.
+        """What :meth:`~pgmpy_dp.linked.LinkedModel.query` answers, with intervals.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class LinkedPosterior:
         weight: str = "pair",
         level: float = 0.9,
     ) -> pd.DataFrame:
-        """What :meth:`LinkedModel.query_pairs` answers, with intervals.
+        """What :meth:`~pgmpy_dp.linked.LinkedModel.query_pairs` answers, with intervals.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class LinkedPosterior:
         *,
         level: float = 0.9,
     ) -> pd.DataFrame:
-        """What :meth:`LinkedModel.counts` answers, with intervals.
+        """What :meth:`~pgmpy_dp.linked.LinkedModel.counts` answers, with intervals.
 
         Parameters
         ----------

@@ -193,8 +193,8 @@ def check_schema(
 
     Notes
     -----
-    Privacy: the only access to the records is one release, :func:`run`, which has the proof. What is said of the
-    noisy counts is post-processing.
+    Privacy: the only access to the records is one release, :func:`~pgmpy_dp.tables.schema_check.run`, which has the
+    proof. What is said of the noisy counts is post-processing.
 
     Examples
     --------

@@ -36,7 +36,7 @@ from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.noise import distance_test, matrix
+from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.operators import column_operators, vector_operators
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing import test_replay_clusters
@@ -208,7 +208,7 @@ def thrice_each(true: Callable) -> Callable:
 OTHERWISE = {
     ("vertices", halved): instead(field_gradients, selection_weight=lambda true: lambda *a: max(1, true(*a) // 2)),
     ("agreed_graph", halved): instead(votes, distance_test=lambda true: lambda e, eta: true(2 * e, eta)),
-    ("agreed_graph", tripled): instead(distance_test, mode_and_distance=thrice_as_far),
+    ("agreed_graph", tripled): instead(votes, mode_and_distance=thrice_as_far),
     ("randomised_response", halved): instead(graph_operators, flip_rate=by(2)),
     ("randomised_response", tripled): instead(graph_operators, adjacency_matrix=thrice_the_edges),
     ("community_choice", halved): instead(graph_operators, exponential_below=by(2)),

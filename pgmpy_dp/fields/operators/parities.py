@@ -358,7 +358,8 @@ class JointNoise(Mechanism):
 
     Notes
     -----
-    Privacy: that of :class:`AdditiveNoise` with one array; where it is cut is public.
+    Privacy: that of :class:`~pgmpy_dp.private.curator.mechanism.AdditiveNoise` with one array; where it is cut is
+    public.
     """
 
     exact: Sensitive

@@ -157,7 +157,7 @@ class EdgeVoting(BaseBlockVotes):
 
     Notes
     -----
-    Privacy: the only access to the records is one release (:func:`run`).
+    Privacy: the only access to the records is one release (:func:`~pgmpy_dp.fields.votes.edge_voting.run`).
     Method: this package's, from the blocks of Zhang, Kamath, Kulkarni and Wu (2020) and noisy counts (Dwork, McSherry,
     Nissim and Smith 2006; Canonne, Kamath and Steinke 2020).
 
