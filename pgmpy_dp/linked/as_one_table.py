@@ -37,7 +37,7 @@ def of_a_random_child(model: LinkedModel) -> MarkovNetwork:
     Notes
     -----
     The wide model with each state of the number of children weighted as
-    :meth:`~pgmpy_dp.linked.LinkedModel.query` does, and the child in the first slot with no cell outside the schema, in
+    :meth:`~pgmpy_dp.LinkedModel.query` does, and the child in the first slot with no cell outside the schema, in
     columns that nobody asked about too. Intervals are of that slot alone, not of both, so a little wider than those of
     :class:`~pgmpy_dp.linked.linked_posterior.LinkedPosterior`. How many records an answer rests on is not said, for
     there is a model of children here, and a number of parents.

@@ -95,7 +95,7 @@ class LinkedPosterior:
         weight: str | None = None,
         level: float = 0.9,
     ) -> pd.DataFrame:
-        """What :meth:`~pgmpy_dp.linked.LinkedModel.query` answers, with intervals.
+        """What :meth:`~pgmpy_dp.LinkedModel.query` answers, with intervals.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class LinkedPosterior:
         weight: str = "pair",
         level: float = 0.9,
     ) -> pd.DataFrame:
-        """What :meth:`~pgmpy_dp.linked.LinkedModel.query_pairs` answers, with intervals.
+        """What :meth:`~pgmpy_dp.LinkedModel.query_pairs` answers, with intervals.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class LinkedPosterior:
         *,
         level: float = 0.9,
     ) -> pd.DataFrame:
-        """What :meth:`~pgmpy_dp.linked.LinkedModel.counts` answers, with intervals.
+        """What :meth:`~pgmpy_dp.LinkedModel.counts` answers, with intervals.
 
         Parameters
         ----------
