@@ -30,14 +30,14 @@ def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable]) -
     Returns
     -------
     ndarray of shape (records, variables)
-        Columns in the order of ``network.to_log_linear().cliques.variables``.
+        Columns in the order of the nodes.
 
     Raises
     ------
     ValueError
         If a cell is no state of its variable.
     """
-    schema, position = network._readable(), network.to_log_linear().cliques.position
+    schema, position = network._readable(), {name: place for place, name in enumerate(network.nodes)}
     codes = np.full((n_rows(frame), len(network)), -1)
     for name, (positions, keys) in zip(names, read_keys(frame, names), strict=True):
         code = schema.coder(name)
