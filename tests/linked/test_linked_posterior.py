@@ -202,3 +202,13 @@ class TestAPageToAsk:
         posterior.model.explorer(tmp_path / "x.html")
         page = (tmp_path / "x.html").read_text()
         assert "<title>Explore person" in page and "other person.speaks" in page
+
+
+def test_draws_that_are_no_numbers_are_not_believed(posterior, tmp_path):
+    model, wide = posterior.model, posterior.wide
+    broken = replace(wide.draws, theta=np.full_like(wide.draws.theta, np.nan))
+    model.posterior = replace(posterior, wide=replace(wide, draws=broken))
+    model.save(tmp_path / "broken.npz")
+    model.posterior = posterior
+    with pytest.raises(ValueError, match="not a saved LinkedModel"):
+        LinkedModel.load(tmp_path / "broken.npz")

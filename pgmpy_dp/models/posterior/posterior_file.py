@@ -70,6 +70,8 @@ def posterior_from_parts(
         return Cliques(names, sizes, tuple(tuple(names[i] for i in scope) for scope in scopes))
 
     theta = np.asarray(arrays[f"{_PREFIX}draws"], dtype=np.float64)
+    if np.isnan(theta).any():
+        raise ValueError("the draws of its posterior are no numbers")
     if len(theta) > 1 and theta.size and (theta == theta[0]).all():
         raise ValueError("the draws of its posterior are all the same, so that no interval would have a width")
     draws = Posterior(layout(header["scopes"]), theta, header["method"], header["status"], DEFAULT_MEMORY_LIMIT)
