@@ -417,6 +417,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         self.privacy, self.inference = privacy, getattr(learned, "inference", "exact")
         self.schema, self.within = getattr(learned, "schema", None), dict(getattr(learned, "within", {}))
         self.posterior = getattr(learned, "posterior", None)
+        self.missing_at_random = dict(getattr(learned, "missing_at_random", {}))
 
     def to_log_linear(self) -> LogLinearModel:
         """The factors as a :class:`~pgmpy_dp.inference.log_linear.LogLinearModel` over the nodes in their order.

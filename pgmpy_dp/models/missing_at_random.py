@@ -18,7 +18,7 @@ import numpy as np
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.maximum_likelihood import maximize_likelihood
-from pgmpy_dp.learning.structural_zeros import engine_within
+from pgmpy_dp.learning.structural_zeros import Box, engine_within
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.schema import Number, Schema
 
@@ -121,7 +121,12 @@ def complete_schema(schema: Schema, drivers: Drivers) -> Schema:
         del entry["states"][states[variable].index(None)]
         if variable in schema.other and schema.other[variable] is None:
             del entry["other"]
-    return Schema.from_dict(content)
+    try:
+        return Schema.from_dict(content)
+    except ValueError as error:
+        raise ValueError(
+            f"missing_at_random names {list(drivers)}, and a rule of the schema names what is missing of them: {error}"
+        ) from None
 
 
 def completed(model: LogLinearModel, missing: Mapping[Hashable, int], drivers: Drivers) -> LogLinearModel:
@@ -159,14 +164,19 @@ def completed(model: LogLinearModel, missing: Mapping[Hashable, int], drivers: D
     array([[0.3, 0.2],
            [0.1, 0.4]])
     """
-    return _completed(model, _Layout(model.cliques, missing, drivers))
+    return _completed(model, _Layout(model, missing, drivers))
 
 
 class _Layout:
-    """Which cells of a model's tables are left, and the tables with drivers that these are made from."""
+    """Which cells of a model's tables are left, and the tables with drivers that these are made from.
 
-    def __init__(self, cliques: Cliques, missing: Mapping[Hashable, int], drivers: Drivers) -> None:
-        self.missing, self.drivers = missing, drivers
+    One serves all draws of a model: its junction tree is made once.
+    """
+
+    def __init__(
+        self, model: LogLinearModel, missing: Mapping[Hashable, int], drivers: Drivers, boxes: Sequence[Box] = ()
+    ) -> None:
+        cliques, self.missing, self.drivers = model.cliques, missing, drivers
         self.size = dict(zip(cliques.variables, cliques.cardinalities, strict=True))
         left = tuple(size - (name in missing) for name, size in self.size.items())
         self.cliques = Cliques(cliques.variables, left, cliques.scopes)
@@ -178,6 +188,7 @@ class _Layout:
             kept.append(here.ravel())
         self.kept = np.concatenate(kept)
         self.beside = [self._with_drivers(scope) for scope in cliques.scopes]
+        self.engine = engine_within(self.cliques, boxes, model.inference, model.memory_limit)
 
     def _with_drivers(self, scope: tuple) -> tuple:
         found = list(scope)
@@ -217,15 +228,14 @@ class _Layout:
         return np.concatenate([(table / table.sum()).ravel() for table in tables])
 
 
-def _completed(model: LogLinearModel, layout: _Layout, boxes: Sequence = ()) -> LogLinearModel:
-    engine = engine_within(layout.cliques, boxes, model.inference, model.memory_limit)
+def _completed(model: LogLinearModel, layout: _Layout) -> LogLinearModel:
     impossible = np.isneginf(model.theta[layout.kept])
     start = np.where(impossible, _BARELY, model.theta[layout.kept])
     # Tables that are filled one by one agree almost. Along what they disagree about, a penalty on what changes pulls
     # alone: A(theta) - theta t + penalty/2 |theta - start|^2. Many cells shall not add up to much.
     penalty = float(np.clip(0.2 / max(layout.cliques.sizes), 1e-5, 1e-4))
     target = layout.tables(model) + penalty * start
-    solution = maximize_likelihood(engine, target, l2=penalty, start=start, max_iter=_MAX_ITER, tol=_TOL)
+    solution = maximize_likelihood(layout.engine, target, l2=penalty, start=start, max_iter=_MAX_ITER, tol=_TOL)
     theta = np.where(impossible, -np.inf, solution.x)
     return LogLinearModel(layout.cliques, theta, model.memory_limit, model.inference)
 
@@ -250,13 +260,13 @@ def complete_posterior(
     schema = complete_schema(posterior.schema, drivers)
     missing = _missing(posterior.schema, drivers)
     draws = posterior.draws
-    layout = _Layout(draws.cliques, missing, drivers)
-    theta = [_completed(draws.model(k), layout, schema.zeros).theta for k in range(draws.n_draws)]
+    layout = _Layout(draws.model(0), missing, drivers, schema.zeros)
+    theta = [_completed(draws.model(k), layout).theta for k in range(draws.n_draws)]
     model = posterior.model
     if complete is not None:
         model = complete.to_log_linear()
     elif model is not None:
-        model = _completed(model, _Layout(model.cliques, missing, drivers), schema.zeros)
+        model = _completed(model, _Layout(model, missing, drivers, schema.zeros))
     return replace(
         posterior,
         draws=replace(draws, cliques=layout.cliques, theta=np.array(theta)).obeying(schema.zeros),
@@ -277,11 +287,11 @@ def complete_model(network: MarkovNetwork, drivers: Drivers, joint: LogLinearMod
             f"{apart}; learn one with required_edges={apart}, or with these edges in the given graph"
         )
     joint = network.to_log_linear() if joint is None else joint
-    layout = _Layout(joint.cliques, _missing(before, drivers), drivers)
+    layout = _Layout(joint, _missing(before, drivers), drivers, schema.zeros)
     graph = nx.Graph(network.edges)
     graph.add_nodes_from(network.nodes)
     made = network.from_log_linear(
-        _completed(joint, layout, schema.zeros),
+        _completed(joint, layout),
         graph,
         schema,
         network.privacy,

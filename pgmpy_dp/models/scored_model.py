@@ -23,6 +23,7 @@ from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.score_reading import digest_of
 from pgmpy_dp.schema import Number, Schema
+from pgmpy_dp.shown import shown
 
 _DRAWN = 500
 """Sets of one size at most, of those that nobody has named."""
@@ -150,6 +151,12 @@ class ScoredModel:
             raise ValueError("model has no parameters; fit it first")
         if isinstance(model, MarkovNetwork):
             model.check_model()
+            if filled := [shown(name) for name in model.missing_at_random]:
+                raise ValueError(
+                    f"model has no missing values of {', '.join(filled)}, and records that lack one would be left out "
+                    "of the comparison: score the observed_model_ of its estimator, or what refit makes of its noisy "
+                    "tables without --missing-at-random"
+                )
             found = cls(
                 model.to_log_linear(),
                 {name: tuple(model.states[name]) for name in model.nodes},

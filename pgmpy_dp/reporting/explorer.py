@@ -10,6 +10,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.inference.junction_tree import build_junction_tree
 from pgmpy_dp.models.answers import Answers
+from pgmpy_dp.models.model_file import filled_words
 from pgmpy_dp.models.posterior.discrepancy import TAU_GRID
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.reporting.marginals import state_text
@@ -69,7 +70,7 @@ def explorer_page(
         "explore.html",
         title=title or "Explore a model",
         about=None if about is None else as_html(about),
-        lead=f"{len(network)} variables. {size_words(network)}",
+        lead=" ".join([f"{len(network)} variables. {size_words(network)}", *filled_words(network.missing_at_random)]),
         guarantee=guarantee_words(network.privacy),
         variables=variables,
         level=percent(level),

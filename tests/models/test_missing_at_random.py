@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pgmpy.factors.discrete import DiscreteFactor
 
-from pgmpy_dp import Budget, MarkovNetwork, Number, PrivateTable, Schema, learn
-from pgmpy_dp.estimators import CollectiveMAP
+from pgmpy_dp import Budget, MarkovNetwork, Number, PrivateTable, Schema, learn, score_model
+from pgmpy_dp.estimators import CollectiveMAP, PrivateNetwork
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.models.missing_at_random import checked_drivers, complete_schema, completed
@@ -138,6 +138,39 @@ class TestModel:
         with pytest.raises(ValueError, match=r"has none of \[\('age', 'sex'\)\]"):
             _without_a_table().complete({"age": ["sex"]})
 
+    def test_a_model_that_is_learned_in_place_says_what_was_assumed(self):
+        _, holed = self._records()
+        states = {"age": ["young", "old"], "pay": ["low", "high", None], "sex": ["F", "M"]}
+        model = MarkovNetwork()
+        model.add_nodes_from(states)
+        model.fit(holed, PrivateNetwork(rho=0.5, state_names=states, missing_at_random={"pay": ["age"]}))
+        assert model.missing_at_random == {"pay": ("age",)}
+        model.remove_edges_from(list(model.edges))
+        model.fit(holed, PrivateNetwork(rho=0.5, state_names=states))
+        assert not model.missing_at_random and None in model.states["pay"]
+
+    @pytest.mark.parametrize("required", [("age", "pay"), ("age", "pay", "sex")])
+    def test_a_table_that_is_required_anyway_is_measured_once(self, required):
+        _, holed = self._records()
+        states = {"age": ["young", "old"], "pay": ["low", "high", None], "sex": ["F", "M"]}
+        drivers = {"pay": ["age"]}
+        fitted = learn(holed, Budget(rho=0.5), states, missing_at_random=drivers, required_edges=[required])
+        measured = [set(record["variables"]) for _, record in fitted.report_.iterrows() if record["round"] == 0]
+        assert measured == [set(required)]
+        assert fitted.model_.states["pay"] == ["low", "high"]
+
+    def test_pages_and_scores_say_what_was_assumed(self, tmp_path):
+        _, holed = self._records()
+        states = {"age": ["young", "old"], "pay": ["low", "high", None], "sex": ["F", "M"]}
+        table = PrivateTable(holed, states, ledger=Budget(rho=1.0))
+        fitted = learn(table, Budget(rho=0.5), missing_at_random={"pay": ["age"]})
+        fitted.model_.explorer(tmp_path / "explore.html")
+        assert "Missing values of pay were filled in" in (tmp_path / "explore.html").read_text()
+        with pytest.raises(ValueError, match="left out of the comparison: score the observed_model_"):
+            score_model(fitted, table, Budget(rho=0.5))
+        assert str(table.ledger.left) == "0.5-zCDP"
+        assert score_model(fitted.observed_model_, table, Budget(rho=0.5)).table["distance"].max() < 0.1
+
     def test_numbers_without_cells_keep_their_values(self):
         rng = np.random.default_rng(2)
         old = rng.random(6000) < 0.5
@@ -198,6 +231,11 @@ class TestRefused:
         for rule in ("age = young -> job = missing", "age = old -> job != missing"):
             with pytest.raises(ValueError, match="what does not apply"):
                 complete_schema(Schema(STATES, impossible=[rule]), drivers)
+        named = Schema(
+            {**STATES, "job": ["a", "b", "none", None]}, impossible=["age = young -> job in {missing, none}"]
+        )
+        with pytest.raises(ValueError, match="a rule of the schema names what is missing"):
+            complete_schema(named, drivers)
         schema = Schema(STATES, impossible=["age = young -> job != a"])
         assert complete_schema(schema, drivers)["job"] == ("a", "b")
 

@@ -231,7 +231,9 @@ class PrivateNetwork(BaseStructureEstimator):
         rests_on = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
         options = self._options
         if drivers := options.missing_at_random:
-            options = options.but(required_edges=(*(options.required_edges or ()), *driven_pairs(drivers)))
+            required = options.required_edges or ()
+            pairs = [pair for pair in driven_pairs(drivers) if not any(set(pair) <= set(wanted) for wanted in required)]
+            options = options.but(required_edges=(*required, *pairs))
         with budget_bar(type(self).__name__) as progress:
             return adaptive_search.run(table, options, budget, progress, around=around, rests_on=rests_on)
 
