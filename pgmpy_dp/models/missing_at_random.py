@@ -288,8 +288,9 @@ def complete_model(network: MarkovNetwork, drivers: Drivers, joint: LogLinearMod
         )
     joint = network.to_log_linear() if joint is None else joint
     layout = _Layout(joint, _missing(before, drivers), drivers, schema.zeros)
-    graph = nx.Graph(network.edges)
-    graph.add_nodes_from(network.nodes)
+    graph = nx.Graph()
+    graph.add_nodes_from(network.nodes)  # in their order, which tables and draws have
+    graph.add_edges_from(network.edges)
     made = network.from_log_linear(
         _completed(joint, layout),
         graph,

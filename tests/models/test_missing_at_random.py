@@ -1,5 +1,7 @@
 """Models of complete records: against the law that made the records, and what is refused."""
 
+import dataclasses
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -148,6 +150,32 @@ class TestModel:
         model.remove_edges_from(list(model.edges))
         model.fit(holed, PrivateNetwork(rho=0.5, state_names=states))
         assert not model.missing_at_random and None in model.states["pay"]
+
+    def test_a_file_has_the_variables_in_any_order(self, tmp_path):
+        """Of different sizes, and the edges of the model are not in the order of the schema."""
+        rng = np.random.default_rng(0)
+        driver, n = rng.integers(0, 5, 4000), 4000
+        frame = pd.DataFrame({"a": rng.integers(0, 2, n), "b": driver % 3, "c": rng.integers(0, 4, n), "d": driver})
+        frame["b"] = frame["b"].astype(object).where(rng.random(n) > driver / 8, None)
+        states = {"a": [0, 1], "b": [0, 1, 2, None], "c": list(range(4)), "d": list(range(5))}
+        fitted = learn(frame, Budget(rho=1.0), states, missing_at_random={"b": ["d"]}, random_state=0)
+        model = fitted.model_
+        assert list(model.nodes) == list(states)
+        model.posterior = fitted.posterior(20, random_state=0)
+        for k, name in enumerate(("straight", "turned")):
+            if k:  # another order of the nodes than that of the draws
+                turned = model.posterior.model
+                order = turned.cliques.variables[::-1]
+                sizes = tuple(turned.cliques.cardinalities[::-1])
+                layout = Cliques(order, sizes, turned.cliques.scopes)
+                other = LogLinearModel(layout, turned.theta)
+                model.posterior = dataclasses.replace(model.posterior, model=other)
+            model.save(tmp_path / name)
+            again = MarkovNetwork.load(tmp_path / name)
+            for asked in (["b"], ["b", "d"], ["a", "c"]):
+                pd.testing.assert_frame_equal(
+                    again.posterior.interval(asked), model.posterior.interval(asked), atol=1e-6
+                )
 
     @pytest.mark.parametrize("required", [("age", "pay"), ("age", "pay", "sex")])
     def test_a_table_that_is_required_anyway_is_measured_once(self, required):

@@ -40,7 +40,8 @@ def posterior_to_parts(posterior: ParameterPosterior) -> tuple[dict[str, Any], d
     }
     arrays = {f"{_PREFIX}draws": draws.theta.astype(np.float32)}
     if posterior.model is not None:
-        header["model"] = [list(scope) for scope in posterior.model.cliques.indices]
+        place = draws.cliques.position  # the model may have its variables in another order
+        header["model"] = [[place[name] for name in scope] for scope in posterior.model.cliques.scopes]
         arrays[f"{_PREFIX}model"] = posterior.model.theta
     if discrepancy is not None:
         drawn = discrepancy.drawn
