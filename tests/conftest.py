@@ -1,6 +1,7 @@
-"""Hypothesis: the same examples in every run and no clock, for a busy machine must not fail a test.
+"""The same noise and the same examples of hypothesis in every run, and no clock: luck and load fail no test.
 
-HYPOTHESIS_PROFILE=thorough looks at ten times as many examples, other ones each time.
+NOISE=real draws noise as users do (`repeatable_noise.py`); HYPOTHESIS_PROFILE=thorough looks at ten times as many
+examples, other ones each time.
 """
 
 import os
@@ -9,11 +10,12 @@ import networkx as nx
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
-from pgmpy import config
+from pgmpy import config as pgmpy_config
 
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from tests.estimators.shapes import GRAPHS, make_network
+from tests.repeatable_noise import RepeatableNoise
 from tests.small_models import layouts
 
 settings.register_profile(
@@ -24,6 +26,11 @@ settings.register_profile(
     "thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_configure(config: pytest.Config):
+    if (run := os.environ.get("NOISE", "0")) != "real":
+        config.pluginmanager.register(RepeatableNoise(int(run)), "repeatable noise")  # for docstrings' examples too
 
 
 @pytest.hookimpl(wrapper=True)
@@ -52,7 +59,7 @@ def network(shape) -> MarkovNetwork:
 
 @pytest.fixture(autouse=True)
 def no_progress_bars():
-    before = config.get_show_progress()
-    config.set_show_progress(False)
+    before = pgmpy_config.get_show_progress()
+    pgmpy_config.set_show_progress(False)
     yield
-    config.set_show_progress(before)
+    pgmpy_config.set_show_progress(before)

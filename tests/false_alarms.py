@@ -129,6 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--wide", type=float, default=1.0)
     parser.add_argument("--out", type=Path, help="file of JSON lines, one test each")
     options, more = parser.parse_known_args(arguments)
+    os.environ["NOISE"] = "real"
     plugin = Again(options.runs, options.seconds, options.wide)
     with ExitStack() as stack:
         for patch in plugin.patches():

@@ -1094,7 +1094,7 @@ def test_a_graph_with_hardly_an_edge_is_foreseen_and_said(folder):
     told = json.loads(run(f"plan {budget} --n 150 --json").stdout)
     assert told["few_edges"] and len(told["tables"]) == 22
     assert not json.loads(run(f"plan {budget} --n 1000000 --json").stdout)["few_edges"]
-    said = run(f"fit codes.csv {budget} --out codes.npz")
+    said = run("fit codes.csv --schema codes.json --epsilon 0.3 --delta 1e-9 --out codes.npz")
     assert said.stdout.startswith("Learned ") and "pass --workload with" in said.stderr
     foreseen = run(f"plan {budget} --n 400 --target c3")
     assert "to predict c3: tables of 20 variables, and of the 19 pairs with it, which get 50% of" in foreseen.stdout

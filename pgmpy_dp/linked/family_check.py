@@ -103,8 +103,12 @@ class FamilyCheck:
     @property
     def failed(self) -> bool:
         """Whether a fit would have next to nothing to learn from, or hardly a child has a parent, or a column fails."""
-        few = self.n_units < FEW * self._sd(6)
-        return bool(few or self.verdict == NOTHING or self.poor or self._without_children)
+        return bool(self._few or self.verdict == NOTHING or self.poor or self._without_children)
+
+    @property
+    def _few(self) -> bool:
+        """Whether there is next to no unit; one or two are, however little noise there is."""
+        return self.n_units < FEW * max(self._sd(6), 1.0)
 
     @property
     def _without_children(self) -> bool:
@@ -118,7 +122,7 @@ class FamilyCheck:
         (parent, child), linked = map(shown, self.linked.names), self.linked
         of_one = linked.parent is None
         lines = [f"Different {shown(linked.key)}: about {rounded(self.n_units)} (sd {self._sd(6):,.0f})"]
-        if self.n_units < FEW * self._sd(6):
+        if self._few:
             lines[0] += ": next to nothing; there are few, or the budget of the check is too small"
         said = f"about {rounded(self.n_matching)} ({percent(self.n_matching, self.n_units)}, sd {self._sd(3):,.0f})"
         lines.append(f"Inside the schema, so that a fit counts them: {said}")

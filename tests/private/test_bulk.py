@@ -11,6 +11,8 @@ from pgmpy_dp.private.noise import bulk, samplers
 from pgmpy_dp.private.sensitive import Noise
 from tests.private.distribution import accepts
 
+pytestmark = pytest.mark.real_noise
+
 KINDS = ["discrete_laplace", "discrete_gaussian"]
 SCALES = [1e-3, 0.3, 1.0, 7.9, 42.5]
 

@@ -13,6 +13,8 @@ from pgmpy_dp.communities.operators.sign_sampling import SignLaw, sample_signs
 from pgmpy_dp.private.noise import bulk, matrix, samplers, subsampling
 from tests.private.processes import everything, forked
 
+pytestmark = pytest.mark.real_noise
+
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_forked_processes_draw_different_noise():

@@ -16,6 +16,8 @@ from scipy import stats
 from pgmpy_dp.private.noise import integer_wishart as sampler
 from pgmpy_dp.private.noise.integer_wishart import integer_wishart, positive_semidefinite
 
+pytestmark = pytest.mark.real_noise
+
 
 def fits(found: Counter, law: dict, least: float = 4.0) -> None:
     """Chi-squared test; what is rarer than `least` is one class."""

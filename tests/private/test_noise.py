@@ -21,6 +21,8 @@ from pgmpy_dp.private.sensitive import Noise, Sensitive
 from tests.private.distribution import ALARM, accepts, mass
 from tests.private.mechanisms import with_noise
 
+pytestmark = pytest.mark.real_noise
+
 SAMPLERS = {"discrete_laplace": samplers.discrete_laplace, "discrete_gaussian": samplers.discrete_gaussian}
 PATHS = {"exact": lambda: None, "seeded": lambda: np.random.default_rng(20240521)}
 

@@ -19,6 +19,8 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from tests.private.distribution import ALARM
 
+pytestmark = pytest.mark.real_noise
+
 SCORES = np.array([-3, 0, 4, 9, 10])
 DRAWS = 16_000  # with 6,000 another law was accepted in one run of forty; now in less than one of 10^9
 PATHS = {"exact": lambda: None, "seeded": lambda: np.random.default_rng(20240521)}
