@@ -5,6 +5,7 @@
     python -m benchmarks.paper gaussian            # or: make paper-gaussian; cgm, mrf, blocks
     python -m benchmarks.paper gaussian --quick    # below two minutes of processor time
 
+A run of ``cgm`` or ``mrf`` that was stopped goes on when it is started again.
 The numbers come from the benchmarks of this folder, run on smaller settings with ``--quick``. Everything goes to
 ``build/papers``, one page a paper; tracked results stay as they are. Where a paper has numbers, they stand in the rows.
 Where it has figures or theorems alone, the row has what these claim.
@@ -112,8 +113,7 @@ def paper_cgm(quick: bool, out: Path) -> list[str]:
     """Figures 1 to 3 of Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017)."""
     settings = [s for s in paper_settings() if not quick or (s.n_records, s.epsilon) in ((10_000, 0.5), (100_000, 0.1))]
     methods = ["naive_1e-3", "naive", "em_exact", "map", *(() if quick else ("sgd",))]
-    rows_path = out / f"cgm{'-quick' * quick}.jsonl"
-    rows_path.unlink(missing_ok=True)
+    rows_path = _unfinished("cgm", quick, out)
     mode = Mode(tuple(settings), 1 if quick else 2, 1)
     collective.run(mode, methods, rows_path, seed=collective.SEEDS["paper"], slow_on="populations")
     found = pd.read_json(rows_path, lines=True).iloc[1:]
@@ -177,8 +177,7 @@ def paper_mrf(quick: bool, out: Path) -> list[str]:
     """Table 1 and the theorems of Zhang, Kamath, Kulkarni and Wu (2020) about Ising models."""
     wanted = [c for c in markov_random_fields.cases() if c.family == "ising" and c.p <= (10 if quick else 50)]
     wanted = [c for c in wanted if not quick or (c.graph == "3-regular" and c.n <= 10_000)]
-    rows_path = out / f"mrf{'-quick' * quick}.jsonl"
-    rows_path.unlink(missing_ok=True)
+    rows_path = _unfinished("mrf", quick, out)
     markov_random_fields.run(wanted, markov_random_fields.SEED, rows_path, "benchmarks.paper mrf")
     found = pd.read_json(rows_path, lines=True).iloc[1:].reset_index(drop=True)
     found = found.join(pd.json_normalize(found["case"].tolist()).set_index(found.index))
@@ -259,6 +258,14 @@ def paper_blocks(quick: bool, out: Path) -> list[str]:
     ]
 
 
+def _unfinished(paper: str, quick: bool, out: Path) -> Path:
+    """Fits of a whole run, kept until its page is written, so that a run that was stopped goes on."""
+    path = out / f"{paper}{'-quick' * quick}-unfinished.jsonl"
+    if quick:
+        path.unlink(missing_ok=True)
+    return path
+
+
 PAPERS: dict[str, Callable[[bool, Path], list[str]]] = {
     "cgm": paper_cgm,
     "mrf": paper_mrf,
@@ -283,6 +290,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     head = [f"# {options.paper}: the paper against us, row by row", f"Made by `{command}`, on {describe_machine()}."]
     path = options.out / f"{options.paper}{'-quick' * options.quick}.md"
     path.write_text("\n\n".join([*head, *parts]) + "\n", encoding="utf-8")
+    unfinished = path.with_name(f"{path.stem}-unfinished.jsonl")
+    if unfinished.exists():
+        unfinished.replace(path.with_suffix(".jsonl"))
     print(f"wrote {path}")
 
 

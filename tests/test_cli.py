@@ -1151,11 +1151,34 @@ def test_what_needs_no_learner_waits_for_none(folder, arguments):
     frame.to_csv("jobs.csv", index=False)
     budget = "--epsilon 1 --delta 1e-9 --ledger jobs.json"  # what rho converts to is dp-accounting's, which has SciPy
     run(f"fit jobs.csv --schema job.json {budget} --edges job-sex --draws 10 --out jobs.npz")
-    words = arguments.format(model="jobs.npz", schema="job.json", ledger="jobs.json").split()
+    waits_for_none(arguments.format(model="jobs.npz", schema="job.json", ledger="jobs.json").split(), heavy)
+
+
+def waits_for_none(words: list[str], heavy: tuple[str, ...]) -> None:
     code = f"import sys; from pgmpy_dp.cli import app; app({words}, standalone_mode=False); " \
            f"sys.exit(', '.join(name for name in {heavy} if name in sys.modules) or 0)"  # fmt: skip
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_a_report_draws_no_density_that_the_file_has(folder):
+    """SciPy is what draws them, twice as long as all else that a report does."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"pay": rng.lognormal(5, 1, 2000).round(), "sex": rng.choice(["F", "M"], 2000)})
+    frame.to_csv("pay.csv", index=False)
+    run(
+        "fit pay.csv --number pay=0:5000:1 --variable sex=F,M --epsilon 3 --delta 1e-9 --draws 20 --out pay.npz "
+        "--ledger pay.json"
+    )
+    network = MarkovNetwork.load("pay.npz")
+    assert network.within["pay"].density.kept is None and len(network.posterior.within["pay"].density.kept) == 20
+    page = report_page(SavedModel(read_model_file("pay.npz")))
+    waits_for_none(["report", "pay.npz", "--out", "page.html"], ("pgmpy.models", "pandas", "scipy"))
+    assert Path("page.html").read_text() == page
+    # A file of before has no draws, and the page is the same.
+    posterior = network.posterior
+    network.posterior = replace(posterior, within=network.within)
+    assert report_page(network) == page
 
 
 def test_a_saved_model_answers_as_pgmpy_s(folder):

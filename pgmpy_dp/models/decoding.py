@@ -72,9 +72,18 @@ class Values:
         """The same states, with weights drawn for all that the counts leave open; itself where these are unknown."""
         if self.density is None or self.weights is None:
             return self
-        parts = self.density.draws(1, rng)[0]
-        weights = np.append(parts, self.weights[len(parts) :])
-        return replace(self, weights=weights)
+        return self._weighing(self.density.draws(1, rng)[0])
+
+    def same_draws(self, n_draws: int) -> list[Values]:
+        """So many `drawn_weights`, the same whenever they are asked for."""
+        if self.density is None or self.weights is None:
+            return [self] * n_draws
+        return [self._weighing(parts) for parts in self.density.same_draws(n_draws)]
+
+    def _weighing(self, parts: np.ndarray) -> Values:
+        """The same states with these weights of the parts of cells."""
+        assert self.weights is not None
+        return replace(self, weights=np.append(parts, self.weights[len(parts) :]))
 
     @cached_property
     def within(self) -> np.ndarray:
@@ -134,7 +143,7 @@ class Values:
         weights = self.within.copy()
         weights[: len(shares)] *= shares
         cell, position = self._placed(codes, uniform, weights)
-        known = cell < len(number.cells)
+        known = cell < len(number.edges) - 1
         cell = np.where(known, cell, 0)
         anywhere = shares[cell] == 0  # of a state without a value in the range
         share, end = np.where(anywhere, 1.0, shares[cell]), np.where(anywhere, 1.0, not_above[cell])
@@ -280,7 +289,7 @@ class Values:
         """The probabilities of the cells of the declared number."""
         given = np.asarray(probabilities, dtype=np.float64)
         given = given if self.state is None else given[self.state]
-        return (self.within * given)[: len(self.number.cells)]
+        return (self.within * given)[: len(self.number.edges) - 1]
 
     def _of_cells(self, given: np.ndarray) -> np.ndarray:
         """The numbers of the cells, followed by 0 for the states that are no cells."""

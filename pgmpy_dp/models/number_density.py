@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -69,6 +69,8 @@ class NumberDensity:
         Middles and widths of the parts on a scale on which the density is smooth.
     alone : ndarray of bool, shape (n_cells,)
         Cells that count as spikes in any case, such as bounds to which numbers are clipped.
+    kept : ndarray of shape (n_draws, n_parts), optional
+        The first of the `same_draws`, from a file: making them takes longer than all else that a report does.
 
     Notes
     -----
@@ -87,6 +89,7 @@ class NumberDensity:
     place: np.ndarray
     size: np.ndarray
     alone: np.ndarray
+    kept: np.ndarray | None = None
 
     @cached_property
     def cell_size(self) -> np.ndarray:
@@ -308,8 +311,27 @@ class NumberDensity:
             found[k] = self._parts(f, choice, spikes + np.sqrt(variance) * noise(len(spikes)))
         return found
 
+    def same_draws(self, n_draws: int) -> np.ndarray:
+        """As many draws of the proportions of the parts, the same whenever they are asked for."""
+        if self.kept is not None and len(self.kept) >= n_draws:
+            return self.kept[:n_draws]
+        return self.draws(n_draws, np.random.default_rng(0))
+
+    def keeping(self, draws: np.ndarray) -> NumberDensity:
+        """The same density with its `same_draws`.
+
+        Raises
+        ------
+        ValueError
+            If they are no proportions of the parts.
+        """
+        kept = np.asarray(draws, dtype=np.float64)
+        if kept.ndim != 2 or kept.shape[1] != len(self.cell) or not (kept >= 0).all() or not kept.any(axis=1).all():
+            raise ValueError("the draws of a number are no proportions of the parts of its cells")
+        return replace(self, kept=kept)
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form, without the number."""
+        """JSON-able form, without the number and the draws that are kept."""
         given = {"fine": self.fine, "coarse": self.coarse}
         return {"cell": self.cell.tolist()} | {k: counts.to_dict() for k, counts in given.items() if counts is not None}
 

@@ -97,7 +97,7 @@ def _summary(
     own = of(table)
     ends = None
     if posterior is not None and draws is not None and (len(draws) + 1) * (1 - level) >= 2 - 1e-9:
-        ends = number_interval(values, draws, _QUANTILES, level)
+        ends = number_interval(posterior.within.get(name) or values, draws, _QUANTILES, level)
     labels = ["mean", *(f"{100 * q:g} % are at most" if q != 0.5 else "median" for q in _QUANTILES)]
     return [
         {

@@ -130,12 +130,14 @@ class Number:
                 f"{self._what} has bounds, cuts or bins={self.bins} so close to each other that 15 digits do not tell "
                 f"them apart: {[repr(edge) for edge in edges][:5]}; pass fewer, or wider ones"
             )
-        if self.resolution is not None and not all(np.diff(self._first_values(edges)) > 0):
+        firsts = () if self.resolution is None else self._first_values(edges)
+        if not all(a < b for a, b in itertools.pairwise(firsts)):
             raise ValueError(
                 f"{self._what} has a cell without a value of the resolution {self.resolution:.15g} among those that "
                 f"begin at {[self.text(edge) for edge in edges[:-1]]}; pass fewer cuts or bins"
             )
         object.__setattr__(self, "_edges", edges)
+        object.__setattr__(self, "_firsts", firsts)
 
     @property
     def _what(self) -> str:
@@ -237,11 +239,11 @@ class Number:
     @property
     def firsts(self) -> np.ndarray:
         """For each cell the number of its first value of the resolution, and behind the last the number of values."""
-        return self._first_values(self.edges)
+        return np.array(self._firsts)  # type: ignore[attr-defined]
 
-    def _first_values(self, edges: tuple[float, ...]) -> np.ndarray:
+    def _first_values(self, edges: tuple[float, ...]) -> tuple[int, ...]:
         """For each cell the number of its first value, and behind the last one the number of values."""
-        return np.array([*(self._steps(edge) for edge in edges[:-1]), self.n_values])
+        return (*(self._steps(edge) for edge in edges[:-1]), self._steps(self.upper) + 1)
 
     @property
     def divided(self) -> bool:
@@ -284,7 +286,7 @@ class Number:
         if self.resolution is None:
             last = len(self.edges) - 2
             return [(low, high, k == last) for k, (low, high) in enumerate(itertools.pairwise(self.edges))]
-        steps = itertools.pairwise(map(int, self._first_values(self.edges)))
+        steps = itertools.pairwise(self._firsts)  # type: ignore[attr-defined]
         return [(self._value(first), self._value(behind - 1), True) for first, behind in steps]
 
     def value_above(self, number: float, or_at: bool) -> float | None:

@@ -1,6 +1,7 @@
 """Densities of numbers from noisy counts of fine cells."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -130,4 +131,12 @@ def test_a_file_keeps_what_weights_are_drawn_from():
     drawn, other = (one.drawn_weights(np.random.default_rng(4)) for one in (values, again))
     np.testing.assert_allclose(drawn.weights, other.weights, rtol=1e-9)
     assert np.abs(drawn.within - values.within).max() > 1e-4
+    # A posterior's file keeps its draws, and is not made to draw again: new ones would be the same.
+    kept = replace(again, density=again.density.keeping(density.same_draws(3).astype(np.float32)))
+    for one, other in zip(values.same_draws(4), [*kept.same_draws(3), kept.same_draws(4)[3]], strict=True):
+        np.testing.assert_allclose(one.weights, other.weights, rtol=1e-6)
+    two = density.same_draws(2)
+    for wrong in (density.likely, two[:, 1:], -two, 0 * two):
+        with pytest.raises(ValueError, match="no proportions of the parts"):
+            density.keeping(wrong)
     assert Values(parts, state, density.likely).drawn_weights(rng).weights is density.likely

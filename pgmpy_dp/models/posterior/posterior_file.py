@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,10 @@ def posterior_to_parts(posterior: ParameterPosterior) -> tuple[dict[str, Any], d
         "kinds": [] if discrepancy is None else list(discrepancy.weights),
     }
     arrays = {f"{_PREFIX}draws": draws.theta.astype(np.float32)}
+    for name, values in posterior.within.items():
+        if values.density is not None and name in draws.cliques.position:
+            kept = values.density.same_draws(draws.n_draws)
+            arrays[_within_name(draws.cliques, name)] = kept.astype(np.float32)
     if posterior.model is not None:
         place = draws.cliques.position  # the model may have its variables in another order
         header["model"] = [[place[name] for name in scope] for scope in posterior.model.cliques.scopes]
@@ -52,6 +57,10 @@ def posterior_to_parts(posterior: ParameterPosterior) -> tuple[dict[str, Any], d
         }
         arrays |= {f"{_PREFIX}tau_{kind}": weights for kind, weights in discrepancy.weights.items()}
     return header, arrays
+
+
+def _within_name(cliques: Cliques, name: Hashable) -> str:
+    return f"{_PREFIX}within_{cliques.position[name]}"
 
 
 def posterior_from_parts(
@@ -85,5 +94,12 @@ def posterior_from_parts(
         sets = (tuple(map(frozenset, told.get(part, ()))) for part in ("within", "without"))
         drawn = Drawn(told.get("order", 3), *sets)
         discrepancy = Discrepancy(tuple(map(frozenset, header["measured"])), weights, drawn)
+    drawn_within = dict(within)
+    for name, values in within.items():
+        if values.density is None or name not in draws.cliques.position:
+            continue
+        kept = arrays.get(_within_name(draws.cliques, name))
+        if kept is not None:  # files of before have none
+            drawn_within[name] = replace(values, density=values.density.keeping(kept))
     n, sd = header["n_records"], header["n_records_sd"]
-    return ParameterPosterior(draws, schema, graph, privacy, n, sd, model, discrepancy, dict(within), network)
+    return ParameterPosterior(draws, schema, graph, privacy, n, sd, model, discrepancy, drawn_within, network)

@@ -101,7 +101,7 @@ def number_interval(
 
     Notes
     -----
-    Where values were counted in fine cells, each draw has its own weights within states (`Values.drawn_weights`), and
+    Where values were counted in fine cells, each draw has its own weights within states (`Values.same_draws`), and
     the interval is between quantiles of the draws. Elsewhere each draw says between what the mean and the quantiles may
     lie, wherever values lie in states (`Values.ends`). The lower ends of the draws are above the lower end of the
     interval with probability ``(1 + level)/2``, the upper ones below the upper end.
@@ -114,15 +114,11 @@ def number_interval(
     >>> lower.tolist(), upper.tolist()
     ([5.0, 0.0], [15.0, 10.0])
     """
-    rng = np.random.default_rng(0)  # the same interval whenever it is asked for
-
-    def between(drawn: np.ndarray) -> Sequence[np.ndarray]:
-        if values.density is None:
-            return values.ends(drawn, levels)
-        one = values.drawn_weights(rng)
-        return [np.array([one.mean(drawn), *one.quantiles(drawn, levels)])] * 2
-
-    ends = np.array([between(drawn) for drawn in draws])
+    if values.density is None:
+        ends = np.array([values.ends(drawn, levels) for drawn in draws])
+    else:
+        weighed = zip(values.same_draws(len(draws)), draws, strict=True)
+        ends = np.array([[[one.mean(drawn), *one.quantiles(drawn, levels)]] * 2 for one, drawn in weighed])
     tail = (1 - level) / 2
     lower = np.quantile(ends[:, 0], tail, axis=0, method="weibull")
     return lower, np.quantile(ends[:, 1], 1 - tail, axis=0, method="weibull")
