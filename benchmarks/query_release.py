@@ -67,7 +67,7 @@ class Setting:
         """s: standard deviation of the noise of a mean when all sums get it, root mean squared over them."""
         plan = self.plan("noise")
         if plan.features is None:
-            noise = ParitySums.noise_of(plan.family, self.p, plan.adjacency, False, plan.cost, Fraction(1))
+            noise = ParitySums.planned(plan.family, self.p, plan.adjacency, False, plan.cost, Fraction(1)).noise[0]
             return math.sqrt(noise.variance) / self.n
         assert isinstance(plan.cost, PureDP)
         (noise,) = plan.features.noise(plan.adjacency, False, plan.cost, Fraction(1))

@@ -148,7 +148,7 @@ def _noise_of_all(release: Release, p: int, order: int, subsets: Subsets) -> Noi
     """The noise that all sums would have had: answers of a query release were preferred to that."""
     family = subsets if len(subsets) < family_size(order, p) else order
     assert isinstance(release.guarantee, PureDP | ZCDP)
-    return ParitySums.noise_of(family, p, release.adjacency, False, release.guarantee, Fraction(1))
+    return ParitySums.planned(family, p, release.adjacency, False, release.guarantee, Fraction(1)).noise[0]
 
 
 def _of_interactions(release: Release, edges: list[tuple[int, int]] | None, sparse: bool, width: float) -> FieldFit:

@@ -134,7 +134,9 @@ def _least(
     if noise == "wishart":
         cost = cost_of(budget, pure=True)
     else:
-        cost = least_noise(lambda cost: InteractionSums.noise_of(*asked, cost, Fraction(1)), numbers, budget, noise)
+        cost = least_noise(
+            lambda cost: InteractionSums.planned(*asked, cost, Fraction(1)).noise, numbers, budget, noise
+        )
     if not possible:
         return cost, False
     pure = cost_of(budget, pure=True)
@@ -143,8 +145,8 @@ def _least(
     def total(noises: Sequence[Noise]) -> float:
         return math.fsum(number * one.variance for number, one in zip(numbers, noises, strict=True))
 
-    better = total(InteractionMatrixSums.noise_of(*asked, pure, Fraction(1))) < total(
-        InteractionSums.noise_of(*asked, cost, Fraction(1))
+    better = total(InteractionMatrixSums.planned(*asked, pure, Fraction(1)).noise) < total(
+        InteractionSums.planned(*asked, cost, Fraction(1)).noise
     )
     return (pure, True) if noise == "wishart" or better else (cost, False)
 

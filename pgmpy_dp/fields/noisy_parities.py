@@ -233,7 +233,7 @@ def plan_parities(
     if plan.method != "noise":
         # Refuses here what the rounds would refuse later: no selection of any method gets a smaller share.
         RecordCount.noise_of(cost, share if n_records is None else Fraction(1))
-        WorstParity.scale(adjacency, cost, plan.rest / (2 * (settings.n_rounds or 200)))
+        WorstParity.planned(adjacency, cost, plan.rest / (2 * (settings.n_rounds or 200)))
     return plan
 
 
@@ -253,7 +253,7 @@ def _least(
     """The cost, and the features if Wishart noise on their matrix is the smallest there is."""
 
     def additive(cost: PureDP | ZCDP) -> list[Noise]:
-        return [ParitySums.noise_of(family, p, adjacency, with_count, cost, Fraction(1))]
+        return [ParitySums.planned(family, p, adjacency, with_count, cost, Fraction(1)).noise[0]]
 
     sums = family_size(family, p)
     if noise == "wishart":
@@ -344,7 +344,7 @@ def _sums(curator: TableCurator, plan: ParityPlan, share: Fraction | int, with_c
 def _chosen(plan: ParityPlan, records: float) -> ParityPlan:
     """What "auto" is for this public or noisy number of records."""
     if plan.features is None:
-        noise = ParitySums.noise_of(plan.family, plan.n_variables, plan.adjacency, False, plan.cost, plan.rest)
+        noise = ParitySums.planned(plan.family, plan.n_variables, plan.adjacency, False, plan.cost, plan.rest).noise[0]
         sd = math.sqrt(noise.variance)
     else:
         assert isinstance(plan.cost, PureDP)

@@ -50,9 +50,9 @@ class ParityFeatures:
 
     def noise(self, adjacency: Adjacency, with_count: bool, cost: PureDP, share: Fraction) -> tuple[Noise, ...]:
         """The noise of the noisiest sum, and of the count."""
-        return ParityMatrixSums.noise_of(
+        return ParityMatrixSums.planned(
             self.n_variables, self.sets, self.weights, self.family, adjacency, with_count, cost, share
-        )
+        ).noise
 
     @property
     def deviations(self) -> np.ndarray:

@@ -53,7 +53,7 @@ def refine(curator: TableCurator, names: Sequence[Hashable], share: Fraction) ->
     """
     release = curator.release("marginals", {})
     schema, densities = release.schema, _densities(release, names)
-    noise = Tables.noise_of(len(names), curator.facts.adjacency, curator.cost, share)[0]
+    noise = Tables.planned(len(names), curator.facts.adjacency, curator.cost, share).noise[0]
     changed: dict[Hashable, Number] = {}
     places: dict[Hashable, tuple[int, ...]] = {}
     for name, (_, density) in densities.items():

@@ -102,7 +102,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
             curator.ask(Tables([(name,) for name in fine]), settings.fine_share)
             n = noisy_marginals(curator.release("marginals", {}), table.schema.variables).n_records
             rest = 1 - Fraction(settings.fine_share)
-            noises = Tables.noise_of(len(settings.scopes), table.adjacency, cost, rest, settings.weights)
+            noises = Tables.planned(len(settings.scopes), table.adjacency, cost, rest, settings.weights).noise
             merge(curator, fine, n, max(noise.mean_size for noise in noises), order=max(map(len, settings.scopes)))
         curator.ask(Tables(settings.scopes, weights=settings.weights), share=curator.left)
     return curator.release("marginals", {"settings": _public(settings, budget)})
@@ -127,7 +127,7 @@ def planned_noise(
     parsed, settings = Adjacency.parse(adjacency), _completed(settings)
     require_scopes(schema, settings.scopes)
     cost = _cost(schema, parsed, settings, budget)
-    return cost, list(Tables.noise_of(len(settings.scopes), parsed, cost, Fraction(1), settings.weights))
+    return cost, list(Tables.planned(len(settings.scopes), parsed, cost, Fraction(1), settings.weights).noise)
 
 
 def rehearse(
@@ -263,7 +263,10 @@ def _cost(schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budg
     divided = schema.fine()
     cells = [*(divided.cardinality(name) for name in fine), *sizes]
     return least_noise(
-        lambda cost: Tables.noise_of(len(cells), adjacency, cost, Fraction(1), weights), cells, budget, settings.noise
+        lambda cost: Tables.planned(len(cells), adjacency, cost, Fraction(1), weights).noise,
+        cells,
+        budget,
+        settings.noise,
     )
 
 

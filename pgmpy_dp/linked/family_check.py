@@ -241,7 +241,7 @@ def _run(tables: PrivateLinkedTables, budget: Budget, random_state: int | None) 
     scopes: Sequence[tuple[Hashable, ...]] = [(name,) for name in table.schema.variables]
 
     def noise(cost: Any) -> Any:
-        return Tables.noise_of(len(scopes), tables.adjacency, cost, Fraction(1))
+        return Tables.planned(len(scopes), tables.adjacency, cost, Fraction(1)).noise
 
     curator = TableCurator(
         table,

@@ -157,7 +157,7 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int, siblings: int) 
     singles = [name for name in fine if wide.ordered or all(name not in slot for slot in wide.slots[1:])]
     sizes = [fine.cardinality(name) for name in singles]
     weights = one_way_weights(sizes, shares.cost)
-    noises = Tables.noise_of(len(singles), shares.adjacency, shares.cost, shares.one_way, weights)
+    noises = Tables.planned(len(singles), shares.adjacency, shares.cost, shares.one_way, weights).noise
     child = linked.names[1]
     found: list[tuple[str, int, Noise]] = [
         (_told(wide, child, own, name), size, noise) for name, size, noise in zip(singles, sizes, noises, strict=True)

@@ -49,7 +49,7 @@ def planned_noise(
 
     def noises(cost: PureDP | ZCDP) -> list[Noise]:
         if settings.worst:
-            WorstFit.scale(adjacency, cost, shares["choice"])  # refuses what buries any score
+            WorstFit.planned(adjacency, cost, shares["choice"])  # refuses what buries any score
         return [
             RecordCount.noise_of(cost, shares[name])
             if name == "count"

@@ -157,10 +157,10 @@ def _completed(settings: Settings) -> Settings:
 def _noises(settings: Settings, adjacency: Adjacency, cost: PureDP | ZCDP, tests: bool) -> list[Noise]:
     """Of everything that is asked at most, from public numbers."""
     first = sum(settings.weights) if tests else 1
-    tables = NgramTables.noise_of(settings.units, adjacency, cost, first, settings.weights)
+    tables = NgramTables.planned(settings.units, adjacency, cost, first, settings.weights).noise
     if not tests:
         return [*tables]
-    rest = NgramTables.noise_of([_SHARE], adjacency, cost, 1.0 - first - _TEST)
+    rest = NgramTables.planned([_SHARE], adjacency, cost, 1.0 - first - _TEST).noise
     return [*tables, OrderDeparture.noise_of(adjacency, cost, _TEST), *rest]
 
 
@@ -171,7 +171,7 @@ def _tested(curator: Curator, tables: Sequence[np.ndarray], rest: float) -> Orde
     fit = map_chain(*noisy_chain_tables(tables[0], tables[1], kind, [n.scale for n in of_tables], (_SHARE, _SHARE)))
     n_pairs = max(float(tables[1].sum()) / _SHARE, 1.0)
     pairs = n_pairs * softmax(fit.transition.model.theta).reshape(tables[1].shape)
-    (of_rest,) = NgramTables.noise_of([_SHARE], curator.adjacency, curator.cost, rest)
+    (of_rest,) = NgramTables.planned([_SHARE], curator.adjacency, curator.cost, rest).noise
     transition = np.exp(fit.chain.log_transition)
     known = transition, pairs, of_tables[1].variance / _SHARE**2, of_rest.variance / _SHARE**2
     most = order_test(*known, n_pairs, n_pairs, 1.0, 0.0)  # all triples elsewhere, and no chance

@@ -244,7 +244,9 @@ class _Shares:
             cost_of(budget, self.reserve)
             if n_marks
             else least_noise(
-                lambda cost: NumberTables.noise_of(n_tables - with_count, with_count, adjacency, cost, Fraction(1)),
+                lambda cost: (
+                    NumberTables.planned(n_tables - with_count, with_count, adjacency, cost, Fraction(1)).noise
+                ),
                 [1] * n_tables,
                 budget,
             )
@@ -258,7 +260,7 @@ class _Shares:
             self.histogram = category_histogram(n_marks, adjacency, self.cost, self.categories, self.reserve)
         self.sd = 0.0
         if n_tables:
-            noise = NumberTables.noise_of(n_tables - with_count, with_count, adjacency, self.cost, self.rounds[0])
+            noise = NumberTables.planned(n_tables - with_count, with_count, adjacency, self.cost, self.rounds[0]).noise
             self.sd = math.sqrt(noise[-1].variance)
 
 

@@ -202,9 +202,9 @@ def test_noise_of_the_issue():
     """Epsilon 1: 298 to 70 at 20 variables, 7143 to 721 at 100; where a record is replaced 311 to 139."""
     for p, adjacency, laplace, wishart in ((20, ADD, 298, 70), (100, ADD, 7143, 721), (20, REPLACE, 311, 139)):
         spins = [(), *((j,) for j in range(p))]
-        one = ParityMatrixSums.noise_of(p, spins, [1] * (p + 1), 2, adjacency, True, PureDP(1.0), Fraction(1))[0]
+        one = ParityMatrixSums.planned(p, spins, [1] * (p + 1), 2, adjacency, True, PureDP(1.0), Fraction(1)).noise[0]
         assert math.sqrt(one.variance) == pytest.approx(wishart, abs=0.6)
-        additive = ParitySums.noise_of(2, p, adjacency, adjacency == ADD, PureDP(1.0), Fraction(1))
+        additive = ParitySums.planned(2, p, adjacency, adjacency == ADD, PureDP(1.0), Fraction(1)).noise[0]
         assert math.sqrt(additive.variance) == pytest.approx(laplace, abs=0.6)
 
 
@@ -237,9 +237,9 @@ class TestChoice:
 
     @pytest.mark.parametrize("adjacency", [ADD, REPLACE])
     def test_of_states_too(self, adjacency):
-        table = [InteractionMatrixSums.noise_of, InteractionSums.noise_of]
+        asked = ([3] * 10, adjacency, None, True, PureDP(1.0), Fraction(1))
         ours, theirs = (
-            [one.variance for one in f([3] * 10, adjacency, None, True, PureDP(1.0), Fraction(1))] for f in table
+            [one.variance for one in kind.planned(*asked).noise] for kind in (InteractionMatrixSums, InteractionSums)
         )
         assert all(a < b for a, b in zip(ours, theirs, strict=True))
         assert ours[1] < theirs[1] / 12

@@ -327,7 +327,7 @@ class TestCommandLine:
 
 
 def test_the_noise_of_a_check_is_what_its_docstring_says():
-    noises = Tables.noise_of(7, Adjacency.ADD_REMOVE, PureDP(0.05), 1)
+    noises = Tables.planned(7, Adjacency.ADD_REMOVE, PureDP(0.05), 1).noise
     assert noises[0].scale == pytest.approx(7 / 0.05)
     found = check_linked(*frames([("h", "n")], [("h", 3, "f")]), Budget(epsilon=0.05), SCHEMA)
     assert found.sd == pytest.approx(math.sqrt(2) * 4 / 0.05, rel=0.01)

@@ -306,10 +306,10 @@ class TestOperators:
     @pytest.mark.parametrize(("adjacency", "moved"), [("add_remove", 1), ("replace_one", 2)])
     def test_noise_of_tables_in_closed_form(self, adjacency, moved):
         parsed = Adjacency.parse(adjacency)
-        assert [n.scale for n in NumberTables.noise_of(2, False, parsed, PureDP(0.5), 1)] == [4.0 * moved] * 2
-        scales = [n.scale for n in NumberTables.noise_of(2, False, parsed, ZCDP(0.01), Fraction(1, 2))]
+        assert [n.scale for n in NumberTables.planned(2, False, parsed, PureDP(0.5), 1).noise] == [4.0 * moved] * 2
+        scales = [n.scale for n in NumberTables.planned(2, False, parsed, ZCDP(0.01), Fraction(1, 2)).noise]
         assert scales == pytest.approx([math.sqrt(2 * moved / (2 * 0.005))] * 2)
-        assert len(NumberTables.noise_of(0, True, parsed, ZCDP(0.01), 1)) == 1
+        assert len(NumberTables.planned(0, True, parsed, ZCDP(0.01), 1).noise) == 1
 
     def test_a_ledger_of_users_is_refused(self):
         ledger = Ledger(BUDGET)

@@ -34,7 +34,7 @@ from pgmpy_dp.fields.operators.parities import (
     parity_sums,
 )
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.mechanism import Mechanism
+from pgmpy_dp.private.curator.mechanism import Mechanism, in_full
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import weighted_sum
 from pgmpy_dp.private.data.moments import trace_sensitivity
@@ -439,7 +439,7 @@ class MatrixSums(Mechanism):
         adjacency: Adjacency,
         cost: PureDP,
         share: Fraction,
-        parts: Callable[[float], int] = lambda scale: 1,
+        parts: Callable[[float], int] = in_full,
     ) -> Self:
         """The noise of what is read from the matrix; no matrix is there yet. `parts` as of `AdditiveNoise`."""
         refusal = f"Wishart noise is for a pure cost, and it is {cost}; open the curator with pure=True"
@@ -558,14 +558,15 @@ class ParityMatrixSums(Operator[list[np.ndarray]]):
         return ParityMatrixSums(matrix.features, matrix.weights, matrix.family, matrix.with_count)
 
     def mechanism(self, facts: TableFacts, cost: PureDP, share: Fraction, eta: Fraction) -> MatrixSums:
-        asked: Any = (self.features, self.weights, self.family, self.with_count)
-        return MatrixSums.planned(ParityMatrix(len(facts.schema), *asked), facts.adjacency, cost, share, facts.parts)
+        p, family, parts = len(facts.schema), self.family, facts.parts
+        asked = (p, self.features, self.weights, family, facts.adjacency, self.with_count, cost, share, parts)
+        return self.planned(*asked)  # type: ignore[arg-type]
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: MatrixSums, coins: Coins) -> Sensitive:
         return _exact_matrix(data, facts, mechanism)
 
     @staticmethod
-    def noise_of(
+    def planned(
         n_variables: int,
         features: Sequence[Sequence[int]],
         weights: Sequence[int],
@@ -574,18 +575,19 @@ class ParityMatrixSums(Operator[list[np.ndarray]]):
         with_count: bool,
         cost: PureDP,
         share: Fraction,
-    ) -> tuple[Noise, ...]:
+        parts: Callable[[float], int] = in_full,
+    ) -> MatrixSums:
         """The noise, from public numbers; ValueError for features that are none, and where it would bury any sum.
 
         Examples
         --------
         >>> spins = [(), *((j,) for j in range(20))]
         >>> asked = (20, spins, [1] * 21, 2, Adjacency.ADD_REMOVE, True)
-        >>> [round(one.scale, 1) for one in ParityMatrixSums.noise_of(*asked, PureDP(1.0), Fraction(1))]
+        >>> [round(one.scale, 1) for one in ParityMatrixSums.planned(*asked, PureDP(1.0), Fraction(1)).noise]
         [69.6, 21.5]
         """
         matrix = _parity_matrix(n_variables, features, weights, family, with_count)
-        return MatrixSums.planned(matrix, adjacency, cost, share).noise
+        return MatrixSums.planned(matrix, adjacency, cost, share, parts)
 
     @staticmethod
     def deviations_of(
@@ -647,28 +649,29 @@ class InteractionMatrixSums(Operator[list[np.ndarray]]):
         return InteractionMatrixSums(pairs, bool(self.with_count))
 
     def mechanism(self, facts: TableFacts, cost: PureDP, share: Fraction, eta: Fraction) -> MatrixSums:
-        matrix = ContrastMatrix(facts.sizes, self.pairs, self.with_count)  # type: ignore[arg-type]
-        return MatrixSums.planned(matrix, facts.adjacency, cost, share, facts.parts)
+        pairs: Any = self.pairs
+        return self.planned(facts.sizes, facts.adjacency, pairs, self.with_count, cost, share, facts.parts)
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: MatrixSums, coins: Coins) -> Sensitive:
         return _exact_matrix(data, facts, mechanism)
 
     @staticmethod
-    def noise_of(
+    def planned(
         cardinalities: Sequence[int],
         adjacency: Adjacency,
         pairs: Pairs | None,
         with_count: bool,
         cost: PureDP,
         share: Fraction,
-    ) -> tuple[Noise, ...]:
+        parts: Callable[[float], int] = in_full,
+    ) -> MatrixSums:
         """The noise, from public numbers; ValueError where it would bury any sum.
 
         Examples
         --------
         >>> asked = ([2, 2], Adjacency.ADD_REMOVE, None, False)
-        >>> [round(one.scale, 1) for one in InteractionMatrixSums.noise_of(*asked, PureDP(1.0), Fraction(1))]
+        >>> [round(one.scale, 1) for one in InteractionMatrixSums.planned(*asked, PureDP(1.0), Fraction(1)).noise]
         [5.8, 9.2]
         """
         matrix = ContrastMatrix(tuple(cardinalities), pairs, with_count)
-        return MatrixSums.planned(matrix, adjacency, cost, share).noise
+        return MatrixSums.planned(matrix, adjacency, cost, share, parts)

@@ -14,16 +14,17 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.checks import exact_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, in_full
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import count, weighted_sum
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
@@ -31,7 +32,7 @@ from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up, round_up
 from pgmpy_dp.private.operators.operator_base import Operator
-from pgmpy_dp.private.sensitive import Noise, Sensitive
+from pgmpy_dp.private.sensitive import Sensitive
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -342,9 +343,11 @@ class InteractionSums(Operator[list[np.ndarray]]):
         return InteractionSums(pairs, bool(self.with_count))
 
     def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        norms, weights = _planned(facts.sizes, facts.adjacency, self.pairs, self.with_count)
         most = 1 << max(0, min(20, _SHARED_BITS - 2 * InteractionUnits(facts.sizes).largest.bit_length()))
-        return AdditiveNoise.planned(norms, cost, share, weights, partial(facts.parts, most=most))
+        pairs: Any = self.pairs
+        return self.planned(
+            facts.sizes, facts.adjacency, pairs, self.with_count, cost, share, partial(facts.parts, most=most)
+        )
 
     def _exact(
         self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins
@@ -355,24 +358,25 @@ class InteractionSums(Operator[list[np.ndarray]]):
         return sums[: 2 + self.with_count]
 
     @staticmethod
-    def noise_of(
+    def planned(
         cardinalities: Sequence[int],
         adjacency: Adjacency,
         pairs: Pairs | None,
         with_count: bool,
         cost: PureDP | ZCDP,
         share: Fraction,
-    ) -> tuple[Noise, ...]:
+        parts: Callable[[float], int] = in_full,
+    ) -> AdditiveNoise:
         """The noise of each array, from public numbers; ValueError if it buries any sum.
 
         Examples
         --------
-        >>> noises = InteractionSums.noise_of([2, 2], Adjacency.ADD_REMOVE, None, False, PureDP(1.0), Fraction(1))
+        >>> noises = InteractionSums.planned([2, 2], Adjacency.ADD_REMOVE, None, False, PureDP(1.0), Fraction(1)).noise
         >>> [noise.scale for noise in noises]
         [6.0, 12.0]
         """
         norms, weights = _planned(tuple(cardinalities), adjacency, pairs, with_count)
-        return AdditiveNoise.planned(norms, cost, share, weights).noise
+        return AdditiveNoise.planned(norms, cost, share, weights, parts)
 
 
 def _planned(

@@ -26,7 +26,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer, exact_integer
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax, in_full
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import weighted_sum
 from pgmpy_dp.private.data.table import PrivateTable, shared_codes
@@ -34,7 +34,6 @@ from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, parities_of_cells, transform
 from pgmpy_dp.private.noise.additive import root_up
-from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.operators.operator_base import Operator, own_array
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -377,7 +376,7 @@ class JointNoise(Mechanism):
         sizes: Sequence[int],
         cost: PureDP | ZCDP,
         share: Fraction,
-        parts: Callable[[float], int] = lambda scale: 1,
+        parts: Callable[[float], int] = in_full,
     ) -> Self:
         """The noise of a vector that moves by these norms, for pieces of these sizes; `parts` as of `AdditiveNoise`."""
         whole = AdditiveNoise.planned([norms], cost, share, parts=parts)
@@ -446,10 +445,8 @@ class ParitySums(Operator[list[np.ndarray]]):
         return ParitySums(checked_parities(self.family, facts), bool(self.with_count))
 
     def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> JointNoise:
-        family, p = self.family, len(facts.schema)
-        norms = parity_sensitivity(p, family, facts.adjacency, self.with_count)  # type: ignore[arg-type]
-        sizes = [family_size(family, p), 1][: 1 + self.with_count]  # type: ignore[arg-type]
-        return JointNoise.planned(norms, sizes, cost, share, facts.parts)
+        family: Any = self.family
+        return self.planned(family, len(facts.schema), facts.adjacency, self.with_count, cost, share, facts.parts)
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: JointNoise, coins: Coins) -> Sensitive:
         codes, weights = shared_codes(data, mechanism.grid)
@@ -457,24 +454,25 @@ class ParitySums(Operator[list[np.ndarray]]):
         return parity_sums_and_count(codes, family, facts.adjacency, self.with_count, weights, mechanism.grid)
 
     @staticmethod
-    def noise_of(
+    def planned(
         family: int | Subsets,
         n_variables: int,
         adjacency: Adjacency,
         with_count: bool,
         cost: PureDP | ZCDP,
         share: Fraction,
-    ) -> Noise:
-        """The noise of each sum, from public numbers; ValueError where it would bury any sum.
+        parts: Callable[[float], int] = in_full,
+    ) -> JointNoise:
+        """The noise, the same in each sum, from public numbers; ValueError where it would bury any sum.
 
         Examples
         --------
-        >>> ParitySums.noise_of(2, 2, Adjacency.ADD_REMOVE, True, PureDP(1.0), Fraction(1, 2))
+        >>> ParitySums.planned(2, 2, Adjacency.ADD_REMOVE, True, PureDP(1.0), Fraction(1, 2)).noise[0]
         Noise(distribution='discrete_laplace', scale=8.0)
         """
-        return AdditiveNoise.planned(
-            [parity_sensitivity(n_variables, family, adjacency, with_count)], cost, share
-        ).noise[0]
+        norms = parity_sensitivity(n_variables, family, adjacency, with_count)
+        sizes = [family_size(family, n_variables), 1][: 1 + with_count]
+        return JointNoise.planned(norms, sizes, cost, share, parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -527,7 +525,7 @@ class WorstParity(Operator[int]):
         return WorstParity(family, expected, bool(self.signed))
 
     def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> NoisyMax:
-        return NoisyMax.planned(float(changed_records(facts.adjacency)), cost, share, facts.parts)
+        return self.planned(facts.adjacency, cost, share, facts.parts)
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: NoisyMax, coins: Coins) -> Sensitive:
         asked, family = (self.family, mechanism.grid), self.family
@@ -538,12 +536,14 @@ class WorstParity(Operator[int]):
         return parity_misfits(data._memory["parities"][1], mechanism.grid * self.expected, signed=self.signed)
 
     @staticmethod
-    def scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
-        """Scale of the noise, whatever is asked, from public numbers; ValueError where it buries any score.
+    def planned(
+        adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction, parts: Callable[[float], int] = in_full
+    ) -> NoisyMax:
+        """The noise, whatever is asked, from public numbers; ValueError where it buries any score.
 
         Examples
         --------
-        >>> WorstParity.scale(Adjacency.REPLACE_ONE, PureDP(1.0), Fraction(1, 2))
+        >>> WorstParity.planned(Adjacency.REPLACE_ONE, PureDP(1.0), Fraction(1, 2)).scale
         8.0
         """
-        return selection_scale(float(changed_records(adjacency)), cost, share)
+        return NoisyMax.planned(float(changed_records(adjacency)), cost, share, parts)

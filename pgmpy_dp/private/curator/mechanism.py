@@ -23,6 +23,11 @@ from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 
+def in_full(scale: float) -> int:
+    """Into how many parts records are divided that are not: 1, whatever the noise."""
+    return 1
+
+
 class Mechanism(ABC):
     """Exact statistics and the noise with which they may leave. Shows nothing of them, refuses copies and pickles."""
 
@@ -73,7 +78,7 @@ class AdditiveNoise(Mechanism):
         cost: PureDP | ZCDP,
         share: Fraction,
         weights: Sequence[float | Fraction] | None = None,
-        parts: Callable[[float], int] = lambda scale: 1,
+        parts: Callable[[float], int] = in_full,
     ) -> Self:
         """The noise of statistics that move by these norms, l1 and l2 first; no statistics are there yet.
 
@@ -128,7 +133,7 @@ class NoisyMax(Mechanism):
 
     @classmethod
     def planned(
-        cls, linf: float, cost: PureDP | ZCDP, share: Fraction, parts: Callable[[float], int] = lambda scale: 1
+        cls, linf: float, cost: PureDP | ZCDP, share: Fraction, parts: Callable[[float], int] = in_full
     ) -> Self:
         """The noise of scores that move by so much; no scores are there yet. `parts` as in :class:`AdditiveNoise`."""
         scale = selection_scale(linf, cost, share)

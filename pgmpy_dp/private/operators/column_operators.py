@@ -269,7 +269,7 @@ class NumberTables(Operator[list[np.ndarray]]):
         return NumberTables(tuple(zip(names, [number for _, number in asked], strict=True)), with_count)
 
     def mechanism(self, facts: ColumnFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        return AdditiveNoise.planned(_number_norms(len(self.tables), self.with_count, facts.adjacency), cost, share)
+        return self.planned(len(self.tables), self.with_count, facts.adjacency, cost, share)
 
     def _exact(
         self, data: PrivateColumns, facts: ColumnFacts, mechanism: AdditiveNoise, coins: Coins
@@ -280,14 +280,14 @@ class NumberTables(Operator[list[np.ndarray]]):
         return [Sensitive(value, facts.adjacency, *own) for value, own in zip(values, norms, strict=True)]
 
     @staticmethod
-    def noise_of(
+    def planned(
         n_tables: int, with_count: bool, adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction
-    ) -> tuple[Noise, ...]:
+    ) -> AdditiveNoise:
         """The noise, of the number of records first, from public numbers; ValueError where it would bury any count.
 
         Examples
         --------
-        >>> NumberTables.noise_of(1, True, Adjacency.ADD_REMOVE, PureDP(0.1), Fraction(1))[0]
+        >>> NumberTables.planned(1, True, Adjacency.ADD_REMOVE, PureDP(0.1), Fraction(1)).noise[0]
         Noise(distribution='discrete_laplace', scale=20.0)
         """
-        return AdditiveNoise.planned(_number_norms(n_tables, with_count, adjacency), cost, share).noise
+        return AdditiveNoise.planned(_number_norms(n_tables, with_count, adjacency), cost, share)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from pgmpy_dp.checks import exact_fraction, own_copy, require_choice
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, in_full
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.data_base import Facts
 from pgmpy_dp.private.sensitive import Noise
@@ -119,21 +119,22 @@ class SumOperator(Operator[Answered_co]):
 
     def mechanism(self, facts: Any, cost: Any, share: Fraction, eta: Fraction) -> AdditiveNoise:
         # Records count in parts wherever these facts have them, but for what is proved for units as a whole.
-        parts = _whole if self.of_units else getattr(facts, "parts", _whole)
-        return self.law.planned([type(self).moved(*self._numbers(facts))], cost, share, parts=parts)
+        parts = in_full if self.of_units else getattr(facts, "parts", in_full)
+        return self.planned(*self._numbers(facts), cost, share, parts=parts)
 
     def answered(self, drawn: Any) -> Any:
         return drawn[0]
 
     @classmethod
-    def noise_of(cls, *numbers: Any) -> Noise:
-        """The noise of each number, of those that `moved` takes, a cost and a share; ValueError where it buries any."""
+    def planned(cls, *numbers: Any, parts: Callable[[float], int] = in_full) -> AdditiveNoise:
+        """The noise for the numbers that `moved` takes, a cost and a share; ValueError where it would bury any."""
         *public, cost, share = numbers
-        return cls.law.planned([cls.moved(*public)], cost, share).noise[0]
+        return cls.law.planned([cls.moved(*public)], cost, share, parts=parts)
 
-
-def _whole(scale: float) -> int:
-    return 1
+    @classmethod
+    def noise_of(cls, *numbers: Any) -> Noise:
+        """The noise of each number of the answer: of :meth:`planned`, as answers have it."""
+        return cls.planned(*numbers).noise[0]
 
 
 def planned_noise(

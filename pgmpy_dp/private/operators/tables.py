@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, in_full
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
@@ -145,8 +145,7 @@ class Tables(Operator[list[np.ndarray]]):
         return Tables(facts.scopes(self.scopes), own_numbers(self.weights))
 
     def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
-        norms = [table_sensitivity(facts.adjacency)] * len(self.scopes)
-        return AdditiveNoise.planned(norms, cost, share, self.weights, facts.parts)
+        return self.planned(len(self.scopes), facts.adjacency, cost, share, self.weights, facts.parts)
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         kept = data._memory.setdefault(("tables", mechanism.grid), KeptTables())
@@ -155,21 +154,22 @@ class Tables(Operator[list[np.ndarray]]):
         return [kept.table(scope, facts.shape(scope)) if scope in kept else next(counted) for scope in self.scopes]
 
     @staticmethod
-    def noise_of(
+    def planned(
         count: int,
         adjacency: Adjacency,
         cost: PureDP | ZCDP,
         share: Fraction,
         weights: Sequence[float | Fraction] | None = None,
-    ) -> tuple[Noise, ...]:
+        parts: Callable[[float], int] = in_full,
+    ) -> AdditiveNoise:
         """The noise of so many tables, whatever they are of; ValueError where it would bury any count.
 
         Examples
         --------
-        >>> Tables.noise_of(2, Adjacency.ADD_REMOVE, PureDP(1.0), Fraction(1))[0]
+        >>> Tables.planned(2, Adjacency.ADD_REMOVE, PureDP(1.0), Fraction(1)).noise[0]
         Noise(distribution='discrete_laplace', scale=2.0)
         """
-        return AdditiveNoise.planned([table_sensitivity(adjacency)] * count, cost, share, weights).noise
+        return AdditiveNoise.planned([table_sensitivity(adjacency)] * count, cost, share, weights, parts)
 
     def names(self, count: int) -> Sequence[str]:
         return [*map(scope_name, self.scopes)]

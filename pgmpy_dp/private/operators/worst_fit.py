@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,13 +12,12 @@ import numpy as np
 
 from pgmpy_dp.checks import own_copy
 from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.curator.mechanism import NoisyMax
+from pgmpy_dp.private.curator.mechanism import NoisyMax, in_full
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.noise.selection import selection_scale
 from pgmpy_dp.private.operators.operator_base import Operator, own_array
 from pgmpy_dp.private.operators.tables import joined_tables
 from pgmpy_dp.private.sensitive import Sensitive
@@ -198,7 +197,7 @@ class WorstFit(Operator[int]):
         return WorstFit(scopes, expected, offsets, weights)
 
     def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> NoisyMax:
-        return NoisyMax.planned(table_sensitivity(facts.adjacency)[0], cost, share, facts.parts)
+        return self.planned(facts.adjacency, cost, share, facts.parts)
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: NoisyMax, coins: Coins) -> Sensitive:
         sizes = np.fromiter(map(math.prod, map(facts.shape, self.scopes)), dtype=np.int64, count=len(self.scopes))
@@ -211,6 +210,8 @@ class WorstFit(Operator[int]):
         return {"candidates": len(self.scopes)}
 
     @staticmethod
-    def scale(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
-        """Scale of the noise, whatever is asked, from public numbers; ValueError where it buries a score."""
-        return selection_scale(table_sensitivity(adjacency)[0], cost, share)
+    def planned(
+        adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction, parts: Callable[[float], int] = in_full
+    ) -> NoisyMax:
+        """The noise, whatever is asked, from public numbers; ValueError where it buries a score."""
+        return NoisyMax.planned(table_sensitivity(adjacency)[0], cost, share, parts)

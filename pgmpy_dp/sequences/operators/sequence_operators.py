@@ -16,7 +16,7 @@ from pgmpy_dp.private.data.contributions import contribution_sensitivity
 from pgmpy_dp.private.data.table_distances import whole_parts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_numbers
-from pgmpy_dp.private.sensitive import Noise, Sensitive
+from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.sequences.operators.sequences import (
     PrivateSequences,
     SequenceFacts,
@@ -121,8 +121,7 @@ class NgramTables(Operator[list[np.ndarray]]):
 
     def mechanism(self, facts: SequenceFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
         additions = user_additions(self.segment_length, self.max_segments, self.lengths)
-        norms = [contribution_sensitivity(facts.adjacency, most) for most in additions]
-        return AdditiveNoise.planned(norms, cost, share, self.weights)
+        return self.planned(additions, facts.adjacency, cost, share, self.weights)
 
     def _exact(
         self, data: PrivateSequences, facts: SequenceFacts, mechanism: AdditiveNoise, coins: Coins
@@ -133,22 +132,22 @@ class NgramTables(Operator[list[np.ndarray]]):
         return chain_tables(data, self.segment_length, self.max_segments, None, keys, self.lengths)
 
     @staticmethod
-    def noise_of(
+    def planned(
         additions: Sequence[int],
         adjacency: Adjacency,
         cost: PureDP | ZCDP,
         share: Fraction | float,
-        weights: Sequence[float] | None = None,
-    ) -> tuple[Noise, ...]:
+        weights: Sequence[float | Fraction] | None = None,
+    ) -> AdditiveNoise:
         """The noise of each table, from public numbers; ValueError where it buries any count.
 
         Examples
         --------
-        >>> [noise.scale for noise in NgramTables.noise_of((2, 8), Adjacency.ADD_REMOVE, PureDP(1.0), 1)]
+        >>> [noise.scale for noise in NgramTables.planned((2, 8), Adjacency.ADD_REMOVE, PureDP(1.0), 1).noise]
         [4.0, 16.0]
         """
         norms = [contribution_sensitivity(adjacency, most) for most in additions]
-        return AdditiveNoise.planned(norms, cost, Fraction(share), weights).noise
+        return AdditiveNoise.planned(norms, cost, Fraction(share), weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

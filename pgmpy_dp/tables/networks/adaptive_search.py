@@ -312,10 +312,8 @@ class Search:
         share = spent / shares.in_a_round
         n_parts = shares.in_a_round if len(allowed) * shares.in_a_round > _MOST_SCORES else 1
         selecting = share * shares.selecting(share, self.n_records, len(allowed) // n_parts)
-        noise, scale = (
-            shares.expected_noise(share - selecting),
-            WorstFit.scale(shares.adjacency, shares.cost, selecting),
-        )
+        noise = shares.expected_noise(share - selecting)
+        scale = WorstFit.planned(shares.adjacency, shares.cost, selecting).scale
         expected, sizes = self.fit.expected_cells(allowed)
         ends, weights = np.cumsum(sizes), np.ones(len(allowed))
         if self.sets.workload:

@@ -270,7 +270,7 @@ class NetworkShares:
         # What was asked for; else as much as keeps the expected distance of the choice from the best, `s log K` with
         # the noise's scale s, at a fixed part of the records: it grows with the logarithm of the candidates, falls with
         # the budget times the squared records, and stays between 10 and 35 %.
-        if_all = math.log(n_candidates + 1) * WorstFit.scale(self.adjacency, self.cost, share) / n_records
+        if_all = math.log(n_candidates + 1) * WorstFit.planned(self.adjacency, self.cost, share).scale / n_records
         wanted = (if_all / _CLOSE) ** (2 if isinstance(self.cost, ZCDP) else 1)
         return min(max(Fraction(round(1000 * min(wanted, 1.0)), 1000), _LEAST_SELECTION), self.selection)
 
@@ -284,7 +284,9 @@ class NetworkShares:
     @property
     def one_way_noise(self) -> list[Noise]:
         """Of the tables of single variables."""
-        return list(Tables.noise_of(len(self.sizes), self.adjacency, self.cost, self.one_way, self.one_way_weights))
+        return list(
+            Tables.planned(len(self.sizes), self.adjacency, self.cost, self.one_way, self.one_way_weights).noise
+        )
 
     @property
     def one_way_weights(self) -> list[float]:
@@ -293,7 +295,7 @@ class NetworkShares:
 
     def noise(self, share: Fraction, n_tables: int = 1) -> Noise:
         """Of each of some tables that get this share of the budget together."""
-        return Tables.noise_of(n_tables, self.adjacency, self.cost, share)[0]
+        return Tables.planned(n_tables, self.adjacency, self.cost, share).noise[0]
 
     def expected_noise(self, share: Fraction, n_tables: int = 1) -> float:
         """Expected absolute value of that noise in one cell (of its continuous counterpart)."""
@@ -363,7 +365,7 @@ def network_shares(
     _ = made.noise(probes, N_PROBES) if probes else None
     _ = made.noise(numbers, len(undivided(schema))) if numbers else None
     if first:
-        WorstFit.scale(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
+        WorstFit.planned(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
     return made
 
 

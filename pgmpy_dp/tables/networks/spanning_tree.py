@@ -123,10 +123,10 @@ def _plan(
     selection = Fraction(settings.selection_share) if n_edges else Fraction(0)
     measuring = 1 - one_way - selection
     # Refuses scales that would bury any count, before the charge.
-    Tables.noise_of(len(sizes), adjacency, cost, one_way, one_way_weights(sizes, cost))
+    Tables.planned(len(sizes), adjacency, cost, one_way, one_way_weights(sizes, cost))
     if n_edges:
-        Tables.noise_of(n_edges, adjacency, cost, measuring)
-        WorstFit.scale(adjacency, cost, selection / n_edges)
+        Tables.planned(n_edges, adjacency, cost, measuring)
+        WorstFit.planned(adjacency, cost, selection / n_edges)
     return n_edges, (one_way, selection, measuring), cost
 
 
