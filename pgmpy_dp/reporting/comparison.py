@@ -10,8 +10,8 @@ from pgmpy_dp.checks import checked_level
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.reporting.marginals import state_text, variable_rows
 from pgmpy_dp.reporting.model_report import MOST_PAIRED, require_exact
-from pgmpy_dp.reporting.page import render
-from pgmpy_dp.reporting.words import guarantee_words, percent, size_words, variation
+from pgmpy_dp.reporting.page import in_columns, render
+from pgmpy_dp.reporting.words import counted, guarantee_words, percent, size_words, variation
 
 _SHOWN_PAIRS = 30
 
@@ -46,24 +46,27 @@ def comparison_page(
     require_exact(other)
     checked_level(level)
     shared = [name for name in one if name in other]
-    same = [name for name in shared if list(one.states[name]) == list(other.states[name])]
+    same = [name for name in shared if set(one.states[name]) == set(other.states[name])]
     if not same:
         raise ValueError("the models have no variable with the same states in common, so nothing can be compared")
+    order = {name: [list(other.states[name]).index(state) for state in one.states[name]] for name in same}
     rows = [{row["variable"]: row for row in variable_rows(network, level)} for network in (one, other)]
     variables = [
         {
             "name": str(name),
-            "distance": variation(np.abs(rows[0][name]["table"] - rows[1][name]["table"]).sum() / 2),
-            "rows": list(zip(rows[0][name]["rows"], rows[1][name]["rows"], strict=True)),
+            "distance": variation(np.abs(rows[0][name]["table"] - rows[1][name]["table"][order[name]]).sum() / 2),
+            "rows": [
+                (row, rows[1][name]["rows"][k]) for row, k in zip(rows[0][name]["rows"], order[name], strict=True)
+            ],
         }
         for name in same
     ]
-    pairs, pairs_words = _pairs(one, other, same)
+    pairs, pairs_words = _pairs(one, other, order)
     with_intervals = [name for name, network in zip(names, (one, other), strict=True) if network.posterior is not None]
     return render(
         "compare.html",
         title="Two models compared",
-        lead=f"{names[0]} and {names[1]}: {len(same)} variables with the same states.",
+        lead=f"{names[0]} and {names[1]}: {counted(len(same), 'variable')} with the same states.",
         sides=[
             {"name": name, "guarantee": guarantee_words(network.privacy), "size": size_words(network)}
             for name, network in zip(names, (one, other), strict=True)
@@ -72,7 +75,7 @@ def comparison_page(
         differences=_differences(one, other, names, shared, same),
         pairs=pairs,
         pairs_words=pairs_words,
-        variables=variables,
+        columns=in_columns(variables),
         intervals_words=f"Black lines are {percent(level)} intervals, of {' and '.join(with_intervals)}."
         if with_intervals
         else "Neither model's file has intervals.",
@@ -106,17 +109,20 @@ def _differences(one: Answers, other: Answers, names: tuple[str, str], shared: l
     return lines or ["Nothing: they have the same variables, states and edges."]
 
 
-def _pairs(one: Answers, other: Answers, same: list) -> tuple[list[dict], str]:
-    if len(same) > MOST_PAIRED:
-        return [], f"Pairs are looked at for up to {MOST_PAIRED} variables; there are {len(same)}."
-    pairs = list(itertools.combinations(same, 2))
+def _pairs(one: Answers, other: Answers, order: dict) -> tuple[list[dict], str]:
+    """Distances of the tables of two variables; `order` says where each of a variable's states is in `other`."""
+    if len(order) > MOST_PAIRED:
+        return [], f"Pairs are looked at for up to {MOST_PAIRED} variables; there are {len(order)}."
+    pairs = list(itertools.combinations(order, 2))
+    if not pairs:
+        return [], "There are no two variables to compare."
     tables = [network.to_log_linear().marginals_of(pairs) for network in (one, other)]
     found = [
-        (float(np.abs(table - against).sum() / 2), f"{a} – {b}")
+        (float(np.abs(table - against[np.ix_(order[a], order[b])]).sum() / 2), f"{a} – {b}")
         for (a, b), table, against in zip(pairs, *tables, strict=True)
     ]
     found.sort(key=lambda pair: -pair[0])
-    mean = float(np.mean([distance for distance, _ in found])) if found else 0.0
+    mean = float(np.mean([distance for distance, _ in found]))
     rows = [{"names": names, "distance": variation(distance)} for distance, names in found[:_SHOWN_PAIRS]]
     words = (
         f"Total variation between the models' tables of two variables: {variation(mean)} on average; "

@@ -7,10 +7,10 @@ from typing import Any
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.plotting.graphs import edge_values, placed_nodes
 
-_SIZE = 640
-_ROOM = 150
+_SIZE, _UNNAMED_SIZE = 400, 640
 _NAMED = 40
 _LETTERS = 18
+_LETTER, _MARGIN = 9, 24  # width of a letter of size 16, and what is left beside and above the picture
 _WIDTHS = (0.8, 7.0)
 
 
@@ -31,7 +31,7 @@ def edge_rows(network: Answers) -> list[dict[str, Any]]:
 
 
 def drawing(network: Answers, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Places and widths in a picture of 940 by 700.
+    """Places and widths in a picture that is no wider than its names need: on a phone they are half as large.
 
     Parameters
     ----------
@@ -44,10 +44,13 @@ def drawing(network: Answers, rows: list[dict[str, Any]]) -> dict[str, Any]:
     values, _ = edge_values(network, edges, strengths, "")  # type: ignore[arg-type]
     places, around = placed_nodes(network, edges, values, None)
     largest = max(strengths.values(), default=0.0)
+    named = len(network) <= _NAMED
+    short = {node: name if len(name := str(node)) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for node in network}
+    size, room = (_SIZE, _MARGIN + _LETTER * max(map(len, short.values()))) if named else (_UNNAMED_SIZE, _MARGIN)
 
     def at(node: Any) -> tuple[float, float]:
         x, y = places[node]
-        return _ROOM + _SIZE * (float(x) + 1) / 2, 30 + _SIZE * (1 - float(y)) / 2
+        return room + size * (float(x) + 1) / 2, _MARGIN + size * (1 - float(y)) / 2
 
     lines = []
     for (x1, y1), (x2, y2), strength in ((at(u), at(v), strengths[frozenset((u, v))]) for u, v in edges):
@@ -62,10 +65,9 @@ def drawing(network: Answers, rows: list[dict[str, Any]]) -> dict[str, Any]:
         anchor = "middle" if around and abs(side) < 0.2 else ("start" if side > 0 else "end")
         up = -16 if float(places[node][1]) > 0 else 16
         across, down = (0, up) if anchor == "middle" else (10 if anchor == "start" else -10, 0)
-        name = str(node)
         nodes.append({
-            "name": name,
-            "short": name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…",
+            "name": str(node),
+            "short": short[node],
             "anchor": anchor,
             "x": f"{x:.1f}",
             "y": f"{y:.1f}",
@@ -75,10 +77,10 @@ def drawing(network: Answers, rows: list[dict[str, Any]]) -> dict[str, Any]:
     words = "; ".join(row["names"] for row in rows[:5])
     words = f"The strongest edges are {words}. A list of all edges follows." if rows else "It has no edges."
     return {
-        "width": _SIZE + 2 * _ROOM,
-        "height": _SIZE + 60,
+        "width": size + 2 * room,
+        "height": size + 2 * _MARGIN,
         "lines": lines,
         "nodes": nodes,
-        "named": len(nodes) <= _NAMED,
+        "named": named,
         "words": words,
     }

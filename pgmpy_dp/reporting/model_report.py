@@ -13,9 +13,10 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
 from pgmpy_dp.reporting.marginals import variable_rows
-from pgmpy_dp.reporting.page import as_html, render
+from pgmpy_dp.reporting.page import as_html, in_columns, render
 from pgmpy_dp.reporting.words import (
     CITATION,
+    counted,
     guarantee_words,
     interval_words,
     percent,
@@ -82,7 +83,10 @@ def report_page(
     probes = posterior is not None and posterior.discrepancy is not None
     unsure, unsure_words = _unsure(network)
     measured, measured_words = _measured(network, release)
-    lead = f"{len(network)} variables, {_edges(len(edges))}.", "Everything here follows from the released model alone."
+    lead = (
+        f"{counted(len(network), 'variable')}, {counted(len(edges), 'edge')}.",
+        "Everything here follows from the released model alone.",
+    )
     scored = _scored(network, score, level)
     return render(
         "report.html",
@@ -95,7 +99,7 @@ def report_page(
         intervals_words=interval_words(posterior, level),
         has_intervals=posterior is not None,
         level=percent(level),
-        variables=variable_rows(network, level),
+        columns=in_columns(variable_rows(network, level)),
         graph=drawing(network, edges),
         edges=edges,
         unsure=unsure,
@@ -107,11 +111,6 @@ def report_page(
         trust=when_not_to_trust(posterior),
         citation=CITATION,
     )
-
-
-def _edges(count: int) -> str:
-    counted = "1 edge" if count == 1 else f"{count} edges"
-    return counted if count else "no edge"
 
 
 def _unsure(network: Answers) -> tuple[list[dict[str, Any]], str]:

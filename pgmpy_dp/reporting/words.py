@@ -178,6 +178,17 @@ def variation(distance: float) -> str:
     return f"{100 * distance:.2f} %"
 
 
+def counted(count: int, what: str) -> str:
+    """So many of something.
+
+    Examples
+    --------
+    >>> counted(0, "edge"), counted(1, "edge"), counted(12, "edge")
+    ('no edge', '1 edge', '12 edges')
+    """
+    return f"{count or 'no'} {what}{'s' * (count > 1)}"
+
+
 def interval_words(posterior: object | None, level: float) -> str:
     """What the intervals of a page are."""
     if posterior is None:

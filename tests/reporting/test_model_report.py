@@ -269,6 +269,17 @@ class TestComparison:
         assert "Nothing: they have the same" in section(page, "differences")
         assert "0.00 % on average" in section(page, "pairs")
 
+    def test_states_in_another_order_are_the_same_states(self):
+        values = np.array([[1, 2, 3], [4, 5, 6.0]])
+        network, other = (MarkovNetwork([("a", "b")]) for _ in range(2))
+        states = {"a": ["x", "y"], "b": [1, 2, 3]}
+        network.add_factors(DiscreteFactor(["a", "b"], [2, 3], values, state_names=states))
+        turned = {"a": ["y", "x"], "b": [3, 1, 2]}
+        other.add_factors(DiscreteFactor(["a", "b"], [2, 3], values[::-1][:, [2, 0, 1]], state_names=turned))
+        page = comparison_page(network, other)
+        assert "a – b 0.00 %" in section(page, "pairs") and "they have the same" in section(page, "differences")
+        assert "x 28.6 % 28.6 % y 71.4 % 71.4 %" in section(page, "variables")
+
     def test_models_with_nothing_in_common_are_refused(self):
         other = MarkovNetwork([("ill", "new")])
         other.add_factors(DiscreteFactor(["ill", "new"], [2, 2], np.ones(4)))
