@@ -777,7 +777,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             raise ValueError(f"target={target!r} is not a variable of the model; pass one of {list(self.nodes)}")
         model, there = self.to_log_linear(), set(column_names(X))
         names = [name for name in self.nodes if name != target and (name in there or str(name) in there)]
-        codes = known_codes(self, X, names)
+        codes = known_codes(self, X, names, "X")
         table = row_conditionals(model, codes, model.cliques.position[target])
         index = X.index if isinstance(X, pd.DataFrame) else None
         return pd.DataFrame(table, index=index, columns=pd.Index(self.states[target], tupleize_cols=False))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.models.markov_network import MarkovNetwork
 
 
-def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable]) -> np.ndarray:
+def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable], argument: str = "data") -> np.ndarray:
     """State numbers of public records, -1 where nothing is known.
 
     Parameters
@@ -26,6 +26,8 @@ def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable]) -
     frame : dataframe
     names : sequence of nodes
         Columns that are read; the others count as unknown.
+    argument : str
+        What the user calls the records.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable]) -
         found = np.array([code(key) for key in keys], dtype=np.int64)
         if wrong := [key[-1] for key, k in zip(keys, found.tolist(), strict=True) if k < 0 and key != MISSING]:
             raise ValueError(
-                f"X has {wrong[0]!r} in the column {name!r}, which is not a state of it; use one of "
+                f"{argument} has {wrong[0]!r} in the column {name!r}, which is not a state of it; use one of "
                 f"{states_text(schema.states[name])}, or leave the cell empty where it is not known"
             )
         codes[:, position[name]] = found[positions]

@@ -86,7 +86,7 @@ def test_what_cannot_be_stays_missing():
     [
         (pd.DataFrame({name: [] for name in STATES}), ValueError, "data has all variables"),
         (pd.DataFrame({"a": ["x"], "e": ["x"]}), ValueError, "data has the column 'e'"),
-        (pd.DataFrame({"a": ["z"]}), ValueError, "X has 'z' in the column 'a'"),
+        (pd.DataFrame({"a": ["z"]}), ValueError, "data has 'z' in the column 'a'"),
         ({"a": ["x"]}, TypeError, "data is a dict"),
     ],
     ids=["nothing lacks", "column", "state", "no frame"],
