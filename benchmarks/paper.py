@@ -34,6 +34,7 @@ import pandas as pd
 from benchmarks import block_models, collective, gaussian, markov_random_fields, mobility
 from benchmarks.report import geometric_mean, markdown_table
 from benchmarks.settings import Mode, paper_settings
+from pgmpy_dp import GuessedTypesWarning
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.private.accounting import gaussian_multiplier
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -285,6 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"--out={options.out} has tracked results; pass another folder, such as build/papers")
     options.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore", ReproducibleNoiseWarning)
+    warnings.simplefilter("ignore", GuessedTypesWarning)  # of the users' numbers, which frames of ours have
     parts = PAPERS[options.paper](options.quick, options.out)
     command = shlex.join(["python", "-m", "benchmarks.paper", *(sys.argv[1:] if arguments is None else arguments)])
     head = [f"# {options.paper}: the paper against us, row by row", f"Made by `{command}`, on {describe_machine()}."]

@@ -270,7 +270,10 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         if n_records is not None:
             n_records = checked_number("n_records", n_records, positive=True)
         elif self.posterior is None:
-            raise ValueError("n_records=None, and the model has no posterior; pass the estimator's n_records_")
+            raise ValueError(
+                "n_records=None, and the model has no posterior; set model.posterior = estimator.posterior(), or pass "
+                "the estimator's n_records_, which takes noise for nothing"
+            )
         else:
             n_records = effective_records(self.posterior, self.edges)
         return hill_climbed(self.to_log_linear(), self.edges, n_records)

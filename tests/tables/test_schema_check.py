@@ -64,6 +64,13 @@ class TestVerdicts:
         assert found.poor == (["sex"] if share < 0.05 else [])
         assert f"{share * N:,.0f} of {N:,}" in str(found)
 
+    def test_what_to_look_at_where_a_part_of_the_numbers_is_read(self):
+        cost = ["158.83", "12", "7.5", "1.158,83"] * (N // 4)
+        schema = pgmpy_dp.Schema({"sex": STATES["sex"], "age": pgmpy_dp.Number(0, 5000)})
+        verdicts, found = self.verdicts(frame(age=cost), schema)
+        assert verdicts == {"sex": "all", "age": "in part"}
+        assert str(found).count("; compare the signs of decimals and thousands") == 1
+
     def test_no_record_matches_in_all_columns(self):
         data = frame(sex=["F", "f"] * (N // 2), age=["x", "40"] * (N // 2))
         verdicts, found = self.verdicts(data)
