@@ -10,7 +10,7 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 
 Scope = tuple[int, ...]
 
-_AT_ONCE = 1 << 22
+_AT_ONCE = 1 << 18  # cells of the largest table: more do not stay in a processor's cache
 _NEVER = -1e9  # of states that are not to be drawn, below those that are possible
 
 

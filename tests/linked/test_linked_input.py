@@ -80,6 +80,16 @@ class TestRefusedBeforeTheCharge:
         with pytest.raises(ValueError, match="rules of children are about one child, by its own columns"):
             LinkedSchema.from_dict(text)
 
+    def test_a_file_that_was_edited_says_what_to_take_away(self, tmp_path):
+        FAMILIES.to_json(tmp_path / "s.json")
+        text = (tmp_path / "s.json").read_text()
+        edited = text.replace('"most": 3', '"most": 4')
+        (tmp_path / "s.json").write_text(edited)
+        with pytest.raises(ValueError, match="if you edited it, take its last line 'digest' away"):
+            LinkedSchema.from_json(tmp_path / "s.json")
+        (tmp_path / "s.json").write_text(edited[: edited.rindex(",")] + "}")
+        assert LinkedSchema.from_json(tmp_path / "s.json").most == 4
+
     @pytest.mark.parametrize("argument", ["workload", "target", "required_edges", "draws", "state_names"])
     def test_what_only_one_table_has_is_named(self, argument):
         ledger = Ledger(Budget(rho=1.0), adjacency="add_remove")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pgmpy_dp import Budget, Date, Number, PrivateTable, Schema, check_schema
+from pgmpy_dp import Budget, Date, Ledger, Number, PrivateTable, Schema, check_schema
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables, table_of_kinds
 from pgmpy_dp.linked.operators.unit_kinds import KIND, KINDS, kinds_schema
@@ -298,6 +298,23 @@ class TestReadersAndKeys:
             found.append(measure(tables(*(read(str(tmp_path / name)) for name in ("p.csv", "c.csv")))))
         assert found[0] == found[1] and len(found[0]) > 0
 
+    @pytest.mark.parametrize(("above", "below"), [("int64", "string"), ("string", "int32"), ("category", "int64")])
+    def test_keys_that_files_declare_of_two_kinds_are_refused_unless_said_how_they_compare(
+        self, above, below, tmp_path
+    ):
+        paths = [str(tmp_path / name) for name in ("p.parquet", "c.parquet")]
+        ledger = Ledger(Budget(rho=1.0), adjacency="add_remove")
+        for path, frame, kind in zip(paths, (self.PARENTS, self.CHILDREN), (above, below), strict=True):
+            house = frame["house"].astype(str) if kind == "category" else frame["house"]
+            frame.assign(house=house.astype(kind)).to_parquet(path)
+        schemas = [LinkedSchema(PARENT, CHILD, key="house", most=7, key_kind=k) for k in (None, "text", "integer")]
+        with pytest.raises(ValueError, match=r"declared as .* in the files of parent and as .* in those of child"):
+            PrivateLinkedTables(*paths, schemas[0], ledger=ledger)
+        assert not ledger.entries
+        for schema in schemas[1:]:
+            assert len(measure(PrivateLinkedTables(*paths, schema, ledger=ledger))) == 5
+        assert len(measure(tables(paths[0], self.CHILDREN, schemas[0]))) == 5  # a frame declares nothing
+
     def test_large_whole_numbers_are_read_from_floats(self):
         schema = LinkedSchema(PARENT, CHILD, key="house", most=7, key_kind="integer")
         homes = [1e15, 1e16, 1e22]
@@ -334,7 +351,7 @@ class TestWhatIsRefusedBeforeTheCharge:
             ({"order": ["when"]}, "order names \\['when'\\]"),
             ({"size": "region"}, "could not be told apart"),
             ({"names": ["a", "a"]}, "two different"),
-            ({"key_kind": "number"}, "key_kind='number'"),
+            ({"key_kind": "number"}, "key_kind='number'; pass one of 'text', 'integer', or None"),
             ({"key": None}, "key=None"),
         ],
     )

@@ -46,10 +46,11 @@ class LinkedSchema:
         Name of the number of children.
     names : pair of str, default ("parent", "child")
         What the tables are called. A column may be named with its table: ``"person.age"``.
-    key_kind : {"text", "integer"}, default "text"
+    key_kind : {"text", "integer"}, optional
         How cells of the key are compared. "text": as texts, whole numbers by their digits: 7 is ``"7"``, and ``"007"``
-        is another. "integer": as whole numbers, so that ``"007"`` is 7; a cell that is none is nobody's. What types the
-        columns have is no matter, as one odd cell can decide which type a library finds.
+        is another. "integer": as whole numbers, so that ``"007"`` is 7; a cell that is none is nobody's. Default: as
+        "text", but if one table's Parquet files declare integers and the other's texts, they are refused. What types
+        columns of frames have is no matter, as one odd cell can decide which type a library finds.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class LinkedSchema:
         order: Iterable[Hashable] = (),
         size: str = "n",
         names: Iterable[str] = ("parent", "child"),
-        key_kind: str = "text",
+        key_kind: str | None = None,
     ) -> None:
         self.parent = None if parent is None else Schema.coerce(parent, argument="parent")
         self.child = Schema.coerce(child, argument="child")
@@ -114,8 +115,8 @@ class LinkedSchema:
         if self.least > 1:
             raise ValueError(f"least={least!r}; pass 0, or 1 where every parent has a child")
         self.size, self.key_kind = _text("size", size), key_kind
-        if key_kind not in KEY_KINDS:
-            raise ValueError(f"key_kind={key_kind!r}; pass one of {', '.join(map(repr, KEY_KINDS))}")
+        if key_kind is not None and key_kind not in KEY_KINDS:
+            raise ValueError(f"key_kind={key_kind!r}; pass one of {', '.join(map(repr, KEY_KINDS))}, or None")
         self.names = tuple(_text("names", name) for name in _listed("names", names))
         if len(set(self.names)) != 2:
             raise ValueError(f"names={self.names!r} must be two different texts, for parents and children")
@@ -273,7 +274,10 @@ class LinkedSchema:
         if content.get("format", FORMAT) != FORMAT or content.get("version", VERSION) != VERSION:
             raise ValueError(f"it is {content.get('format')!r} of version {content.get('version')!r}; update pgmpy_dp")
         if DIGEST in content:
-            content = unsealed(content)
+            try:
+                content = unsealed(content)
+            except ValueError as error:
+                raise ValueError(f"{error}; if you edited it, take its last line 'digest' away") from None
         known = {*("least", "counts", "order", "size", "names", "key_kind"), *("parent", "child", "key", "most")}
         if unknown := content.keys() - known - {"format", "version"}:
             raise ValueError(f"it has {sorted(unknown)}, which is none of {sorted(known)}")

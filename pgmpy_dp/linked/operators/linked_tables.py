@@ -57,7 +57,8 @@ class PrivateLinkedTables(PrivateTable):
     Raises
     ------
     TypeError, ValueError
-        For bad arguments and missing columns, before anything is spent. Nothing is raised because of a record: children
+        For bad arguments, missing columns, and Parquet files whose declared types of the key are of two kinds without
+        a `key_kind`, before anything is spent. Nothing is raised because of a record: children
         without a parent, parents that occur twice, and parents outside the schema are dropped in silence.
 
     Notes
@@ -148,6 +149,14 @@ class PrivateLinkedTables(PrivateTable):
                 raise ValueError(f"{table}: {error}") from None
             source.check_types([*schema.variables, key])
             warn_of_guessed_types(source, key)
+        kinds = [None if source is None else source.declared_kind(key) for source in (parents, children)]
+        if self._linked.key_kind is None and None not in kinds and len(set(kinds)) > 1:
+            (above, below), (parent, child) = kinds, self._linked.names
+            raise ValueError(
+                f"key={key!r} is declared as {above} in the files of {parent} and as {below} in those of {child}, so "
+                "that a parent may have no child that is its own. Write both alike, or say in the LinkedSchema how "
+                'they compare: key_kind="integer", where "007" is 7, or key_kind="text", where 7 is "7" alone'
+            )
 
     @property
     def linked(self) -> LinkedSchema:

@@ -44,6 +44,11 @@ class ParquetSource(Source):
                     "pass files with the same columns"
                 )
 
+    def declared_kind(self, name: Hashable) -> str | None:
+        column = self.names[self.positions([name])[0]]
+        kinds = {_kind(schema.field(column).type) for schema in self._schemas}
+        return kinds.pop() if len(kinds) == 1 else None
+
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         wanted = [self.names[place] for place in self.positions(names)]
         self._marks.check()
@@ -57,6 +62,13 @@ class ParquetSource(Source):
                     found = batch.schema.names
                     yield [batch.column(found.index(each)) for each in wanted]
         self._marks.check()
+
+
+def _kind(declared: pa.DataType) -> str | None:
+    declared = declared.value_type if pa.types.is_dictionary(declared) else declared
+    if pa.types.is_integer(declared):
+        return "integers"
+    return "texts" if pa.types.is_string(declared) or pa.types.is_large_string(declared) else None
 
 
 def _schema(file: str) -> Any:

@@ -64,6 +64,10 @@ class Source(ABC):
         """ValueError for columns of a declared type whose cells cannot all be read, with what to pass."""
         return None
 
+    def declared_kind(self, name: Hashable) -> str | None:
+        """What a column's declared type says, which no cell decided: "integers" or "texts"; None where none does."""
+        return None
+
     def coded(self, schema: Schema) -> Any:
         """Records that are coded where they are (`CodedRecords`); None: code their batches here."""
         return None
