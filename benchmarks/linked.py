@@ -4,6 +4,9 @@
     python -m benchmarks.linked --data ../shared/data --seeds 3
     python -m benchmarks.linked --made-up 50000                  # families of a known law
     python -m benchmarks.linked --made-up 3000 --coverage 40     # how often intervals of so many fits hold
+    python -m benchmarks.linked --made-up 1000000 --most 9 --scale      # time and memory, in one process
+    python -m benchmarks.linked --made-up 10000 --attenuation    # what families of 2 to 20 have in common
+    python -m benchmarks.linked --classify --seeds 3             # trained on synthetic persons, tested on real ones
 
 EU-SILC (`eusilc.csv.gz` of the data folder; synthetic, of the R package laeken, GPL) is read from there and not part of
 the repository: without it the benchmark says so. As many households are drawn as there are, and compared with them:
@@ -339,10 +342,29 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--coverage", type=int, default=0, help="fits whose intervals are compared with the law")
+    parser.add_argument("--scale", action="store_true", help="time and memory of so many made-up households")
+    parser.add_argument("--attenuation", action="store_true", help="what made-up families of each size have in common")
+    parser.add_argument("--classify", action="store_true", help="trained on synthetic persons, tested on real ones")
+    parser.add_argument("--columns", type=int, default=0, help="further columns of persons, with --scale")
     parser.add_argument("--draws", type=int, default=30, help="of each posterior")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     budget = Budget(epsilon=asked.epsilon, delta=asked.delta)
+    if asked.scale or asked.attenuation:
+        from benchmarks.linked_law import attenuated, scaled
+
+        if not asked.made_up:
+            raise SystemExit("this is of families of a known law; pass --made-up N too")
+        if asked.scale:
+            taken = scaled(asked.made_up, asked.most, asked.columns, budget)
+        else:
+            taken = attenuated(asked.made_up, budget, range(asked.seeds))
+        print(
+            markdown_table(
+                ["what", *taken.columns], [[w, *(f"{v:.2f}" for v in row)] for w, *row in taken.itertuples()]
+            )
+        )
+        return
     if asked.coverage:
         if not asked.made_up:
             raise SystemExit("--coverage is of families of a known law; pass --made-up N too")
@@ -357,6 +379,16 @@ def main() -> None:
     else:
         raise SystemExit(f"{asked.data / 'eusilc.csv.gz'} is not there; pass --data, or --made-up N")
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    if asked.classify:
+        from benchmarks.linked_classifiers import classified
+
+        scores = classified((households, persons), schema, budget, asked.methods, seeds)
+        print(
+            markdown_table(
+                ["trained on", *scores.columns], [[w, *(f"{v:.3f}" for v in r)] for w, *r in scores.itertuples()]
+            )
+        )
+        return
     found = compared((households, persons), schema, budget, asked.methods, seeds)
     print(
         markdown_table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -28,6 +28,12 @@ from pgmpy_dp.tables.networks.budget_shares import NetworkShares, network_shares
 from pgmpy_dp.tables.networks.search_size import NetworkSize, network_size
 
 _MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small
+_ROWS = 5
+"""Of the wide table for each parent, about, where there are two or three children."""
+
+_WITH_IMAGES = 3.0
+"""Times a fit of one table: each table comes with its image, and both fill the junction tree."""
+
 _WITH = ("no sibling: children are independent, given the parent", "one sibling")
 
 
@@ -141,7 +147,8 @@ def plan_linked(
     own = Privacy(shares.cost, parsed, "planned", unit=linked.key, asked=asked, rows_per_unit="shares")
     privacy = own.with_schema_of(wide.schema.discovered)
     table = _tables(linked, shares, n, siblings)
-    return LinkedPlan(linked, budget, privacy, n, siblings, table, network_size(shares, n))
+    size = network_size(shares, n, n * _ROWS)
+    return LinkedPlan(linked, budget, privacy, n, siblings, table, replace(size, seconds=size.seconds * _WITH_IMAGES))
 
 
 def _tables(linked: LinkedSchema, shares: NetworkShares, n: int, siblings: int) -> pd.DataFrame:

@@ -153,6 +153,11 @@ class TestPlan:
         assert "cost: cells of a fine grid" in told and "child.ill of the one before" in told
         assert plan_linked(schema, Budget(epsilon=3.0), 600, key="patient").linked.most == 8
 
+    def test_time_and_memory_are_near_what_was_measured(self):
+        """benchmarks/results/linked.md: 219 s and 1.55 GiB of learning 1,000,000 families at (3.2, 1e-9)."""
+        size = plan_linked(made_up_families(0, 9)[2], Budget(epsilon=3.2, delta=1e-9), 1_000_000).size
+        assert 219 / 2 < size.seconds < 219 * 2 and 1.2 < size.memory_bytes / 2**30 < 2.0
+
     def test_what_is_refused(self):
         for wrong, message in (
             ({"n": 0}, "n=0"),

@@ -69,7 +69,7 @@ class NetworkSize:
         )
 
 
-def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
+def network_size(shares: NetworkShares, n_records: float, rows: float | None = None) -> NetworkSize:
     """Time and memory of :func:`pgmpy_dp.tables.networks.adaptive_search.run`.
 
     Parameters
@@ -78,6 +78,8 @@ def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
         Of public arguments.
     n_records : float
         About how many records there are.
+    rows : float, optional
+        About how many are read and counted, where several rows count 1 together.
 
     Examples
     --------
@@ -94,12 +96,13 @@ def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
     >>> size.candidates, size.rounds, size.fits
     (9950, 400, 67)
     """
+    rows = n_records if rows is None else rows
     p, sets = len(shares.sizes), shares.sets
     given = 0 if sets.target is None else 1  # of the variables of each set
     larger = [min(comb(p - given, order - given), MOST_SETS) for order in range(3, min(sets.max_order, p) + 1)]
     candidates = len(shares.candidates) + sum(larger) if shares.candidates else 0
     if not candidates:
-        read = n_records * p
+        read = rows * p
         return NetworkSize(
             0, 0, 1, int(_PROGRAM + read * _READING), p * _SECONDS_PER_VARIABLE + read * _SECONDS_PER_CELL
         )
@@ -111,14 +114,14 @@ def network_size(shares: NetworkShares, n_records: float) -> NetworkSize:
     rounds = max(0 if star else 1, int((shares.rounds - star) / shares.start(n_records)))
     fits = -(-rounds // shares.in_a_round) + (1 if star else 0)
     entries = sum(shares.sizes) * p * sets.max_cells / _WIDE
-    searching = n_records * p * _READ + candidates * _PER_TABLE + cells * _PER_CELL
+    searching = rows * p * _READ + candidates * _PER_TABLE + cells * _PER_CELL
     searching += min(entries, _MOST_ENTRIES) * _PER_ENTRY + 32 * sets.max_cells
     searching += max(shares.sizes) ** 2 * _PER_ENTRY
-    memory = _PROGRAM + max(n_records * p * _READING, searching)
+    memory = _PROGRAM + max(rows * p * _READING, searching)
     per_variable = _SECONDS_PER_VARIABLE + sets.max_cells * _SECONDS_PER_CELL_ALLOWED
     per_fit = candidates * _SECONDS_PER_CANDIDATE + p * per_variable
     per_fit += sum(k * k for k in shares.sizes) * _SECONDS_PER_SQUARE
-    seconds = fits * per_fit + n_records * (cells * _SECONDS_PER_COUNT + p * _SECONDS_PER_CELL)
+    seconds = fits * per_fit + rows * (cells * _SECONDS_PER_COUNT + p * _SECONDS_PER_CELL)
     return NetworkSize(candidates, rounds, fits, int(memory), seconds)
 
 
