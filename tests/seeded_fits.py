@@ -289,8 +289,8 @@ def _given_graphs() -> Iterator[Case]:
         yield _case(name, data, CHAIN, state_names=STATES, **options, **how)
     for options in _crossed(("both", "rho")):
         yield _case("PrivateSGD", data, CHAIN, state_names=STATES, **options, n_steps=20)
-    how = {"batch_rate": 0.5, "clip_norm": 1.0, "learning_rate": 2.0, "momentum": 0.5, "average_share": 0.3}
-    yield _case("PrivateSGD", data, CHAIN, state_names=STATES, **BOTH, n_steps=10, count_share=0.1, **how)
+    how = {"batch_rate": 0.5, "clip_norm": 1.0, "learning_rate": 2.0}
+    yield _case("PrivateSGD", data, CHAIN, state_names=STATES, **BOTH, n_steps=10, **how)
     more: list[dict[str, Any]] = [
         {"cliques": [("a", "b"), ("b", "c"), ("b",)], "weights": [1.0, 2.0, 0.5]},
         *({"noise": noise} for noise in ("laplace", "gaussian")),
@@ -376,8 +376,7 @@ def _chains() -> Iterator[Case]:
         {"stay": False, "noise": "gaussian"},
         {"noise": "laplace", "separator": " "},
         *({"chain_order": order} for order in (2, "auto")),
-        {"method": "sgd", "n_steps": 5, "batch_rate": 0.5, "clip_norm": 1.0, "learning_rate": 1.0, "momentum": 0.5},
-        {"method": "sgd", "n_steps": 5, "average_share": 1.0, "count_share": 0.2},
+        {"method": "sgd", "n_steps": 5, "batch_rate": 0.5, "clip_norm": 1.0, "learning_rate": 1.0},
     ]
     for how in ways:
         yield _case("PrivateMarkovChain", data, kind="n_users", state_names=pages, **BOTH, **how)
@@ -407,7 +406,6 @@ def _gaussian() -> Iterator[Case]:
     more: list[dict[str, Any]] = [
         {"row_norm": 2.5, "penalty": 0.1, "refit": False, "center": (0.1, 0.0, 0.0)},
         {"row_norm": 2.5, "penalty": 0.0, "refit": False},
-        {"row_norm": 2.5, "center": "private", "center_radius": 1.0, "center_start": (0.1, 0.0, 0.0)},
         {"bounds": [(-3.0, 3.0)] * 3, "scaling": "bounds", "columns": ["u", "v", "w"]},
         {"perturb": "output", "row_norm": 2.5, "penalty": 0.3, "max_eigenvalue": 4.0, "n_records": 400},
     ]
@@ -421,7 +419,7 @@ def _gaussian() -> Iterator[Case]:
 
 def _mixtures() -> Iterator[Case]:
     data = groups(2000)
-    how = {"n_components": 2, "epsilon": 4.0, "delta": 1e-3, "n_blocks": 40, "block_size": 40}
+    how = {"n_components": 2, "epsilon": 4.0, "delta": 1e-3, "n_blocks": 40}
     for solver, scale in (("kmeans", 1.0), ("kmeans", None), ("sdp", 1.0)):
         for adjacency in ADJACENCIES:
             known = {"scale": scale, "separation": None if scale is None else 12.0, "adjacency": adjacency}

@@ -100,7 +100,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     -------
     Release
         ``kind="covariance"``. Values: diagonal and rest of the upper triangle of the second moments, in units of
-        (row_norm/GRID)**2; with ``center="private"`` the sum of the records less `center_start`, in units of
+        (row_norm/GRID)**2; with ``center="private"`` the sum of the records, in units of
         center_radius/GRID; without a public number of records their number; with private scales the numbers of records
         by size. :func:`noisy_covariance` reads it.
 
@@ -134,10 +134,8 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     """
     require_data_and_budget(data, PrivateVectors, budget)
     d = len(data.columns)
-    for name in ("center", "center_start"):
-        value = getattr(settings, name)
-        if isinstance(value, tuple):
-            checked_point(name, value, d)
+    if isinstance(settings.center, tuple):
+        checked_point("center", settings.center, d)
     box = None if settings.bounds is None else sided(settings.bounds, data.columns, settings.center)
     private, rescaled = settings.center == "private", box is not None and settings.scaling == "private"
     first = FirstShares(
@@ -167,7 +165,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     )
     public = {
         **{"n_records": data.n_records, "row_norm": settings.row_norm, "grid": GRID},
-        **{name: getattr(settings, name) for name in ("center", "center_radius", "center_start")},
+        **{"center": settings.center, "center_radius": settings.center_radius},
         "settings": settings.public(budget, "mechanism"),
     }
     if box is not None:
@@ -176,7 +174,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     extra: list[np.ndarray] = []
     with curator.keeping():
         if first.mean:
-            start = _start(settings.center_start, d) if box is None else _middle(public)
+            start = np.zeros(d) if box is None else _middle(public)
             extra.append(curator.ask(ClippedSum(start, public["center_radius"], box), first.mean))
         if first.count:
             extra.append(np.array([curator.ask(UnitCount(), first.count)]))
@@ -414,4 +412,4 @@ def _rough_location(public: Any, named: Mapping[str, np.ndarray], d: int) -> np.
         halves = np.array(public["upper"]) / 2.0 - np.array(public["lower"]) / 2.0
         return np.clip(_middle(public) + halves * shift, public["lower"], public["upper"])
     shift *= public["center_radius"] / max(float(np.linalg.norm(shift)), public["center_radius"])
-    return _start(public["center_start"], d) + shift
+    return _start(public.get("center_start"), d) + shift  # which earlier releases could have

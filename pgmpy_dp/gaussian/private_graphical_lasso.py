@@ -86,10 +86,8 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
         they have m^2 + v in the place of v, and two such columns look correlated. Pass zeros where the columns are
         known to vary about zero.
     center_radius : float, optional
-        For a private centre: public distance from `center_start` within which the mean lies. Not with `bounds`, which
-        say where it lies.
-    center_start : sequence of numbers, optional
-        Public guess of the mean for a private centre. Default: zeros.
+        For a private centre: public distance from zero within which the mean lies; subtract a public guess from the
+        columns first if it is far. Not with `bounds`, which say where it lies.
     bounds : mapping or sequence of (lower, upper), optional
         Public bounds of each column, in its own units, in the place of `row_norm`: ``{"height": (1.2, 2.2)}``, a pair
         for each column of an array, or a schema of :class:`~pgmpy_dp.Number`. Values are clipped to them, and columns
@@ -181,7 +179,6 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
     refit: bool = option(True, flag())
     center: Sequence[float] | str | None = option(None, by(_checked_center))
     center_radius: float | None = option(None, by(checked_norm))
-    center_start: Sequence[float] | None = option(None, by(checked_point))
     bounds: Any = option(None, by(checked_bounds))
     scaling: str = option("private", one_of(SCALINGS))
     max_eigenvalue: float | None = option(None, number())
@@ -262,9 +259,9 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
             "covariance": ("max_eigenvalue",),
             "pairs": (
                 *("row_norm", "mechanism", "penalty", "refit"),
-                *("center_radius", "center_start", "max_eigenvalue", "scaling"),
+                *("center_radius", "max_eigenvalue", "scaling"),
             ),
-            "output": ("center_radius", "center_start", "bounds", "scaling"),
+            "output": ("center_radius", "bounds", "scaling"),
         }
         for name in unused[self.perturb]:
             if getattr(self, name) != getattr(type(self), name):
@@ -291,23 +288,22 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
             checked_norm("row_norm", self.row_norm)
             if self.scaling != "private":
                 raise ValueError(f"scaling={self.scaling!r} is for bounds, and there are none; pass bounds, or drop it")
-        elif self.row_norm is not None or self.center_radius is not None or self.center_start is not None:
+        elif self.row_norm is not None or self.center_radius is not None:
             raise ValueError(
-                f"row_norm={self.row_norm!r}, center_radius={self.center_radius!r} and center_start="
-                f"{self.center_start!r} follow from bounds; drop them, or bounds"
+                f"row_norm={self.row_norm!r} and center_radius={self.center_radius!r} follow from bounds; drop them, "
+                "or bounds"
             )
 
     def _check_center(self) -> None:
         private = self.center == "private"
         if private and self.center_radius is None and self.bounds is None:
             raise ValueError(
-                "center='private' needs center_radius, a public distance from center_start (default zeros) within "
-                "which the mean lies and to which records are clipped for it; pass it, or bounds, or a public center"
+                "center='private' needs center_radius, a public distance from zero within which the mean lies and "
+                "to which records are clipped for it; pass it, or bounds, or a public center"
             )
-        if not private and (self.center_radius is not None or self.center_start is not None):
+        if not private and self.center_radius is not None:
             raise ValueError(
-                f"center_radius={self.center_radius!r} and center_start={self.center_start!r} are for "
-                f"center='private', and center={self.center!r}; drop them"
+                f"center_radius={self.center_radius!r} is for center='private', and center={self.center!r}; drop it"
             )
 
     def _check_output(self) -> None:

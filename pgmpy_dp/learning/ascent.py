@@ -23,6 +23,10 @@ _PARAMETER_BITS = 32
 PARAMETER_UNIT = math.ldexp(1.0, -_PARAMETER_BITS)
 """Released parameters are multiples of it."""
 
+KEPT = {"momentum": 0.9, "average_share": 0.5, "count_share": 0.05}
+"""What no estimator asks: how much of a step's direction the next one keeps, over which last part of the steps the
+parameters are averaged, and the part of the budget for a noisy number of units, where none is public."""
+
 
 @dataclass(frozen=True)
 class Ascent:
@@ -57,9 +61,7 @@ def ascend(
     Parameters
     ----------
     settings : Settings
-        `n_steps`, `learning_rate` (of every step, for the mean gradient of a unit), `momentum` (the share of the last
-        step's direction that the next one keeps) and `average_share`: the result is the mean of the parameters over
-        this last part of the steps.
+        `n_steps`, `learning_rate` (of every step, for the mean gradient of a unit), and what `KEPT` has.
     curator : SampledCurator
         Opened for the steps of `settings`.
     public_count : int or None

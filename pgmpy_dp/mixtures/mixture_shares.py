@@ -69,7 +69,7 @@ def most_components(settings: Settings) -> int:
 
 def largest_block(settings: Settings, n_columns: int) -> int:
     """How many of its records a block looks at, at most."""
-    return settings.block_size or max(32, 2 * n_columns) * most_components(settings)
+    return max(32, 2 * n_columns) * most_components(settings)
 
 
 @dataclass(frozen=True)

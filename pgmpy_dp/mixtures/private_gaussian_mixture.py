@@ -66,9 +66,8 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     adjacency, n_records
     columns : sequence of hashable, optional
         Of a dataframe: the columns to read. Default: all.
-    n_blocks, block_size : int, optional
-        How many blocks, and how many records each looks at, at most. Default: from the public or a noisy number of
-        records and the noise.
+    n_blocks : int, optional
+        Default: from the public or a noisy number of records and the noise.
     n_steps : int, default 3
         Noisy steps of Lloyd's algorithm on all records.
     block_solver : {"kmeans", "sdp"}
@@ -162,7 +161,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     n_records: int | None = None
     columns: Sequence[Hashable] | None = option(None, anything())
     n_blocks: int | None = option(None, whole(1, MAX_BLOCKS))
-    block_size: int | None = option(None, whole(1, 1 << 20))
     n_steps: int = option(3, whole(2, 100))
     block_solver: str = option("kmeans", one_of(BLOCK_SOLVERS))
     device: str | None = option(None, by(checked_device))

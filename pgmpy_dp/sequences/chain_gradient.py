@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from pgmpy_dp.learning.ascent import (
+    KEPT,
     PARAMETER_UNIT,
     Ascent,
     ascend,
@@ -85,6 +86,7 @@ def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
            [0.3, 0.7]])
     """
     require_data_and_budget(data, PrivateSequences, budget, example="a Budget, e.g. Budget(rho=0.1)")
+    settings = settings.filled(**KEPT)
     if settings.initial_share is None:
         settings = settings.but(initial_share=_FIRST)
     (variable,) = data.schema.variables

@@ -93,7 +93,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         the budget, and decides by it whether triples are worth their noise (:mod:`pgmpy_dp.sequences.chain_counts`);
         not with segments. With "sgd" it is 1.
     n_steps : int
-        This and the next six with "sgd", ignored by the others.
+        This and the next three with "sgd", ignored by the others.
     batch_rate : float, optional
         Probability with which each user, independently, takes part in a step. Default: 1/4; 1 for a rho budget, which
         sampling does not stretch.
@@ -101,12 +101,6 @@ class PrivateMarkovChain(BasePrivateEstimator):
         Bound on the l2 norm of one user's gradient, at most 2. Default: 0.6.
     learning_rate : float, optional
         Default: as high as the public noise level allows, and never above what steps are stable at.
-    momentum : float
-        In [0, 1).
-    average_share : float
-        The logits are averaged over this last part of the steps.
-    count_share : float
-        Part of the budget for a noisy number of users, where `n_users` is None.
     random_state
 
     Attributes
@@ -189,9 +183,6 @@ class PrivateMarkovChain(BasePrivateEstimator):
     batch_rate: float | None = option(None, number(most=1))
     clip_norm: float | None = option(None, number())
     learning_rate: float | None = option(None, number())
-    momentum: float = option(0.9, number(positive=False, below_one=True))
-    average_share: float = option(0.5, number(most=1))
-    count_share: float = option(0.05, number(below_one=True))
     random_state: int | None = None
 
     def to_markov_network(self, length: int) -> MarkovNetwork:

@@ -100,12 +100,10 @@ class TestCovariance:
             assert not data.ledger.entries
 
     def test_a_private_centre_is_the_mean_of_clipped_records_and_moves_the_moments_around_it(self):
-        settings = covariance(4.0, center="private", center_radius=3.0, center_start=(1.0, -1.0, 0.0))
+        settings = covariance(4.0, center="private", center_radius=3.0)
         noisy = noisy_covariance(noisy_moments.run(vectors(), settings, PLENTY))
-        moved = ROWS - [1.0, -1.0, 0.0]
-        clipped = moved * np.minimum(1.0, 3.0 / np.linalg.norm(moved, axis=1, keepdims=True))
-        expected = clipped.mean(axis=0) + [1.0, -1.0, 0.0]
-        np.testing.assert_allclose(noisy.location, expected, atol=1e-3)
+        clipped = ROWS * np.minimum(1.0, 3.0 / np.linalg.norm(ROWS, axis=1, keepdims=True))
+        np.testing.assert_allclose(noisy.location, clipped.mean(axis=0), atol=1e-3)
         around = ROWS - noisy.location
         around *= np.minimum(1.0, 4.0 / np.linalg.norm(around, axis=1, keepdims=True))
         np.testing.assert_allclose(noisy.covariance, around.T @ around / len(ROWS), atol=2e-3)
@@ -227,12 +225,7 @@ class TestCovariance:
             ({"center": [0.0]}, ValueError, "center has 1 entries for 3 columns"),
             ({"center": "private"}, ValueError, "needs center_radius"),
             ({"center": "private", "center_radius": 0.0}, ValueError, "center_radius=0.0"),
-            ({"center_radius": 1.0}, ValueError, "are for center='private'"),
-            (
-                {"center": "private", "center_radius": 1.0, "center_start": [1.0]},
-                ValueError,
-                "center_start has 1 entries",
-            ),
+            ({"center_radius": 1.0}, ValueError, "is for center='private'"),
             ({"random_state": -1}, ValueError, "random_state=-1"),
         ],
     )

@@ -73,7 +73,7 @@ class TestRecovery:
 
     def test_blocks_by_the_membership_program(self):
         rows, centres = made(2, 2, 1500)
-        settings = mixture(2, 8.0, 1.0, n_blocks=60, block_size=20, block_solver="sdp", random_state=0)
+        settings = mixture(2, 8.0, 1.0, n_blocks=60, block_solver="sdp", random_state=0)
         budget = Budget(epsilon=8.0, delta=1e-6)
         release = run(vectors(rows, budget=budget), settings, budget)
         assert matching_error(mixture_estimate(release).means, centres) < 0.5
@@ -289,7 +289,6 @@ class TestRefusals:
             ({"separation": 1e9, "scale": 1.0}, "ratio must be"),
             ({"n_blocks": 0}, "n_blocks=0"),
             ({"n_blocks": 10**6}, "n_blocks=1000000"),
-            ({"block_size": 0}, "block_size=0"),
             ({"n_steps": 1}, "n_steps=1"),
             ({"n_steps": None}, "n_steps=None"),
             ({"random_state": -1}, "random_state=-1"),

@@ -288,9 +288,6 @@ BAD = [
     ({**SGD, "batch_rate": 2.0}, "batch_rate=2.0"),
     ({**SGD, "clip_norm": 3.0}, "clip_norm=3.0"),
     ({**SGD, "learning_rate": -1.0}, "learning_rate=-1.0"),
-    ({**SGD, "momentum": 1.0}, "momentum=1.0"),
-    ({**SGD, "average_share": 2.0}, "average_share=2.0"),
-    ({**SGD, "count_share": 1.0}, "count_share=1.0"),
     ({**SGD, "epsilon": 1e-12, "delta": 1e-12}, "would bury any gradient"),
 ]
 

@@ -14,6 +14,7 @@ import numpy as np
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.ascent import (
+    KEPT,
     PARAMETER_UNIT,
     Ascent,
     ascend,
@@ -92,6 +93,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     0.1
     """
     require_table_and_budget(table, budget, "a Budget, e.g. Budget(rho=0.1)")
+    settings = settings.filled(**KEPT)
     cliques = _cliques(table, settings)
     engine = SumProduct(cliques, memory_limit=settings.memory_limit)
     curator = GradientCurator(

@@ -40,7 +40,7 @@ class PrivateSGD(BaseMarginalsEstimator):
         The accounting is for "add_remove". A replacement counts as a removal and an addition, at about half the
         epsilon each.
     n_records : int, optional
-        The number of records, if it is public. Otherwise `count_share` of the budget pays for a noisy count.
+        The number of records, if it is public. Otherwise a twentieth of the budget pays for a noisy count.
     cliques : list of tuple of variables, optional
         Tables of parameters; default: the graph's edges and isolated nodes.
     n_steps : int
@@ -52,12 +52,6 @@ class PrivateSGD(BaseMarginalsEstimator):
     learning_rate : float, optional
         Of all steps. Default: as high as the public noise level allows, and never above what steps are stable at.
         One that you name is not checked.
-    momentum : float
-        In [0, 1).
-    average_share : float
-        The parameters are averaged over this last part of the steps.
-    count_share : float
-        Part of the budget for the noisy count.
     memory_limit : int
         Bytes that exact inference may take.
     random_state
@@ -109,9 +103,6 @@ class PrivateSGD(BaseMarginalsEstimator):
     batch_rate: float | None = option(None, number(most=1))
     clip_norm: float | None = option(None, number())
     learning_rate: float | None = option(None, number())
-    momentum: float = option(0.9, number(positive=False, below_one=True))
-    average_share: float = option(0.5, number(most=1))
-    count_share: float = option(0.05, number(below_one=True))
     # Options of noisy tables, which this one does not have.
     noise: str = field(default="auto", init=False)
     weights: None = field(default=None, init=False)
