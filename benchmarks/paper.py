@@ -133,11 +133,11 @@ def paper_cgm(quick: bool, out: Path) -> list[str]:
         ])  # fmt: skip
     for kind, said in {"chain3": (4, 27), "er": (8, 40)}.items():
         times = found[found["kind"] == kind].groupby("method")["seconds"].median()
-        sgd = f", steps {times['sgd'] / times['naive']:.1f} times" if "sgd" in times else ""
+        sgd = f", PSGD {times['sgd'] / times['naive']:.1f} times" if "sgd" in times else ""
         rows.append([
             f"time beside naive MLE, {kinds[kind]}",
             f"EM {said[0]} times, PSGD {said[1]} times",
-            f"exact steps {times['em_exact'] / times['naive']:.1f} times{sgd}",
+            f"EM {times['em_exact'] / times['naive']:.1f} times{sgd}",
             f"`CollectiveMAP` {times['map'] / times['naive']:.1f} times",
             "exact inference and exact steps instead of message passing",
         ])  # fmt: skip
@@ -168,7 +168,7 @@ def paper_cgm(quick: bool, out: Path) -> list[str]:
         "Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4: the paper has figures and no "
         "tables. Ratios "
         "are geometric means of Kullback-Leibler divergences from the truth; below 1 is better. Laplace "
-        "noise, add_remove.",
+        f"noise, add_remove. {mode.populations} populations, with one draw of the noise for each setting.",
         markdown_table(HEAD, rows),
         pictures,
     ]
@@ -210,10 +210,9 @@ def paper_mrf(quick: bool, out: Path) -> list[str]:
                 "1/6 (n like sqrt(p) alpha^-3)", "-", f"{power:.2f}", "three sizes; noise on all pairs for moments",
             ])  # fmt: skip
     return [
-        "Zhang, Kamath, Kulkarni and Wu (2020): the paper has theorems and no experiments, so the second "
-        "column has what "
-        "a theorem says. Models have 3-regular graphs, grids and stars, width 1.2 to 1.8; the number of "
-        "records is public.",
+        "Zhang, Kamath, Kulkarni and Wu (2020): the paper has theorems and no experiments, so the second column has what "
+        "a theorem says. Models have 3-regular graphs, grids and stars, width 1.2 to 1.8. Errors are means over these "
+        "three, with one set of records each; the number of records is public.",
         markdown_table(HEAD, rows),
     ]
 

@@ -45,3 +45,25 @@ def test_it_starts_without_matplotlib():
     code = "import sys; sys.modules['matplotlib'] = None; from benchmarks import paper; paper.main(['--help'])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0 and "cgm,mrf,blocks,gaussian" in done.stdout, done.stderr
+
+
+def test_a_run_that_was_stopped_goes_on_and_one_that_ended_begins_anew(tmp_path, monkeypatch):
+    def write(quick, out):
+        rows = paper._unfinished("cgm", quick, out)
+        before = rows.read_text() if rows.exists() else ""
+        rows.write_text(before + "row\n")
+        if not quick and not before:
+            raise KeyboardInterrupt
+        return [f"{len(before)} characters were there"]
+
+    monkeypatch.setitem(paper.PAPERS, "cgm", write)
+    with pytest.raises(KeyboardInterrupt):
+        paper.main(["cgm", "--out", str(tmp_path)])
+    paper.main(["cgm", "--out", str(tmp_path)])
+    assert "4 characters were there" in (tmp_path / "cgm.md").read_text()
+    assert (tmp_path / "cgm.jsonl").read_text() == "row\nrow\n"
+    with pytest.raises(KeyboardInterrupt):  # it begins anew
+        paper.main(["cgm", "--out", str(tmp_path)])
+    (tmp_path / "cgm-quick-unfinished.jsonl").write_text("of other settings\n")
+    paper.main(["cgm", "--quick", "--out", str(tmp_path)])
+    assert "0 characters were there" in (tmp_path / "cgm-quick.md").read_text()
