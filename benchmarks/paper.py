@@ -210,9 +210,9 @@ def paper_mrf(quick: bool, out: Path) -> list[str]:
                 "1/6 (n like sqrt(p) alpha^-3)", "-", f"{power:.2f}", "three sizes; noise on all pairs for moments",
             ])  # fmt: skip
     return [
-        "Zhang, Kamath, Kulkarni and Wu (2020): the paper has theorems and no experiments, so the second column has what "
-        "a theorem says. Models have 3-regular graphs, grids and stars, width 1.2 to 1.8. Errors are means over these "
-        "three, with one set of records each; the number of records is public.",
+        "Zhang, Kamath, Kulkarni and Wu (2020): the paper has theorems and no experiments, so the second column has "
+        "what a theorem says. Models have 3-regular graphs, grids and stars, width 1.2 to 1.8. Errors are means over "
+        "these three, with one set of records each; the number of records is public.",
         markdown_table(HEAD, rows),
     ]
 
