@@ -12,7 +12,7 @@ from pathlib import Path
 import jupytext
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from written_pages import write_page
+from written_pages import names_a_drawing, write_page
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,6 +32,9 @@ def main() -> None:
     started = time.monotonic()
     where = {"metadata": {"path": str(ROOT)}}
     NotebookClient(notebook, timeout=None, resources=where, extra_arguments=["--log-level=ERROR"]).execute()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if not names_a_drawing(output)]
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(jupytext.writes(notebook, fmt="ipynb"))
     written = write_page(script, notebook, always=sys.argv[3:] == ["always"])

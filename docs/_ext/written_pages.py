@@ -71,6 +71,13 @@ def without_outputs(text: str) -> str:
     return MARKED.sub("", text)
 
 
+def names_a_drawing(output: NotebookNode) -> bool:
+    """Whether an output is what a last line of drawing returns, and no picture."""
+    data = output.get("data", {})
+    text = data.get("text/plain", "").lstrip("[(")
+    return "image/png" not in data and text.startswith(("Text(", "<Axes", "<matplotlib"))
+
+
 def outputs_of(notebook: NotebookNode, name: str) -> tuple[list[str], dict[str, bytes]]:
     """What each cell of code printed and drew, as Markdown, and the pictures by the names of their files."""
     pictures: dict[str, bytes] = {}
@@ -85,9 +92,7 @@ def outputs_of(notebook: NotebookNode, name: str) -> tuple[list[str], dict[str, 
                 picture = f"{name}-{len(pictures) + 1}.png"
                 pictures[picture] = base64.b64decode(data["image/png"])
                 parts.append(f"![What the code above drew]({picture})\n")
-            elif "text/plain" in data and not data["text/plain"].lstrip("[(").startswith(
-                ("Text(", "<Axes", "<matplotlib")
-            ):
+            elif "text/plain" in data and not names_a_drawing(output):
                 printed += data["text/plain"] + "\n"
             else:
                 printed += output.get("text", "")

@@ -82,7 +82,8 @@ def predicted(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
         fresh = (codes[:, i] < 0) & (found[:, i] >= 0)
         column = np.array([None, *network.states[name]], dtype=object)[found[:, i] + 1]
         if name in lacking:
-            result[name] = pd.Series(column, index=data.index, dtype=object)
+            predictions = pd.Series(column, index=data.index, dtype=object)
+            result[name] = predictions.infer_objects() if fresh.all() else predictions  # bool of bools, as pgmpy's
         elif fresh.any():
             result[name] = pd.Series(np.where(fresh, column, data[name].to_numpy(object)), index=data.index)
     return result

@@ -77,6 +77,7 @@ def test_what_cannot_be_stays_missing():
     data = pd.DataFrame({"a": ["x", "y"], "d": ["p", "q"]})
     told = found.predict(data)["c"].tolist()
     assert told[0] is None and told[1] in STATES["c"]
+    assert found.predict(data[1:])["c"].dtype == pd.Series(STATES["c"]).dtype
     assert found.predict_probability(data).isna().all(axis=1).tolist() == [True, False]
 
 
