@@ -134,7 +134,10 @@ class SchemaCheck:
             of = f"{rounded(row.matched):>9} of {rounded(self.n_records)} ({percent(row.matched, self.n_records)})"
             words = WORDS[row.verdict]
             if name in self.release_.schema.numbers and row.verdict in (_LITTLE, _PART):
-                words += "; compare the signs of decimals and thousands, and what stands where a number is missing"
+                words += (
+                    "; compare the signs of decimals and thousands, leave out those of money, and see what stands where a "
+                    "number is missing"
+                )
             if name in other and row.verdict != ALL:
                 words += f" (other cells count as {other[name]!r})"
             lines.append(f"  {shown(name):<{width}}  about {of}, sd {row.sd:,.0f}: {words}")
