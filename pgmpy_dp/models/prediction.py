@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,12 @@ from pgmpy_dp.private.reading.frames import column_names, n_rows, read_keys
 from pgmpy_dp.schema import MISSING
 
 if TYPE_CHECKING:
+    from pgmpy_dp.inference.log_linear import LogLinearModel
     from pgmpy_dp.models.markov_network import MarkovNetwork
+
+_FEW = 4096
+"""Joint states up to which each is tried; more are eliminated, record by record."""
+_CELLS = 1 << 20  # records with their joint states that are looked at together
 
 
 def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable], argument: str = "data") -> np.ndarray:
@@ -71,6 +77,10 @@ def predicted(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
         if len(asked) == 1:
             found[these[possible], asked[0]] = given[possible].argmax(axis=1)
             continue
+        if math.prod(model.cliques.cardinalities[i] for i in asked) <= _FEW:
+            chosen = these[possible]
+            found[np.ix_(chosen, asked)] = _most_likely(model, rows[chosen], asked)
+            continue
         engine = VariableElimination(network)
         for row in these[possible].tolist():
             evidence = {names[i]: network.states[names[i]][rows[row, i]] for i in np.flatnonzero(~unknown).tolist()}
@@ -87,6 +97,28 @@ def predicted(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
         elif fresh.any():
             result[name] = pd.Series(np.where(fresh, column, data[name].to_numpy(object)), index=data.index)
     return result
+
+
+def _most_likely(model: LogLinearModel, rows: np.ndarray, asked: list[int]) -> np.ndarray:
+    """The most likely states of some variables together where all others are known, shape (rows, asked)."""
+    cliques = model.cliques
+    joint = np.indices([cliques.cardinalities[i] for i in asked]).reshape(len(asked), -1).T
+    tables = [
+        (table, scope)
+        for table, scope in zip(cliques.split(model.theta), cliques.indices, strict=True)
+        if not set(asked).isdisjoint(scope)
+    ]
+    best = np.empty((len(rows), len(asked)), dtype=np.int64)
+    at_once = max(1, _CELLS // len(joint))
+    for start in range(0, len(rows), at_once):
+        part = rows[start : start + at_once]
+        every = np.repeat(part, len(joint), axis=0)
+        every[:, asked] = np.tile(joint, (len(part), 1))
+        score = np.zeros(len(every))
+        for table, scope in tables:
+            score += table[tuple(every[:, i] for i in scope)]
+        best[start : start + len(part)] = joint[score.reshape(len(part), -1).argmax(axis=1)]
+    return best
 
 
 def predicted_probability(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:

@@ -135,8 +135,8 @@ class SchemaCheck:
             words = WORDS[row.verdict]
             if name in self.release_.schema.numbers and row.verdict in (_LITTLE, _PART):
                 words += (
-                    "; compare the signs of decimals and thousands, leave out those of money, and see what stands where "
-                    "a number is missing"
+                    "; compare the signs of decimals and thousands, leave out those of money, and see what stands "
+                    "where a number is missing"
                 )
             if name in other and row.verdict != ALL:
                 words += f" (other cells count as {other[name]!r})"

@@ -10,6 +10,7 @@ import pytest
 from pgmpy_dp import MarkovNetwork, Number, Schema
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.models import prediction
 
 STATES = {"a": ["x", "y"], "b": ["1", "2", "3"], "c": ["no", "yes"], "d": ["p", "q"]}
 SCOPES = (("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"))
@@ -32,8 +33,11 @@ def rows():
     return rows.sample(frac=1, random_state=0)
 
 
+@pytest.mark.parametrize("few", [1, 4096], ids=["eliminated", "each tried"])
 @pytest.mark.parametrize("lacking", [["b"], ["a", "c"], ["a", "b", "d"]], ids="".join)
-def test_as_pgmpy_does(model, rows, lacking):
+def test_as_pgmpy_does(model, rows, lacking, few, monkeypatch):
+    monkeypatch.setattr(prediction, "_FEW", few)
+    monkeypatch.setattr(prediction, "_CELLS", 9)  # some records at a time
     given = rows.drop(columns=lacking).drop_duplicates()
     directed = model.to_bayesian_network()
     expected = directed.predict(given, n_jobs=1)
