@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import networkx as nx
 from pgmpy.metrics import _BaseSupervisedMetric
 
-from pgmpy_dp.lookup import list_objects
+from pgmpy_dp.learning.registry import list_objects
 
 __all__ = ["EdgeF1", "EdgeHammingDistance", "EdgePrecision", "EdgeRecall", "list_metrics"]
 

@@ -122,10 +122,10 @@ def test_metrics_compare_graphs_on_the_same_nodes_and_read_the_tags_of_their_own
 
 
 def test_structure_learners_base_is_where_it_is_imported_from():
-    """A private name: where it moves, `pgmpy_base` goes without it, and this test says that isinstance fails then."""
+    """A private name: where it moves, `graph_base` goes without it, and this test says that isinstance fails then."""
     from pgmpy.causal_discovery._base import _BaseCausalDiscovery
 
-    from pgmpy_dp.learning.pgmpy_base import StructureBase
+    from pgmpy_dp.learning.graph_base import StructureBase
 
     assert StructureBase is _BaseCausalDiscovery
     assert {"fit", "score", "_check_fit_data", "__sklearn_tags__"} <= set(vars(_BaseCausalDiscovery))
@@ -147,9 +147,9 @@ def imported_again():
 def test_without_that_name_our_base_stands_alone(imported_again, monkeypatch):
     monkeypatch.setitem(sys.modules, "pgmpy.causal_discovery._base", types.ModuleType("m"))
     from pgmpy_dp.estimators import PrivateChowLiu
-    from pgmpy_dp.learning.pgmpy_base import StructureBase
+    from pgmpy_dp.learning.graph_base import StructureBase
 
-    assert StructureBase.__module__ == "pgmpy_dp.learning.pgmpy_base"
+    assert StructureBase.__module__ == "pgmpy_dp.learning.graph_base"
     frame = pd.DataFrame({"a": [0, 1] * 50, "b": [0, 1] * 50})
     found = PrivateChowLiu(epsilon=1.0, state_names={"a": [0, 1], "b": [0, 1]}).fit(frame)
     assert found.clone().get_params()["epsilon"] == 1.0 and found.graph_ is not None

@@ -16,7 +16,7 @@ import secrets
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from pgmpy import config
 
-from pgmpy_dp.auditing.coins import Coins
 from pgmpy_dp.auditing.movements import movement
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
@@ -34,6 +33,8 @@ from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.observer import Observer, Request, observed
 from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
+
+Key = tuple[bytes, int]
 
 _ROUNDING = 1e-9  # relative: of norms that are computed in floating point here
 
@@ -103,7 +104,7 @@ def replay(
     Coins by which records are sampled or divided into parts are given to a record by its content and its place among
     equal ones, so that a record keeps its coin whatever else is in the data (a unit of several records by the contents
     of all that count, which are drawn by one key in both runs). Those that one dataset has alone are in
-    every sample (:mod:`pgmpy_dp.auditing.coins`).
+    every sample (:class:`Coins`).
 
     What replay cannot see: wrong or reused noise (:mod:`pgmpy_dp.auditing.attack` looks for that), charges by
     other processes, time, memory and files, the soundness of a certificate's checker.
@@ -452,3 +453,60 @@ def _seen(arguments: Any) -> bytes:
 def _short(value: Any) -> str:
     text = f"{len(value)} bytes" if isinstance(value, bytes) else repr(value)
     return text if len(text) < 200 else text[:197] + "..."
+
+
+class Coins:
+    """Samples and random numbers of one run: coins by what a unit is and not by its place.
+
+    A coin is a hash of a unit's content, of its number among equal ones and of the number of the draw. So a unit has
+    the same coins in both runs, whatever else is in the data. Units that only one of the two datasets has are in every
+    sample: else a step that they are not in would show nothing of them.
+
+    Parameters
+    ----------
+    others : set of keys, optional
+        The units of the other dataset. None where it is not known yet: then nothing may be sampled.
+    """
+
+    def __init__(self, others: set[Key] | None) -> None:
+        self.others = others
+        self.units: set[Key] | None = None
+        self._draws = 0
+
+    def sample(self, units: Callable[[], np.ndarray], rate: float) -> np.ndarray:
+        """Positions of the units that take part, increasing."""
+        found = identities(np.ascontiguousarray(row).tobytes() for row in units())
+        self.units = set(found)
+        assert self.others is not None
+        self._draws += 1
+        most = rate * 2.0**64
+        heads = [key not in self.others or hashed(key, self._draws) < most for key in found]
+        return np.flatnonzero(np.array(heads, dtype=bool))
+
+    def keys(self, units: Callable[[], list[bytes]]) -> np.ndarray:
+        """A number for each part of a user."""
+        self._draws += 1
+        return np.array([hashed(key, self._draws) for key in identities(units())], dtype=np.uint64)
+
+
+def identities(contents: Iterable[bytes]) -> list[Key]:
+    """What each unit is: its content, and its number among the units of the same content.
+
+    Examples
+    --------
+    >>> identities([b"a", b"b", b"a"])
+    [(b'a', 0), (b'b', 0), (b'a', 1)]
+    """
+    seen: Counter[bytes] = Counter()
+    found = []
+    for content in contents:
+        found.append((content, seen[content]))
+        seen[content] += 1
+    return found
+
+
+def hashed(key: Key, draw: int) -> int:
+    """64 bits for a unit and a draw."""
+    content, number = key
+    text = content + number.to_bytes(8, "little") + draw.to_bytes(8, "little")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")

@@ -11,16 +11,16 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
 from pgmpy_dp.cli import option
-from pgmpy_dp.cli.option_groups import call_with_groups, options_of
 from pgmpy_dp.shown import shown
 from pgmpy_dp.signals import INTERRUPTED, ending_once, no_more
 
@@ -268,3 +268,42 @@ def progress(quiet: bool) -> Iterator[None]:
         yield
     finally:
         config.set_show_progress(before)
+
+
+def options_of(function: Callable) -> list[inspect.Parameter]:
+    """The parameters of a function, with the fields of a dataclass in the place of one that is annotated with it.
+
+    So options that stand together are one frozen dataclass for a command, and the command line has each by itself.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Size:
+    ...     width: int = 1
+    ...     height: int = 2
+    >>> def draw(*, size: Size, title: str) -> None:
+    ...     print(title, size.width * size.height)
+    >>> [parameter.name for parameter in options_of(draw)]
+    ['width', 'height', 'title']
+    >>> call_with_groups(draw, {"width": 3, "height": 4, "title": "of"})
+    of 12
+    """
+    found: list[inspect.Parameter] = []
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if is_dataclass(hints[name]):
+            found += options_of(hints[name])
+        else:
+            # By keyword, for one without a default may follow one that has it.
+            found.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+    return found
+
+
+def call_with_groups(function: Callable, values: Mapping[str, Any]) -> Any:
+    """Call a function with the values of `options_of` it, gathered as it takes them."""
+    hints = get_type_hints(function, include_extras=True)
+    names = inspect.signature(function).parameters
+    return function(
+        **{name: call_with_groups(hints[name], values) if is_dataclass(hints[name]) else values[name] for name in names}
+    )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.fields.field_checks import ROUNDING, check_codes, check_subset, frozen
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.analysis_of_variance import log_linear_of, pure_effects
+
+ROUNDING = 1e-10
+"""Interactions below this fraction of the largest log-potential are taken for rounding errors of zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,3 +265,30 @@ def _parity_table(order: int) -> np.ndarray:
     for _ in range(order):
         table = np.multiply.outer(table, np.array([-1.0, 1.0]))
     return table
+
+
+def frozen(name: str, values: np.ndarray, ndim: int) -> np.ndarray:
+    """Read-only float64 copy."""
+    array = np.array(values, dtype=np.float64)
+    if array.ndim != ndim or not np.isfinite(array).all():
+        raise ValueError(f"{name} must be {ndim}-dimensional and finite, got shape {array.shape}")
+    array.flags.writeable = False
+    return array
+
+
+def check_subset(given: Iterable[int], p: int, name: str, sizes: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Sorted distinct positions of a monomial or pair; a pair must come sorted, for its table has an orientation."""
+    subset = tuple(int(i) for i in given)
+    inside = len(set(subset)) == len(subset) > 0 and all(0 <= i < p for i in subset)
+    if not inside or (sizes is not None and (len(subset) not in sizes or list(subset) != sorted(subset))):
+        rule = "distinct positions" if sizes is None else "pairs i < j of positions"
+        raise ValueError(f"{name} must be given for {rule} from 0 to {p - 1}, got {given!r}")
+    return tuple(sorted(subset))
+
+
+def check_codes(codes: np.ndarray, cardinalities: tuple[int, ...]) -> np.ndarray:
+    """Codes of records as integers; ValueError where they do not have a column for each variable."""
+    codes = np.asarray(codes)
+    if codes.ndim != 2 or codes.shape[1] != len(cardinalities):
+        raise ValueError(f"codes must have shape (n, {len(cardinalities)}), got {codes.shape}")
+    return codes.astype(np.int64)

@@ -11,8 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.fields.frank_wolfe_path import denominator, step_units, weights_of
-from pgmpy_dp.fields.frank_wolfe_plan import FrankWolfePlan, completed, frank_wolfe_plan
+from pgmpy_dp.fields.frank_wolfe_plan import (
+    FrankWolfePlan,
+    completed,
+    denominator,
+    frank_wolfe_plan,
+    step_units,
+    weights_of,
+)
 from pgmpy_dp.fields.operators.field_gradients import RESIDUAL_UNIT, RegressionPath
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.learning.options import Settings

@@ -9,8 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pgmpy_dp.fields.binary_fields import Ising
-from pgmpy_dp.fields.field_checks import ROUNDING, check_codes, check_subset, frozen
+from pgmpy_dp.fields.binary_fields import ROUNDING, Ising, check_codes, check_subset, frozen
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.analysis_of_variance import log_linear_of, pure_effects

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShares
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.data.boxes import MAGNITUDES
@@ -34,6 +34,9 @@ from pgmpy_dp.private.operators.vector_operators import (
 )
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
+
+SCALE_SHARE = Fraction(1, 10)
+CENTER_SHARE = Fraction(1, 20)  # in bounds: of a mean in their units, and of one in the columns' own
 
 SCALINGS = ("private", "bounds")
 
@@ -413,3 +416,34 @@ def _rough_location(public: Any, named: Mapping[str, np.ndarray], d: int) -> np.
         return np.clip(_middle(public) + halves * shift, public["lower"], public["upper"])
     shift *= public["center_radius"] / max(float(np.linalg.norm(shift)), public["center_radius"])
     return _start(public.get("center_start"), d) + shift  # which earlier releases could have
+
+
+@dataclass(frozen=True)
+class FirstShares:
+    """What is spent first; 0 where it is not asked for.
+
+    Attributes
+    ----------
+    mean, count, scale : Fraction
+        For a clipped sum of the records, their number, and numbers of records by size.
+    n_means : int
+        How many clipped sums there are, if any.
+    """
+
+    mean: Fraction
+    count: Fraction
+    scale: Fraction
+    n_means: int = 1
+
+    @property
+    def total(self) -> Fraction:
+        return self.n_means * self.mean + self.count + self.scale
+
+    def require_noise(self, d: int, adjacency: Adjacency, cost: PureDP | ZCDP) -> None:
+        """ValueError where a scale of noise for d columns cannot be drawn: before the charge."""
+        if self.mean:
+            ClippedSum.noise_of(d, adjacency, cost, self.mean)
+        if self.count:
+            UnitCount.noise_of(cost, self.count)
+        if self.scale:
+            Magnitudes.noise_of(d, adjacency, cost, self.scale)

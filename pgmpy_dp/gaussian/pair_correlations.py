@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.gaussian.first_shares import CENTER_SHARE, SCALE_SHARE, FirstShares
 from pgmpy_dp.gaussian.gaussian_pairs import orthant_correlations, pair_model
-from pgmpy_dp.gaussian.noisy_moments import sided, typical_sizes
+from pgmpy_dp.gaussian.noisy_moments import CENTER_SHARE, SCALE_SHARE, FirstShares, sided, typical_sizes
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget

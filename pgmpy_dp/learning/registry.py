@@ -1,12 +1,11 @@
-"""Finding estimators by what they guarantee and what they learn."""
+"""Finding the classes of this package by their tags, as pgmpy finds its own: estimators, and metrics."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from skbase.base import BaseEstimator
-
-from pgmpy_dp.lookup import list_objects
+from skbase.lookup import all_objects
 
 
 def list_estimators(**tags: Any) -> list[type]:
@@ -41,3 +40,42 @@ def list_estimators(**tags: Any) -> list[type]:
     """
     # What fits two tables takes other arguments than these, and is found in its own package.
     return [one for one in list_objects(BaseEstimator, **tags) if getattr(one, "_fits_one_table", True)]
+
+
+def list_objects(kind: type, **tags: Any) -> list[type]:
+    """The classes of this package derived from `kind`, optionally those with certain tags.
+
+    Parameters
+    ----------
+    kind : type
+        A class of scikit-base.
+    **tags
+        Tag names and values. A tag that holds several values matches any one of them.
+
+    Returns
+    -------
+    list of type
+        In alphabetical order.
+
+    Raises
+    ------
+    ValueError
+        If none of the classes has a tag of that name.
+
+    Examples
+    --------
+    >>> from skbase.base import BaseEstimator
+    >>> [found.__name__ for found in list_objects(BaseEstimator, task="sequences")]
+    ['PrivateMarkovChain']
+    """
+    found = all_objects(object_types=kind, package_name="pgmpy_dp", return_names=False, suppress_import_stdout=False)
+    known = set().union(*(one.get_class_tags() for one in found))
+    unknown = sorted(set(tags) - known)
+    if unknown:
+        raise ValueError(f"tags {unknown} are not known; the classes have {sorted(known)}")
+    return [one for one in found if all(_matches(one, *item) for item in tags.items())]
+
+
+def _matches(one: type, name: str, wanted: Any) -> bool:
+    value = one.get_class_tag(name)  # type: ignore[attr-defined]
+    return value == wanted or (isinstance(value, tuple | list) and wanted in value)

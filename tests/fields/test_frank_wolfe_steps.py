@@ -15,8 +15,7 @@ import pytest
 from scipy.optimize import minimize
 
 from pgmpy_dp.fields import frank_wolfe_steps
-from pgmpy_dp.fields.frank_wolfe_path import STEPS
-from pgmpy_dp.fields.frank_wolfe_plan import frank_wolfe_plan
+from pgmpy_dp.fields.frank_wolfe_plan import STEPS, frank_wolfe_plan
 from pgmpy_dp.fields.frank_wolfe_steps import regression_weights, regressions_of, run
 from pgmpy_dp.fields.operators.regressions import RESIDUAL_UNIT
 from pgmpy_dp.private.accounting import approx_to_zcdp

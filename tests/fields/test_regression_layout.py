@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pgmpy_dp.fields.frank_wolfe_path import STEPS, denominator, step_units, weights_of
+from pgmpy_dp.fields.frank_wolfe_plan import STEPS, denominator, step_units, weights_of
 from pgmpy_dp.fields.regression_layout import regression_layout, weight_count
 
 

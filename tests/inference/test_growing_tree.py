@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from pgmpy_dp.inference import growing_tree
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.growing_tree import GrowingTree
+from pgmpy_dp.inference.growing_tree import GrowingTree, min_fill_cliques
 from pgmpy_dp.inference.scope_marginals import largest_clique
-from pgmpy_dp.inference.triangulation import min_fill_cliques
 
 
 @st.composite

@@ -36,8 +36,8 @@ from pgmpy_dp.tables.networks.budget_shares import (
     one_way_weights,
     select_and_measure,
 )
+from pgmpy_dp.tables.networks.candidates import draw_probes
 from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
-from pgmpy_dp.tables.networks.probes import draw_probes
 
 _FIRST_LOOK = Fraction(5, 6)  # of what rounds have: what is left when single variables are looked at again
 _TELLING = 1.3  # times its noise: a table that differs so much from the model says something, whatever is learned of it

@@ -25,8 +25,7 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema, decode_label, encode_label
-from pgmpy_dp.tables.networks.candidates import Candidates
-from pgmpy_dp.tables.networks.probes import N_PROBES
+from pgmpy_dp.tables.networks.candidates import N_PROBES, Candidates
 
 Edges = tuple[tuple[Hashable, ...], ...]
 Workload = tuple[tuple[tuple[Hashable, ...], float], ...]

@@ -17,8 +17,7 @@ from pgmpy_dp.learning.probe_tables import joined_probes, probe_tables
 from pgmpy_dp.models.posterior.discrepancy import Drawn
 from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts, posterior_to_parts
 from pgmpy_dp.tables.networks import adaptive_search
-from pgmpy_dp.tables.networks.candidates import Candidates
-from pgmpy_dp.tables.networks.probes import N_PROBES, draw_probes
+from pgmpy_dp.tables.networks.candidates import N_PROBES, Candidates, draw_probes
 from tests.settings import settings
 
 network_settings = partial(settings, PrivateNetwork)
