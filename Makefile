@@ -14,7 +14,7 @@ PYTEST := -m pytest -n auto --dist worksteal
 # Where this is set, each of the hundred processes of tests and tutorials compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-all test-kernel test-lowest test-readers test-spark package study paper paper-cgm paper-mrf paper-blocks paper-gaussian compare audit nightly mutants tutorials docs site pictures screenshots lint format clean
+.PHONY: help install demo test test-all test-kernel test-lowest test-readers test-spark test-pgmpy package study paper paper-cgm paper-mrf paper-blocks paper-gaussian compare audit nightly mutants tutorials docs site pictures screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
@@ -24,6 +24,7 @@ help:
 	@echo "make test-lowest  the same as make test, on the oldest supported dependencies"
 	@echo "make test-readers odd cells and neighbours in every reader, on the oldest and the newest supported versions"
 	@echo "make test-spark   counting inside Spark, in local mode; needs Java 17 (PySpark goes to build/spark)"
+	@echo "make test-pgmpy   what leans on pgmpy, on its newest version                         make test-pgmpy PGMPY=pgmpy==1.2.0"
 	@echo "make package      source and wheel in dist, tried in an environment without extras"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
 	@echo "make paper-cgm    a paper against us, row by row, in build/papers; paper-mrf, paper-blocks, paper-gaussian   make paper PAPER=cgm QUICK=1"
@@ -97,6 +98,14 @@ test-spark: $(INSTALLED)
 	@command -v java > /dev/null || { echo "make test-spark needs Java 17 or newer on the PATH (java was not found)"; exit 1; }
 	@test -d build/spark/pyspark || $(BIN)/python -m pip install --quiet -c constraints.txt --target build/spark 'pyspark>=4.0'
 	PYTHONPATH=build/spark:. $(RUN) -m pytest -v tests/private/test_spark.py $(ARGS)
+
+# The newest pgmpy, pre-releases too, beside the environment: PGMPY=pgmpy==1.2.0, or an address of its repository. What breaks
+# goes to docs/pgmpy.md, and the upper bound in pyproject.toml stays until nothing does.
+PGMPY ?= pgmpy
+PGMPY_TESTS := tests/test_pgmpy_contract.py tests/learning/test_in_place.py tests/models tests/inference tests/test_metrics.py tests/test_plotting.py
+test-pgmpy: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --pre --upgrade --no-deps --target build/pgmpy '$(PGMPY)'
+	PYTHONPATH=build/pgmpy:. $(RUN) $(PYTEST) $(PGMPY_TESTS) $(ARGS)
 
 # As a user gets it. The wheel is built from the source distribution, and tried where nothing else is installed.
 package: $(INSTALLED)
