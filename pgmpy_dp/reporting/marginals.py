@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import math
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.posterior.posterior_draws import Interval
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.posterior.query_intervals import number_interval, query_intervals
+from pgmpy_dp.schema import Number
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -19,6 +21,28 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 def state_text(state: object) -> str:
     """A state as pages name it."""
     return "missing" if state is None else str(state)
+
+
+def number_text(number: Number, value: float, mean: bool, rounded: Callable[[float], int] = round) -> str:
+    """A mean in four digits, a day, or a quantile: a value of the resolution, to which ends of intervals go outwards.
+
+    Examples
+    --------
+    >>> age, cost = Number(0, 110, resolution=1), Number(0, 1e6)
+    >>> number_text(age, 41.0, False), number_text(age, 39.55, False, math.floor), number_text(age, 54.7449, True)
+    ('41', '39', '54.74')
+    >>> number_text(cost, 41_234.567, True), number_text(cost, 63.34712, False, math.ceil)
+    ('41235', '63.35')
+    """
+    if not np.isfinite(value):
+        return "none"
+    if number.kind == "date" and (mean or number.resolution is None):
+        return number.text(rounded(round(value, 6)))
+    if not mean and number.resolution is not None and number.n_values is not None:
+        steps = rounded(round((value - number.lower) / number.resolution, 6))
+        return number.text(number.values_at([min(max(steps, 0), number.n_values - 1)])[0])
+    text = f"{value:.4g}"
+    return f"{value:.0f}" if "e" in text and 1 <= abs(value) < 1e15 else text
 
 
 def variable_rows(network: Answers, level: float) -> list[dict[str, Any]]:
@@ -86,11 +110,6 @@ def _summary(
     number = network.numbers[name]
     values = network.within.get(name) or Values(number)
 
-    def told(value: float, mean: bool = False) -> str:
-        if not np.isfinite(value):
-            return "none"
-        return f"{value:.4g}" if mean and number.kind == "number" else number.text(round(value, 6))
-
     def of(shares: np.ndarray) -> np.ndarray:
         return np.array([values.mean(shares), *values.quantiles(shares, _QUANTILES)])
 
@@ -102,9 +121,9 @@ def _summary(
     return [
         {
             "what": label,
-            "value": told(own[k], k == 0),
-            "lower": "–" if ends is None else told(ends[0][k], k == 0),
-            "upper": "–" if ends is None else told(ends[1][k], k == 0),
+            "value": number_text(number, own[k], k == 0),
+            "lower": "–" if ends is None else number_text(number, ends[0][k], k == 0, math.floor),
+            "upper": "–" if ends is None else number_text(number, ends[1][k], k == 0, math.ceil),
         }
         for k, label in enumerate(labels)
     ]

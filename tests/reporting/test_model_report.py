@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 def text_of(page: str) -> str:
     """What a reader reads, without marks and with single blanks."""
     body = re.sub(r"<(style|script|svg).*?</\1>", " ", page.partition("<body>")[2], flags=re.DOTALL)
+    body = body.replace('</span><wbr><span class="whole">', "")  # where a line may break
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
 
 
