@@ -104,9 +104,10 @@ def test_every_generic_test_passes(copy):
 
 @pytest.mark.slow
 def test_replay_notices_the_operator_s_mutants(copy):
+    """Half the norms, three times the statistic, twice the share."""
     said = run(copy, "pytest", "-q", "-p", "no:cacheprovider", "-k", "inside", *(f"tests/{name}" for name in MUTANTS))
     found = re.search(r"\b(\d+) passed", said)
-    assert found and int(found[1]) >= 4, said
+    assert found and int(found[1]) >= 3, said
 
 
 def run(folder: Path, *command: str) -> str:
