@@ -92,7 +92,11 @@ def moments(data: Any) -> int:
 def visits(data: Any) -> int:
     """Sum of squares of all shares of pairs."""
     from pgmpy_dp import Budget, PrivateSequences
-    from pgmpy_dp.sequences.operators.sequences import chain_tables
+
+    try:
+        from pgmpy_dp.sequences.operators.sequences import chain_tables
+    except ModuleNotFoundError:  # before subjects had folders
+        from pgmpy_dp.private.data.sequences import chain_tables
 
     states = {"page": [f"page {k}" for k in range(PAGES)]}
     users = PrivateSequences(data, states, order="t", ledger=Budget(epsilon=1.0))
