@@ -101,7 +101,8 @@ def correlations(persons: pd.DataFrame, key: str) -> dict[tuple[str, int], float
             total = x.groupby(persons[key]).sum()
             mean, pairs = x.mean(), len(total) * n * (n - 1)
             both = (total * (total - 1)).sum() / pairs
-            found[name, n] = float((both - mean**2) / (mean * (1 - mean)))
+            if 0 < mean < 1:
+                found[name, n] = float((both - mean**2) / (mean * (1 - mean)))
     return found
 
 

@@ -173,6 +173,12 @@ class Completed:
         return found
 
 
+def _classes(most: int) -> list[tuple[int, int]]:
+    """Numbers of children, from three on, of which tables of two children are made: twice as many in each."""
+    ends = [(2**k + 1, min(2 ** (k + 1), most)) for k in range(1, most.bit_length())]
+    return [(low, high) for low, high in ends if low <= high]
+
+
 def _of(masks: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
     return [mask if mask.ndim == 1 else mask[rows] for mask in masks]
 
@@ -188,7 +194,9 @@ class FamilyChoice:
     -----
     Of K families drawn for a parent one is taken with a probability in proportion to ``exp(lambda . s)``. s has, for
     each of the model's tables, the shares of a family's children, and of its ordered pairs of children, in its cells;
-    of tables with counts, those without children, and the counts are of the children drawn. lambda makes the mean of s
+    of tables with counts, those without children, and the counts are of the children drawn. Tables of two children are
+    of families of three and four, of five to eight, and so on: two children are drawn as the model has them, and would
+    make up for what is wrong in larger families if all sizes had one table. lambda makes the mean of s
     over the families taken the model's own marginals, as nearly as v allows: it is the minimum of ``mean_f
     logsumexp_k(lambda . s_fk) - lambda . target + (1/2) sum_c v_c lambda_c^2``, of a conditional logit. It is learned
     from families drawn for it, so it is a function of the model alone.
@@ -208,11 +216,13 @@ class FamilyChoice:
             counted = bool(slots) and not self._counts.keys().isdisjoint(scope)
             if slots in (set(), {0}, {0, 1}) and not counted and scope != (wide.size,):
                 wanted[tuple(scope)] = None
-        self._scopes = [
-            (scope, [slot_of.get(name) for name in scope], tuple(wide.schema.cardinality(name) for name in scope))
-            for scope in wanted
-        ]
-        self._sizes = [int(np.prod(shape)) for *_, shape in self._scopes]
+        every, self._scopes = (0, model.linked.most), list[Any]()
+        for scope in wanted:
+            kinds, shape = [slot_of.get(name) for name in scope], tuple(map(wide.schema.cardinality, scope))
+            pairs = {kind[0] for kind in kinds if kind is not None} == {0, 1}
+            among = _classes(model.linked.most) if pairs else []
+            self._scopes += [(scope, kinds, shape, sizes) for sizes in among or [every]]
+        self._sizes = [int(np.prod(shape)) for _, _, shape, _ in self._scopes]
         self._weights = self._learned(model, np.random.default_rng(0))
 
     def _learned(self, model: LinkedModel, rng: np.random.Generator) -> np.ndarray:
@@ -223,16 +233,7 @@ class FamilyChoice:
         found = Completed(model, _candidates(model, given, n, rng), rng)
         rows, cells, shares = map(np.concatenate, zip(*self._cells(found), strict=True))
         matrix = sparse.csr_matrix((shares, (rows, cells)), shape=(len(found.codes), sum(self._sizes)))
-        inside = [len(model._wide.child.states[name]) for name in model._wide.child]
-        at_least = [np.mean(found.size >= k) for k in range(3)]
-        parts = []
-        for (_, kinds, _), table in zip(self._scopes, given.marginals_of([s for s, *_ in self._scopes]), strict=True):
-            for axis, place in enumerate(kinds):
-                if place is not None:
-                    table[(slice(None),) * axis + (slice(inside[place[1]], None),)] = 0.0
-            children = len({place[0] for place in kinds if place is not None})
-            parts.append((table * (at_least[children] / max(table.sum(), 1e-300))).ravel())
-        target = np.concatenate(parts)
+        target = np.concatenate(self._targets(model, found.size))
         variance = _CAUTION * (target + 1e-3) / n
         unit = (target + 1e-3) ** -0.5
         of_like = self._of_like(found)
@@ -245,6 +246,26 @@ class FamilyChoice:
             return float(logsumexp(scores, axis=1).mean() - x @ target + 0.5 * (x * variance) @ x), unit * gradient
 
         return unit * minimize_lbfgs(objective, np.zeros(len(target)), max_iter=100, gradient_tol=1e-4).x
+
+    def _targets(self, model: LinkedModel, drawn: np.ndarray) -> list[np.ndarray]:
+        """What the model has in the place of each table, times the part of families that have one."""
+        wide, sizes = model._wide, np.array([n for n, _ in model._wide.patterns])
+        inside = [len(wide.child.states[name]) for name in wide.child]
+        parts: list[Any] = [None] * len(self._scopes)
+        for low, high in {among for *_, among in self._scopes}:
+            places = [k for k, (*_, among) in enumerate(self._scopes) if among == (low, high)]
+            given = model._given_size((sizes >= low) & (sizes <= high))
+            tables = None if given is None else given.marginals_of([self._scopes[k][0] for k in places])
+            for j, k in enumerate(places):
+                _, kinds, shape, _ = self._scopes[k]
+                table = np.zeros(shape) if tables is None else tables[j]
+                for axis, place in enumerate(kinds):
+                    if place is not None:
+                        table[(slice(None),) * axis + (slice(inside[place[1]], None),)] = 0.0
+                children = len({place[0] for place in kinds if place is not None})
+                share = np.mean((drawn >= max(low, children)) & (drawn <= high))
+                parts[k] = (table * (share / max(table.sum(), 1e-300))).ravel()
+        return parts
 
     @staticmethod
     def _of_like(found: Completed) -> np.ndarray:
@@ -264,10 +285,13 @@ class FamilyChoice:
         pairs = [np.flatnonzero(shift <= shifts) for shift in range(1, _SHIFTS + 1)]
         beside = [(child[far] + shift) % n[far] for shift, far in enumerate(pairs, 1)]
         far = np.concatenate(pairs)
-        ways[frozenset({0, 1})] = family[far], child[far], np.concatenate(beside), 1.0 / (n * shifts)[far]
+        of_pairs = family[far], child[far], np.concatenate(beside), 1.0 / (n * shifts)[far]
+        among = {sizes: (sizes[0] <= n[far]) & (n[far] <= sizes[1]) for *_, sizes in self._scopes}
+        pairs_of = {sizes: tuple(part[rows] for part in of_pairs) for sizes, rows in among.items()}
         start = 0
-        for (scope, kinds, shape), cells in zip(self._scopes, self._sizes, strict=True):
-            whose, one, other, share = ways[frozenset(kind[0] for kind in kinds if kind is not None)]
+        for (scope, kinds, shape, sizes), cells in zip(self._scopes, self._sizes, strict=True):
+            about = frozenset(kind[0] for kind in kinds if kind is not None)
+            whose, one, other, share = pairs_of[sizes] if len(about) == 2 else ways[about]
             place = np.zeros(len(whose), dtype=np.int64)
             for name, kind, states in zip(scope, kinds, shape, strict=True):
                 if name in self._counts:
