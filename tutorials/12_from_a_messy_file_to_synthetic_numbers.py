@@ -10,7 +10,7 @@
 # # From a messy file to synthetic numbers
 #
 # **Afterwards you can** declare numbers, days, spellings and missing cells, find categories that nobody has listed, and
-# turn a messy file into a synthetic one under one budget. **Time:** 35 minutes with the exercises, half a minute of
+# turn a messy file into a synthetic one under one budget. **Time:** 35 minutes with the exercises, a minute of
 # computing. **You need** the [first tutorial](01_first_private_network.py).
 #
 # People's files are messy. This one has numbers and days, blanks where something is missing, and `-9` for a refusal. It
