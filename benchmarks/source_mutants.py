@@ -815,6 +815,63 @@ _ROWS = [
         "test_ledger.py",
     ),
     ("a charge that is not written", "ledger:Ledger", "self._file.write(content)", "pass", "test_ledger_file.py"),
+    (
+        "parts of a cost that they do not add up to",
+        "ledger:Ledger.set_aside",
+        "if not isinstance(own, PureDP | ZCDP):",
+        "if False:",
+        "test_ledger.py",
+    ),
+    (
+        "a part for another unit than was charged",
+        "ledger:Ledger._require_of_whole",
+        "if entry.unit != whole.unit:",
+        "if False:",
+        "test_ledger.py",
+    ),
+    (
+        "seeds behind a charge that does not say so",
+        "ledger:Ledger._require_of_whole",
+        "if entry.reproducible and not whole.reproducible:",
+        "if False:",
+        "test_ledger.py",
+    ),
+    (
+        "a release that says more than holds",
+        "sensitive:Release.published_with",
+        "if not self.guarantee.implies(guarantee):",
+        "if False:",
+        "test_sensitive.py",
+    ),
+    # -- errors by declared measures
+    (
+        "values above 1 in a sum that a record moves by 1",
+        "table_errors:value_parts",
+        "and (flat <= 1.0).all()",
+        "",
+        "test_table_errors.py",
+    ),
+    (
+        "errors of persons by shares with the noise of one part",
+        "table_errors:measured_errors",
+        "tables.linf * norm",
+        "norm",
+        "test_table_errors.py",
+    ),
+    (
+        "values in the place of a model's probabilities",
+        "model_errors:ModelErrors.checked",
+        'if summed & {place for kind, places, _ in measures if kind != "gap" for place in places}:',
+        "if False:",
+        "test_table_errors.py",
+    ),
+    (
+        "a ledger that is not charged for the fit and its test",
+        "publish_if:publish_if",
+        "table.set_aside(whole, what=what, mechanism=select_and_measure(whole), reproducible=seed is not None)",
+        "table.set_aside(test.guarantee, what=what, mechanism='', reproducible=seed is not None)",
+        "test_publish_if.py",
+    ),
 ]
 SOURCE_MUTANTS = [SourceMutant(*row) for row in _ROWS]
 

@@ -48,7 +48,9 @@ _HOME = {
     "list_metrics": "pgmpy_dp.metrics",
     "plan_linked": "pgmpy_dp.linked.linked_plan",
     "preview": "pgmpy_dp.tables.preview",
+    "preview_publish_if": "pgmpy_dp.tables.publishing.publish_if",
     "preview_score": "pgmpy_dp.models.model_score",
+    "publish_if": "pgmpy_dp.tables.publishing.publish_if",
     "score_model": "pgmpy_dp.models.model_score",
     "write_evidence": "pgmpy_dp.reporting.written_evidence",
 }
@@ -92,7 +94,9 @@ __all__ = [
     "list_metrics",
     "plan_linked",
     "preview",
+    "preview_publish_if",
     "preview_score",
+    "publish_if",
     "score_model",
     "write_evidence",
 ]
@@ -133,6 +137,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.sequences.operators.sequences import PrivateSequences
     from pgmpy_dp.tables.networks.private_network import learn
     from pgmpy_dp.tables.preview import preview
+    from pgmpy_dp.tables.publishing.publish_if import preview_publish_if, publish_if
     from pgmpy_dp.tables.schema_check import check_schema
 
 __getattr__, __dir__ = front_door(__name__, _HOME)

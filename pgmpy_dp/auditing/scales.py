@@ -28,6 +28,8 @@ SENSITIVITIES: dict[str, dict[str, Any]] = {
     "matched_counts": {"add_remove": (1, 1), "replace_one": (1, 1)},
     # of one mean of distances of tables from a model's, l1 and squared l2
     "distances": {"add_remove": (1, 1), "replace_one": (1, 1)},
+    # of one measure of how far tables are from a model's, l1 and squared l2
+    "model_errors": {"add_remove": (1, 1), "replace_one": (1, 1)},
     # of one vote of each block: what counts move by for each edge of the two graphs, and the distance of the mode
     "edge_votes": {"add_remove": (1, 1), "replace_one": (1, 1)},
     "agreed_graph": {"add_remove": (1,), "replace_one": (1,)},
@@ -200,6 +202,13 @@ def _distances(request: Request) -> tuple[list[float], list[float]]:
     weights = request.arguments["weights"]
     m = len(request.arguments["scopes"] if weights is None else weights)
     l1, square = SENSITIVITIES["distances"][str(request.curator.adjacency)]
+    return _additive(request, [(m * l1, m * square)], np.ones(1))
+
+
+def _model_errors(request: Request) -> tuple[list[float], list[float]]:
+    """A record in a cell that the model thinks impossible, of value 1, changes all measures."""
+    m = len(request.arguments["measures"])
+    l1, square = SENSITIVITIES["model_errors"][str(request.curator.adjacency)]
     return _additive(request, [(m * l1, m * square)], np.ones(1))
 
 
@@ -430,6 +439,7 @@ _CHECKS = {
     "record_count": _one_array,
     "matched_counts": _matched_counts,
     "distances": _distances,
+    "model_errors": _model_errors,
     "parity_sums": _parity_sums,
     "parity_matrix": matrix_scales.parity_matrix,
     "interaction_matrix": matrix_scales.interaction_matrix,

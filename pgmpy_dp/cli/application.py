@@ -89,7 +89,8 @@ A first session, with your own records.csv:
 \b
 Exit codes:
   0  done
-  1  a check failed: an audit refuted a claim, or a column's states match next to nothing, or none were found
+  1  a check failed: an audit refuted a claim, or a column's states match next to nothing, or none were found, or a
+     model did not meet what --publish-if asks (its budget is spent)
   2  an argument cannot be used, or the file is damaged; nothing was spent, and no output was written
   3  the budget does not allow it; nothing was spent
   4  something unforeseen failed, or anything failed after the budget was spent; noisy tables that were bought are kept

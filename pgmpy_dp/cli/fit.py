@@ -13,6 +13,7 @@ from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import as_written, given_drivers, given_graph, given_variable, given_workload, protection
 from pgmpy_dp.cli.files import load_release, require_posterior, require_writable, save_with_draws
 from pgmpy_dp.cli.fit_linked import fit_linked, refit_linked
+from pgmpy_dp.cli.fit_published import fit_if, require_asked_alone
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ DrawsOption = Annotated[
     'fit records.csv --number "age=0:120 cuts 18,65" --variable "sex=F,M" --strip --epsilon 1 --out model.npz',
     "fit this_year.csv --schema schema.json --epsilon 0.1 --delta 1e-9 --prior last_year.npz --out model.npz",
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
+    "fit records.csv --schema schema.json --rho 0.1 --publish-if criteria.json --ledger ledger.json --out model.npz",
     "fit --parents households.csv --children persons.csv --schema linked.json --epsilon 1 --delta 1e-9 --out model.npz",
     "fit --children visits.csv --unit patient --schema visits.json --epsilon 1 --delta 1e-9 --out model.npz",
 )
@@ -104,6 +106,7 @@ def fit(
     account: option.LedgerOptions,
     release: ReleaseOption = None,
     draws: DrawsOption = 0,
+    published: option.PublishOptions,
     text: option.TextOptions,
     overwrite: option.Overwrite = False,
     quiet: option.Quiet = False,
@@ -123,12 +126,16 @@ def fit(
     --parents and --children are two tables with a column in common, in place of DATA: households and persons. Their
     schema is JSON of pgmpy_dp.linked.LinkedSchema, and a parent with all its children is protected. --children alone is
     one file with several rows a person, of --unit.
+
+    --publish-if tests the model against declared criteria, with noise. Fit and test are charged as one before anything
+    is counted. If it does not meet them, "no" is all that is told (exit code 1), nothing is written, and the budget is
+    spent. pgmpy-dp plan --publish-if says how sharp the test is.
     """
     if tables.parents is not None or tables.children is not None:
         one_table: dict[str, Any] = {
             **{"DATA": data, "--structure": structure, "--max-order": max_order, "--workload": workload},
             **{"--target": target, "--edges": edges, "--edges-file": edges_file, "--estimator": estimator},
-            **{"--prior": prior, "--missing-at-random": missing_at_random},
+            **{"--prior": prior, "--missing-at-random": missing_at_random, "--publish-if": published.publish_if},
         }
         for name, value in one_table.items():
             if value is not None:
@@ -141,7 +148,8 @@ def fit(
     from pgmpy_dp.private.data.table import PrivateTable
 
     budget = spent.budget()
-    files = (data, described.schema, edges_file, account.ledger, prior)
+    files = (data, described.schema, edges_file, account.ledger, prior, published.publish_if)
+    require_asked_alone(published)
     require_writable(overwrite, files, out=out, release=release)
     public_schema = column_options.described(described)
     graph = _fixed_graph(public_schema, structure, given_graph(public_schema, edges, edges_file))
@@ -154,9 +162,16 @@ def fit(
     if graph is None and estimator is not None:
         ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
     require_posterior(learner, draws)
+    if published.publish_if is not None and (graph is not None or structure == option.Structure.CHOW_LIU):
+        ask_for("--publish-if", str(published.publish_if), "it is for a graph that learn is to find")
     records, whose = as_written(data, text), protection(protected)
     # Samples have the columns as the file has them.
     public_schema = public_schema.subset(in_their_order(records, public_schema))
+    if published.publish_if is not None:
+        how = whose | search | {"adjacency": str(protected.adjacency), "prior": prior}
+        written = (out, release, draws, quiet, as_json)
+        fit_if(records, public_schema, budget, published, account, _summary, how, *written)
+        return
     charged = open_account(account, budget, protected.adjacency)
     table = PrivateTable(records, public_schema, ledger=charged, **whose)
     with marked(table.ledger):

@@ -95,6 +95,8 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         lines.append(f"  {shown(name)} ({what}{len(states[name])} states): {neighbours}")
     lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
     lines += filled_words(found.missing_at_random)
+    if privacy is not None and privacy.published_if is not None:
+        lines += [f"{privacy.conditional}", *(f"  {shown(one)}" for one in privacy.published_if["criteria"])]
     show(document, "\n".join(lines), as_json)
 
 
@@ -167,10 +169,11 @@ def query(
         for cell, p in zip(cells, table.ravel(), strict=True)
     ]
     columns, intervals = [], _intervals(network, asked, known, level, counts)
-    outside = None
+    outside = conditional = None
     if intervals is not None:
         assert network.posterior is not None
         outside = network.posterior.outside([*asked, *known])
+        conditional = network.posterior.privacy.conditional
         for k, row in enumerate(rows):
             row |= {part: float(values.ravel()[k]) for part, values in intervals.items() if part != "estimate"}
         columns = [[f"{100 * level:g} % interval", *(f"{r['lower']:.4f} to {r['upper']:.4f}" for r in rows)]]
@@ -179,7 +182,7 @@ def query(
             columns.append(["records", *told])
     document: dict[str, Any] = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
     if intervals is not None:
-        document |= {"level": level, "outside": outside}
+        document |= {"level": level, "outside": outside, "conditional": conditional}
     condition = ", ".join(f"{shown(name)}={shown(state)}" for name, state in given.items())
     condition = f" | {condition}" if condition else ""
     header = [*map(shown, asked), f"P({', '.join(map(shown, asked))}{condition})"]
@@ -198,6 +201,8 @@ def query(
             for k, v in numbers.items()
         )
         text += f"\nWhere it is not missing: {', '.join(told)}"
+    if conditional:
+        text += f"\n{conditional}"
     if outside:
         text += f"\nNothing vouches for these intervals: {outside}. They may be too narrow."
     show(document, text, as_json)

@@ -163,6 +163,25 @@ class LedgerOptions:
     budget_rho: BudgetRho = None
 
 
+TEST_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class PublishOptions:
+    """What has to hold for a model to be published."""
+
+    publish_if: Annotated[
+        Path | None,
+        typer.Option("--publish-if", help="JSON file of criteria: the model is published only if it meets them."),
+    ] = None
+    test_share: Annotated[
+        float, typer.Option("--test-share", help="With --publish-if, part of the budget for the test.")
+    ] = TEST_SHARE
+    again: Annotated[
+        bool, typer.Option("--again", help="With --publish-if, another attempt on the ledger, which says so.")
+    ] = False
+
+
 @dataclass(frozen=True)
 class TextOptions:
     """How a text file is written."""

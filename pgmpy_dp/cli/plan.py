@@ -13,6 +13,7 @@ from pgmpy_dp.cli.application import app, ask_for, command, progress, show
 from pgmpy_dp.cli.arguments import given_graph, given_rows, given_variable
 from pgmpy_dp.cli.before_linked import plan_linked_tables
 from pgmpy_dp.cli.files import holds_linked_schema, load_schema
+from pgmpy_dp.cli.fit_published import margin_lines, require_asked_alone
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def plan(
     edges_file: option.EdgesFile = None,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     rows_per_unit: option.RowsPerUnit = "1",
+    published: option.PublishOptions,
     theory: TheoryOptions,
     simulations: Annotated[
         int,
@@ -125,6 +127,7 @@ def plan(
             **{"--structure": structure, "--target": target, "--edges": edges, "--edges-file": edges_file},
             **{f"--{name.replace('_', '-')}": value for name, value in vars(theory).items()},
             "--rows-per-unit": None if rows_per_unit == "1" else rows_per_unit,
+            "--publish-if": published.publish_if,
         }
         for name, value in of_one_table.items():
             if value is not None:
@@ -139,6 +142,9 @@ def plan(
     asked = given_variable("--target", public_schema.variables, target)
     if asked is not None and (graph is not None or structure not in (None, option.Structure.LEARN)):
         ask_for("--target", str(target), "it is for a graph that learn is to find")
+    require_asked_alone(published)
+    if published.publish_if is not None and (graph is not None or structure not in (None, option.Structure.LEARN)):
+        ask_for("--publish-if", str(published.publish_if), "it is for a graph that learn is to find")
     merged = [shown(name) for name in undivided(public_schema)]
     if structure == option.Structure.CHOW_LIU:
         public_schema.require_discrete(argument="--schema")
@@ -168,6 +174,9 @@ def plan(
     document["tables"] = [table.to_dict(n) for table in expected.tables]
     if merged:
         lines.append(f"{', '.join(merged)}: cells of a fine grid, which are merged before larger tables are counted")
+    if published.publish_if is not None:
+        document["publish_if"], told = margin_lines(published, declared, spent.budget(), n, given_rows(rows_per_unit))
+        lines += told
     lines += _worst_first(expected.tables, n)
     bounds = _bounds(len(sizes), max(sizes), theory, budget, n)
     document["theory"] = [entry for entry, _ in bounds]

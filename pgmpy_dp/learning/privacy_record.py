@@ -52,6 +52,9 @@ class Privacy:
     rows_per_unit : int or "shares", optional
         How many rows of a unit count at most; "shares": all count, and are 1 together. None without a unit, or where
         the release does not say.
+    published_if : mapping, optional
+        What had to hold for it to be published, tested with noise (:func:`~pgmpy_dp.publish_if`): ``name``, the texts
+        of ``criteria``, their ``digest``, and which ``attempt`` it was. The test is part of `guarantee`.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Privacy:
     asked: Guarantee | None = None
     schema: Privacy | None = None
     rows_per_unit: int | str | None = None
+    published_if: Mapping[str, Any] | None = None
 
     @property
     def total(self) -> Guarantee | None:
@@ -100,6 +104,7 @@ class Privacy:
             None if prior is None else cls.from_dict(prior),
             asked=_asked(release),
             rows_per_unit=None if release.unit is None else release.public.get("rows_per_unit"),
+            published_if=release.public.get("published_if"),
         )
         return own.with_schema_of(release.schema_costs)
 
@@ -120,6 +125,19 @@ class Privacy:
     def words(self) -> str:
         """The guarantee as it was asked for, with what it was made from beside it."""
         return f"{self.guarantee}" if self.asked is None else f"{self.asked} (by {self.guarantee})"
+
+    @property
+    def conditional(self) -> str | None:
+        """What is to be said of intervals of a model that had to pass a test to be published; None for any other."""
+        if self.published_if is None:
+            return None
+        attempt = self.published_if["attempt"]
+        tried = "" if attempt == 1 else f", at attempt {attempt} on these records"
+        return (
+            f"It was published because {len(self.published_if['criteria'])} declared criteria were met, in a test with "
+            f"noise{tried}. Intervals are conditional on that: where the test is passed with probability p, they miss "
+            "up to 1/p times as often as they say."
+        )
 
     @property
     def delta(self) -> float:
@@ -159,6 +177,7 @@ class Privacy:
             "asked": None if self.asked is None else self.asked.to_dict(),
             **({} if self.schema is None else {"schema": self.schema.to_dict()}),
             **({} if self.rows_per_unit is None else {"rows_per_unit": self.rows_per_unit}),
+            **({} if self.published_if is None else {"published_if": dict(self.published_if)}),
         }
 
     @classmethod
@@ -175,6 +194,7 @@ class Privacy:
             None if content.get("asked") is None else guarantee_from_dict(content["asked"]),
             None if content.get("schema") is None else cls.from_dict(content["schema"]),
             content.get("rows_per_unit"),
+            content.get("published_if"),
         )
 
     def __str__(self) -> str:
@@ -186,6 +206,8 @@ class Privacy:
             text += f" with epsilon above {_PROMISES_NOTHING}: NOT PRIVATE"
         if self.schema is not None:
             text += f", its schema included, which was found under {self.schema.words}"
+        if self.published_if is not None:
+            text += ", a test included that it had to pass to be published"
         if self.prior is None:
             return text
         total = self.total

@@ -234,12 +234,20 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
         return self._fit(X)
 
     def _fit(self, X: Any, **whose: Any) -> Self:
+        taken, data, budget = self._prepared(X, **whose)
+        return self._take(taken, taken._run(data, budget), data)
+
+    def _prepared(self, X: Any, ledger: Any = None, **whose: Any) -> tuple[Self, Any, Budget]:
+        """What `_run` and `_take` are given: all that a fit does before its plan, which charges.
+
+        `ledger` is that of private data that are made of `X`; default: a new one, of the budget.
+        """
         taken = self._as_checked()
         budget = taken._budget()
         taken._check()
-        data = taken._private(X, budget, **whose)
+        data = taken._private(X, budget if ledger is None else ledger, **whose)
         _exercise_blas()
-        return self._take(taken, taken._run(data, budget), data)
+        return taken, data, budget
 
     def fit_release(self, release: Release) -> Self:
         """Learn again from what was released before; needs no records and costs nothing.

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.adjacency import Adjacency
@@ -21,7 +21,7 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.entry import Entry, entries_table
 from pgmpy_dp.private.filter import Account, Filter
 from pgmpy_dp.private.filter import BudgetExceeded as BudgetExceeded
-from pgmpy_dp.private.guarantee import Guarantee, own_guarantee
+from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP, own_guarantee
 from pgmpy_dp.private.ledger_file import LedgerFile, agreed, read_ledger, write_ledger
 from pgmpy_dp.private.turns import Turns
 from pgmpy_dp.schema import decode_label, encode_label
@@ -65,15 +65,15 @@ class Ledger:
     ('0.4-DP', '0.6-DP')
     """
 
-    __slots__ = ("_file", "_filter", "_turns")  # so that nothing can be put in the place of `charge`
+    __slots__ = ("_file", "_filter", "_turns", "_whole")  # so that nothing can be put in the place of `charge`
 
     def __init__(self, budget: Budget, *, adjacency: str | None = None, conversion_delta: float | None = None) -> None:
         self._bind(Filter(budget, adjacency, conversion_delta), None)  # type: ignore[arg-type]  # parsed there
 
-    def _bind(self, content: Filter, file: LedgerFile | None) -> None:
+    def _bind(self, content: Filter, file: LedgerFile | None, whole: Entry | None = None) -> None:
         if hasattr(self, "_filter"):
             raise RuntimeError("this ledger has its budget, and what was spent of it; make another one")
-        self._filter, self._file, self._turns = content, file, Turns(_BUSY)
+        self._filter, self._file, self._turns, self._whole = content, file, Turns(_BUSY), whole
 
     @classmethod
     def open(
@@ -296,6 +296,7 @@ class Ledger:
             reproducible=bool(reproducible),
             unit=decode_label(encode_label(unit)),
         )
+        self._require_of_whole(entry)
         if self._file is not None and not self._file.exists():
             self._current().charged(entry)  # what is refused leaves no lock behind
         with self._changing():
@@ -307,6 +308,60 @@ class Ledger:
                 raise RuntimeError(_BUSY)
             self._filter = content
         return entry.copied()
+
+    def set_aside(self, cost: Guarantee, **facts: Any) -> Ledger:
+        """Charge a whole cost now, and return a ledger of it alone: for several releases that are paid for as one.
+
+        Parameters
+        ----------
+        cost : PureDP or ZCDP
+            What everything that is charged to the part may cost together. What of it is not spent is not given back.
+        **facts
+            As :meth:`charge` takes them, about everything together.
+
+        Returns
+        -------
+        Ledger
+            In memory, with the cost as its budget, and with the name (`id`) of this one, which paid.
+
+        Raises
+        ------
+        TypeError
+            For a cost of another kind, whose parts do not add up to it.
+        BudgetExceeded, ValueError, RuntimeError
+            As :meth:`charge`; nothing is set aside.
+
+        Notes
+        -----
+        Privacy: ``ledger.md``, "Parts that are set aside". The part takes charges for the same unit and adjacency
+        alone, and for repeatable noise only if that was said when it was set aside.
+
+        Examples
+        --------
+        >>> from pgmpy_dp.private.guarantee import PureDP
+        >>> ledger, of = Ledger(Budget(epsilon=1.0)), {"columns": ("age",), "adjacency": "add_remove"}
+        >>> part = ledger.set_aside(PureDP(0.4), what="ages, and whether they are right", mechanism="laplace", **of)
+        >>> _ = part.charge(PureDP(0.3), what="ages", mechanism="laplace", **of)
+        >>> str(part.left), str(ledger.left)
+        ('0.1-DP', '0.6-DP')
+        """
+        own = own_guarantee(cost)
+        if not isinstance(own, PureDP | ZCDP):
+            raise TypeError(f"cost={cost!r} is a {type(own).__name__}, of which no parts are made; pass PureDP or ZCDP")
+        whole = self.charge(own, **facts)
+        part = Ledger.__new__(Ledger)
+        part._bind(Filter(Budget.of(whole.cost), whole.adjacency, id=self.id), None, whole)
+        return part
+
+    def _require_of_whole(self, entry: Entry) -> None:
+        """ValueError for what was not said of a part when it was set aside: its charge is the one that people read."""
+        whole = self._whole
+        if whole is None:
+            return
+        if entry.unit != whole.unit:
+            raise ValueError(f"unit={entry.unit!r} differs from the unit {whole.unit!r} that this was set aside for")
+        if entry.reproducible and not whole.reproducible:
+            raise ValueError("noise from a seed is asked of a budget that was set aside for noise without one")
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

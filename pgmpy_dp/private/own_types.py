@@ -6,6 +6,7 @@ import sys
 
 OPERATORS = (
     "pgmpy_dp.private.operators.distances",
+    "pgmpy_dp.private.operators.model_errors",
     "pgmpy_dp.private.operators.record_count",
     "pgmpy_dp.private.operators.record_matches",
     "pgmpy_dp.private.operators.tables",

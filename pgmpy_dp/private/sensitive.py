@@ -367,6 +367,28 @@ class Release:
             tuple(names.values()),
         )
 
+    def published_with(self, guarantee: Guarantee, facts: Mapping[str, Any]) -> Release:
+        """The same with the guarantee of everything that it was published with, or because of, which its own implies.
+
+        Parameters
+        ----------
+        guarantee : PureDP, ZCDP, ReservedZCDP or ApproxDP
+        facts : mapping
+            Of the plan, beside or in the place of those that it has.
+
+        Raises
+        ------
+        ValueError
+            For a guarantee that its own does not imply: a release says no more than was promised.
+        """
+        if not self.guarantee.implies(guarantee):
+            raise ValueError(f"guarantee={guarantee} is not implied by {self.guarantee}, that of this release")
+        boundary = json.loads(self._header)["public"]
+        return Release(
+            *(self.kind, self.values, self.noise, boundary, self.adjacency, guarantee, self.mechanism),
+            *(self.reproducible, {**self.facts, **facts}, self.questions, self.names),
+        )
+
     def _said(self, key: str) -> Any:
         # From the header, an immutable text; `public` is a copy of it for reading.
         public = json.loads(self._header)["public"]

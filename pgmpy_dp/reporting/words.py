@@ -76,6 +76,7 @@ def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
         _neighbours(privacy),
         *_promise(asked or privacy.guarantee),
         *made,
+        *(() if privacy.conditional is None else (privacy.conditional,)),
         "Whatever is computed from the model, this page too, is under the same guarantee.",
     )
     return GuaranteeWords(str(privacy), sentences, warnings, privacy.entries, attack_words(privacy))
@@ -213,8 +214,10 @@ def when_not_to_trust(posterior: ParameterPosterior | None) -> list[str]:
         else "They take the graph for the truth. For tables that were not measured they are too short wherever the "
         "graph lacks an edge. The intervals of a fit with probes (PrivateNetwork, probe_share) count this."
     )
+    conditional = posterior.privacy.conditional
     return [
         graph,
+        *([] if conditional is None else [conditional]),
         "They hold on average over cells, not for each cell. The release says next to nothing about a cell far below "
         "the noise, and its interval is only as good as the prior.",
         "They are for the population, and not for the very records that were learned from, which are one sample of it. "

@@ -219,6 +219,12 @@ def _composition(privacy: Privacy) -> list[str]:
         lines.append(
             f"Parts of the schema were found in these records under {privacy.schema.words}. The guarantee includes it."
         )
+    if privacy.published_if is not None:
+        attempt, listed = privacy.published_if["attempt"], "; ".join(privacy.published_if["criteria"])
+        lines.append(
+            "The model was published because criteria that were declared before were met, in a test with noise "
+            f"(attempt {attempt} on the records' ledger): {shown(listed)}. The guarantee includes the test."
+        )
     if privacy.prior is not None:
         total = privacy.total
         rest = "which cannot be added up" if total is None else f"together {total} for whoever is in both"

@@ -9,7 +9,7 @@ from tests.auditing.replay_gradients import gradient_cases
 from tests.auditing.replay_graphs import graph_cases
 from tests.auditing.replay_parities import parity_cases
 from tests.auditing.replay_sequences import departure_cases, sequence_cases
-from tests.auditing.replay_tables import check_cases, score_cases, table_cases
+from tests.auditing.replay_tables import check_cases, publish_cases, score_cases, table_cases
 from tests.auditing.replay_units import unit_cases
 from tests.auditing.replay_vectors import vector_cases
 from tests.auditing.replay_votes import vote_cases
@@ -28,6 +28,7 @@ def replay_catalogue() -> list[ReplayCase]:
         *table_cases(),
         *check_cases(),
         *score_cases(),
+        *publish_cases(),
         *column_cases(),
         *vote_cases(),
         *parity_cases(),

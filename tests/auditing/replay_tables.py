@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import logging
+import os
 import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
@@ -14,18 +16,21 @@ import numpy as np
 import pandas as pd
 from pgmpy.factors.discrete import DiscreteFactor
 
-from pgmpy_dp import MarkovNetwork
+from pgmpy_dp import Ledger, MarkovNetwork, PrivateTable
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
 from pgmpy_dp.models.model_score import score_model
 from pgmpy_dp.models.score_reading import ModelScore
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.tables.publishing import noisy_test
+from pgmpy_dp.tables.publishing.criteria import Criteria
+from pgmpy_dp.tables.publishing.publish_if import publish_if
 from pgmpy_dp.tables.schema_check import SchemaCheck, check_schema
 from tests.auditing.replay_cases import ReplayCase
 
 __all__ = [
-    *("ODD_CELLS", "check_cases", "check_pairs", "object_frame", "score_cases", "score_pairs", "sure_model"),
-    *("table_cases", "table_pairs"),
+    *("ODD_CELLS", "check_cases", "check_pairs", "criteria_of", "object_frame", "publish_cases", "score_cases"),
+    *("score_pairs", "sure_model", "table_cases", "table_pairs"),
 ]
 
 STATES: dict[Hashable, list] = {"a": ["no", "yes"], "b": [0, 1, 2], "c": [False, True]}
@@ -159,6 +164,56 @@ def _score(data: pd.DataFrame, *, budget: Budget, adjacency: str, even: bool = F
             factor.values = np.arange(1.0, factor.values.size + 1).reshape(factor.values.shape)
     n_records = len(data) if adjacency == "replace_one" else None
     return score_model(model, data, budget, schema=STATES, adjacency=adjacency, n_records=n_records, **options)
+
+
+def publish_cases() -> list[ReplayCase]:
+    """The fit and its test as one: an answer that is yes, one that is no, and the test alone, of a sure model."""
+    return [
+        ReplayCase(
+            f"publish_if, {name}, {adjacency}, {budget}",
+            partial(_published if bounds is not None else _tested, budget=budget, adjacency=adjacency, bounds=bounds),
+            partial(score_pairs, adjacency=adjacency),
+            2 + 3 + 2,  # cells are read as by all learners
+        )
+        for (name, bounds, budgets), adjacency in itertools.product(
+            (
+                ("yes", (0.99, 0.99, 0.99), BUDGETS[2:]),
+                ("no", (1e-9, 1e-9, 1e-9), BUDGETS[1:2]),
+                ("either", (0.3, 0.2, 0.3), BUDGETS[:1]),
+                ("test alone", None, BUDGETS[:2]),
+            ),
+            ("add_remove", "replace_one"),
+        )
+        for budget in budgets
+    ]
+
+
+def criteria_of(distance: float, within: float, loss: float) -> list[dict[str, Any]]:
+    """One criterion of each kind that tables of states have."""
+    return [
+        {"test": "distance", "tables": [["a"], ["b", "c"]], "at_most": distance},
+        {"test": "cells", "tables": [["a", "b"]], "share": 1.0, "within": within},
+        {"test": "log_loss", "target": "c", "given": ["b"], "clip": 2.0, "at_most": 2 * loss},
+    ]
+
+
+def _published(data: pd.DataFrame, *, budget: Budget, adjacency: str, bounds: tuple[float, float, float]) -> Any:
+    """All that a stranger sees: the answer, what leaves with it, and what the ledger's file says."""
+    how = {"adjacency": adjacency} | ({"n_records": len(data)} if adjacency == "replace_one" else {})
+    logging.getLogger("filelock").setLevel(logging.WARNING)  # it tells folders and identities
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger.open(Path(folder, "ledger.json"), budget)
+        listed = criteria_of(*bounds) * (15 if max(bounds) < 1e-6 else 1)  # by chance 2**-45 of them is "yes"
+        found = publish_if(data, budget, listed, STATES, ledger=ledger, test_share=0.5, **how)
+        tests = None if found.tests is None else found.tests.to_dict()
+        return found.published, found.learner and found.learner.release_, tests, ledger.entries, os.listdir(folder)
+
+
+def _tested(data: pd.DataFrame, *, budget: Budget, adjacency: str, bounds: None) -> Any:
+    n_records = len(data) if adjacency == "replace_one" else None
+    table = PrivateTable(data, STATES, ledger=budget, adjacency=adjacency, n_records=n_records)
+    criteria = Criteria.of(criteria_of(0.3, 0.2, 0.3), table.schema)
+    return noisy_test.run(table, sure_model(), criteria, budget).to_dict()
 
 
 def object_frame(rows: Sequence[Sequence[Any]], names: Sequence[Hashable]) -> pd.DataFrame:

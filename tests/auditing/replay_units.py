@@ -15,7 +15,7 @@ from pgmpy_dp.private.data.table import PrivateTable
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_gradients import gradient_cases
 from tests.auditing.replay_parities import parity_cases
-from tests.auditing.replay_tables import check_cases, object_frame, score_cases, table_cases
+from tests.auditing.replay_tables import check_cases, object_frame, publish_cases, score_cases, table_cases
 from tests.auditing.replay_votes import vote_cases
 
 __all__ = ["N_UNITS", "ODD_UNITS", "PERSON", "as_persons", "of_persons", "unit_cases", "unit_pairs"]
@@ -113,7 +113,11 @@ def as_persons(rows_per_unit: int | str) -> Iterator[None]:
 
 def unit_cases() -> list[ReplayCase]:
     """Each operator, adjacency and kind of noise, with persons of at most two records, three, or by shares."""
-    tables = [case for case in [*table_cases(), *check_cases(), *score_cases()] if case.name.startswith(_TABLES)]
+    tables = [
+        case
+        for case in [*table_cases(), *check_cases(), *score_cases(), *publish_cases()]
+        if case.name.startswith(_TABLES)
+    ]
     every = [*parity_cases(), *gradient_cases(), *vote_cases()]
     shared = [case for case in every if case.name.startswith(_BY_SHARES)]
     rows = [case for case in every if case.name.startswith(_BY_ROWS)]
@@ -141,6 +145,7 @@ def _fitted(data: pd.DataFrame, fit: Callable[[pd.DataFrame], Any], rows_per_uni
 
 
 _TABLES = ("NaiveMLE", "PrivateNetwork, add", "PrivateNetwork, rep", "check_schema, other-state", "score_model, every")
+_TABLES += ("publish_if, test alone",)
 _BY_ROWS = (
     *("parities, ", "pmw, ", "interactions of no pair", "halves by pmw", "sgd", "one table", "walk, binary"),
     *("walk, two", "ascent, fields", "agreed graph", "EdgeVoting, chow-liu"),

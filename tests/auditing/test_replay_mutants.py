@@ -59,6 +59,7 @@ ASKED_BY = {
     "vertices": "walk, ising, ",
     "gradient": "ascent, ",
     "edge_votes": "EdgeVoting",
+    "model_errors": "publish_if, test alone",
     "agreed_graph": "StableStructure",
     "ngram_tables": "PrivateMarkovChain, shares",
     "order_departure": "order departure, ",

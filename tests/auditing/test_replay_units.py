@@ -44,7 +44,7 @@ def test_every_operator_holds_and_attains_a_person_s_bound(turns):
         for operator, ratio in item.report.movement.items():
             key = item.case.split(":")[0], operator, "replace_one" if "replace_one" in item.case else "add_remove"
             best[key] = max(best.get(key, 0.0), ratio)
-    asked = {"tables", "worst_fit", "matched_counts", "distances", "record_count"}
+    asked = {"tables", "worst_fit", "matched_counts", "distances", "model_errors", "record_count"}
     several = {"parity_sums", "worst_parity", "interaction_sums", "record_count", "vertices", "gradient"}
     several |= {"agreed_graph", "edge_votes"}
     expected = {(f"persons, {m}", o, a) for m in (2, "shares") for o in asked for a in ("add_remove", "replace_one")}

@@ -31,6 +31,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.matrix import WITH_ETA
 from pgmpy_dp.private.operators.column_operators import NumberTables, StableCategories
 from pgmpy_dp.private.operators.distances import Distances
+from pgmpy_dp.private.operators.model_errors import ModelErrors
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.operators.solutions import Solution
@@ -194,6 +195,15 @@ ASKED = {
     "distances": (
         TABLES,
         [Distances([("b",), ("a",)], [THIRDS, THIRDS[:2] * 1.5]), Distances([("b",)] * 3, [THIRDS] * 3, [[1, 0, 2]])],
+    ),
+    "model_errors": (
+        TABLES,
+        [
+            ModelErrors([("b",)], [THIRDS], [("ranked", [0], 2)]),
+            ModelErrors(
+                [("b",), ("a",)], [THIRDS, EVEN[:2]], [("largest", [0], 0), ("gap", [1], 0.5), ("gap", [1], 1)]
+            ),
+        ],
     ),
     "parity_sums": (OF_BITS, [ParitySums(2), ParitySums([(0,), (0, 1)], with_count=True)]),
     "worst_parity": (OF_BITS, [WorstParity(2, EVEN), WorstParity(2, EVEN, signed=True)]),

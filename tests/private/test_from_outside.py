@@ -48,6 +48,7 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.private.mathematics import certificates
 from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.distances import Distances
+from pgmpy_dp.private.operators.model_errors import ModelErrors
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.own_types import is_own
@@ -747,6 +748,9 @@ class TestQuestionsInTheMiddleOfAnAnswer:
             "tables": lambda c: c.ask(Tables([("b",)]), Fraction(1, 4)),
             "worst_fit": lambda c: c.ask(WorstFit([("b",), ("a",)], [np.zeros(3), np.zeros(2)]), Fraction(1, 4)),
             "distances": lambda c: c.ask(Distances([("b",)], [np.full(3, 1 / 3)]), Fraction(1, 4)),
+            "model_errors": lambda c: c.ask(
+                ModelErrors([("b",)], [np.full(3, 1 / 3)], [("ranked", (0,), 3)]), Fraction(1, 4)
+            ),
         }
         for ask in asks.values():
             curator = opened()

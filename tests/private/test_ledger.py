@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from scipy.stats import binom
 
 from pgmpy_dp.private.accounting import approx_to_zcdp, zcdp_to_approx
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.entry import Entry
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
@@ -486,6 +488,88 @@ class TestRefusalsAndChecks:
             with pytest.raises(ValueError, match=f"unit={second!r} differs from the unit {first!r}"):
                 attempt(ledger, PureDP(0.1), unit=second)
         assert state(ledger) == before
+
+
+class TestPartsThatAreSetAside:
+    """A cost that is charged whole at first, and a ledger of it alone."""
+
+    def set_aside(self, ledger, cost, **changes):
+        return ledger.set_aside(
+            cost, **{"what": "w", "columns": (), "mechanism": "m", "adjacency": "add_remove"} | changes
+        )
+
+    @pytest.mark.parametrize(
+        ("budget", "cost", "half"),
+        [
+            (Budget(epsilon=1.0), PureDP(0.4), PureDP(0.2)),
+            (Budget(rho=1.0), ZCDP(0.4), ZCDP(0.2)),
+            (Budget(epsilon=1.0, delta=1e-6), ZCDP(0.01), ZCDP(0.005)),
+            (Budget(epsilon=1.0, delta=1e-6), PureDP(0.4), PureDP(0.2)),
+        ],
+        ids=str,
+    )
+    def test_it_is_charged_whole_and_the_part_allows_no_more(self, budget, cost, half):
+        ledger = Ledger(budget)
+        part = self.set_aside(ledger, cost)
+        assert [entry.cost for entry in ledger.entries] == [cost] and part.entries == ()
+        assert part.id == ledger.id and part.budget.guarantee == cost and part.adjacency == "add_remove"
+        before = state(ledger)
+        charge(part, half)
+        charge(part, half)
+        with pytest.raises(BudgetExceeded):
+            charge(part, half)
+        assert state(ledger) == before and len(part.entries) == 2
+
+    def test_what_cannot_be_paid_is_not_set_aside(self):
+        ledger = Ledger(Budget(epsilon=1.0))
+        before = state(ledger)
+        with pytest.raises(BudgetExceeded):
+            self.set_aside(ledger, PureDP(1.5))
+        assert state(ledger) == before
+
+    @pytest.mark.parametrize("cost", [ApproxDP(0.1, 1e-9), ReservedZCDP(0.01, 1e-9)])
+    def test_costs_whose_parts_do_not_add_up_to_them(self, cost):
+        ledger = Ledger(Budget(epsilon=1.0, delta=1e-6))
+        with pytest.raises(TypeError, match="of which no parts are made"):
+            self.set_aside(ledger, cost)
+        assert ledger.entries == ()
+
+    def test_a_part_is_for_what_was_said_when_it_was_set_aside(self):
+        part = self.set_aside(Ledger(Budget(epsilon=1.0)), PureDP(0.4), unit="user")
+        for changes, told in (
+            ({}, "unit=None differs"),
+            ({"unit": "household"}, "unit='household' differs"),
+            ({"unit": "user", "adjacency": "replace_one"}, "adjacency='replace_one' differs"),
+            ({"unit": "user", "reproducible": True}, "noise from a seed"),
+        ):
+            with pytest.raises(ValueError, match=told):
+                charge(part, PureDP(0.1), **changes)
+        assert part.entries == ()
+        charge(part, PureDP(0.1), unit="user")
+        seeded = self.set_aside(Ledger(Budget(epsilon=1.0)), PureDP(0.4), reproducible=True)
+        charge(seeded, PureDP(0.1), reproducible=True)
+        assert not seeded.private
+
+    def test_squares_of_parts_are_no_more_than_the_square_of_the_whole(self):
+        """Pure costs count half their square where a ledger adds up rho."""
+        for parts in ([0.4], [0.1] * 4, [0.3, 0.1]):
+            assert sum(PureDP(e).epsilon ** 2 for e in parts) <= 0.4**2 + 1e-15
+
+    def test_in_a_file_the_whole_is_there_before_the_part_is_used(self, tmp_path):
+        path = tmp_path / "ledger.json"
+        part = self.set_aside(Ledger.open(path, Budget(epsilon=1.0)), PureDP(0.4))
+        assert part.path is None and str(Ledger.load(path).spent) == "0.4-DP"
+        charge(part, PureDP(0.4))
+        assert str(Ledger.load(path).spent) == "0.4-DP"
+
+    def test_data_have_the_part_and_nothing_else_changes(self):
+        frame = pd.DataFrame({"a": [0, 1], "who": ["u", "u"]})
+        table = PrivateTable(frame, {"a": [0, 1]}, ledger=Budget(epsilon=1.0), unit="who", rows_per_unit=2)
+        other = table.set_aside(PureDP(0.4), what="w", mechanism="m")
+        assert (other.unit, other.rows_per_unit, other.schema) == ("who", 2, table.schema)
+        assert other.ledger is not table.ledger and str(table.ledger.spent) == "0.4-DP"
+        (entry,) = table.ledger.entries
+        assert entry.unit == "who" and entry.columns == ("a",) and not entry.reproducible
 
 
 class TestSharing:

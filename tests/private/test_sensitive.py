@@ -129,6 +129,19 @@ class TestRelease:
             assert release(**changes) != release()
         assert release() != 3
 
+    def test_published_with_a_test_it_has_the_guarantee_of_both(self):
+        of_both = release().published_with(PureDP(0.3), {"settings": {"weights": 1}, "published_if": {"attempt": 1}})
+        assert of_both.guarantee == PureDP(0.3) and of_both.facts["published_if"] == {"attempt": 1}
+        assert of_both == release(
+            guarantee=PureDP(0.3), facts={"settings": {"weights": 1}, "published_if": {"attempt": 1}}
+        )
+        assert of_both.public["n_records"] == 12 and of_both.public["settings"] == {"weights": 1}
+        claimed = release().published_with(PureDP(0.3), {"n_records": 5, "schema": None})
+        assert claimed.n_records == 12 and claimed.schema == SCHEMA
+        for more in (PureDP(0.05), ZCDP(0.001)):
+            with pytest.raises(ValueError, match=r"is not implied by 0\.1-DP"):
+                release().published_with(more, {})
+
     def test_frozen_all_the_way(self):
         values = (np.zeros((2, 3), dtype=np.int64), np.zeros(2, dtype=np.int64))
         public = {"n_records": 1, "scopes": [["a"]]}

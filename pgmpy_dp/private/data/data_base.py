@@ -14,6 +14,7 @@ import numpy as np
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.own_types import require_own
 
@@ -140,6 +141,36 @@ class PrivateData:
     def ledger(self) -> Ledger:
         """What was spent on these records and what is left."""
         return self._ledger
+
+    def set_aside(self, cost: Guarantee, *, what: str, mechanism: str, reproducible: bool = False) -> Self:
+        """The same data with a ledger of this cost alone, for which theirs is charged the whole: now, once for all.
+
+        Parameters
+        ----------
+        cost : PureDP or ZCDP
+            What everything that is asked of them may cost together; where units have several records, for a unit.
+        what, mechanism : str
+            For the reader of the ledger.
+        reproducible : bool
+            Whether noise comes from a seed.
+
+        Returns
+        -------
+        PrivateData
+            See :meth:`~pgmpy_dp.private.ledger.Ledger.set_aside`, which refuses what cannot be paid.
+        """
+        require_own("these data", self, "set a part of a ledger aside for the kinds of private data that there are")
+        other = self._like_this()
+        other._ledger = self._ledger.set_aside(
+            cost,
+            what=what,
+            columns=self._names,
+            mechanism=mechanism,
+            adjacency=self._adjacency,
+            reproducible=reproducible,
+            unit=self.unit,
+        )
+        return other
 
     @property
     def unit(self) -> Hashable | None:

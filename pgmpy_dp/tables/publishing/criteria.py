@@ -1,0 +1,235 @@
+"""What a model has to meet to be published: read from a file and checked before anything is charged."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pgmpy_dp.checks import checked_number
+from pgmpy_dp.schema import Number, Schema, encode_label
+from pgmpy_dp.schema.stored import content_digest, json_content
+from pgmpy_dp.shown import shown
+
+KINDS: dict[str, dict[str, bool]] = {
+    # what each says, and whether it has to
+    "distance": {"tables": False, "at_most": True},
+    "cells": {"tables": False, "share": True, "within": True},
+    "mean": {"of": True, "at_most": True},
+    "log_loss": {"target": True, "given": True, "clip": True, "at_most": True},
+}
+_MOST, _MOST_VARIABLES = 100, 8
+_CELLS_OF_ONE, _CELLS_OF_ALL = 1_000_000, 20_000_000
+_EXAMPLE = '{"test": "distance", "at_most": 0.03}'
+
+Scope = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One thing that has to hold between a model and the records.
+
+    Attributes
+    ----------
+    kind : str
+        "distance": no table is further from the model's, in total variation, than the bound. "cells": this share of the
+        cells of tables is off by no more than the bound, in parts of all records. "mean": of a number, clipped to its
+        declared range; missing ones count as the model's mean. "log_loss": of the model's prediction of a target by
+        given variables, in nats, each record's clipped.
+    bound : float
+        As it was declared.
+    tables : tuple of scopes
+        Of a mean its variable; of a loss the target, then what is given.
+    share : float
+        Of cells.
+    unit : float
+        What 1 of the bound is of 1: the width of the range of a mean, the clip of a loss.
+    """
+
+    kind: str
+    bound: float
+    tables: tuple[Scope, ...]
+    share: float = 1.0
+    unit: float = 1.0
+
+    @property
+    def part(self) -> float:
+        """The bound in parts of the number of records."""
+        return self.bound / self.unit
+
+    def __str__(self) -> str:
+        named = "; ".join(", ".join(map(shown, scope)) for scope in self.tables[:4])
+        named += f"; and {len(self.tables) - 4} more" if len(self.tables) > 4 else ""
+        if self.kind == "mean":
+            return f"the mean of {named} is off by at most {self.bound:g}"
+        if self.kind == "log_loss":
+            (target, *given), *_ = self.tables
+            by = ", ".join(map(shown, given))
+            return f"log-loss of {shown(target)} given {by}, clipped at {self.unit:g}, is at most {self.bound:g}"
+        if self.kind == "cells":
+            return f"{100 * self.share:g} % of the cells of {named} are off by at most {self.bound:g}"
+        whose = "the table" if len(self.tables) == 1 else f"none of {len(self.tables)} tables"
+        return f"{whose} of {named} is off by more than {self.bound:g}, in total variation"
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """All that has to hold, as it was declared, and in the terms of a schema.
+
+    Attributes
+    ----------
+    name : str
+    each : tuple of Criterion
+    digest : str
+        Of what was declared, in hexadecimal: another bound has another one.
+    """
+
+    name: str
+    each: tuple[Criterion, ...]
+    digest: str
+    content: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, given: Any, schema: Schema) -> Criteria:
+        """Criteria from a file, or as a file has them; TypeError or ValueError, naming what is wrong with them.
+
+        Parameters
+        ----------
+        given : path, mapping or sequence of mappings
+        schema : Schema
+            Of the records.
+
+        Examples
+        --------
+        >>> schema = Schema({"age": Number(0, 100, cuts=[18, 65]), "sex": ["F", "M"]})
+        >>> found = Criteria.of([{"test": "mean", "of": "age", "at_most": 1}], schema)
+        >>> print(found.each[0])
+        the mean of age is off by at most 1
+        """
+        if isinstance(given, str | os.PathLike):
+            given = _read(given)
+        if not isinstance(given, Mapping):
+            given = {"criteria": given}
+        if unknown := sorted(set(given) - {"name", "criteria"}):
+            raise ValueError(f"criteria has {unknown}; it has a name, if you like, and a list of criteria")
+        name, listed = given.get("name", "criteria"), given.get("criteria")
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"criteria has the name {name!r}; pass a text, or leave it out")
+        if not isinstance(listed, Sequence) or isinstance(listed, str) or not 1 <= len(listed) <= _MOST:
+            raise ValueError(f"criteria is no list of 1 to {_MOST} criteria; write each as {_EXAMPLE}")
+        each = tuple(_criterion(k, one, schema) for k, one in enumerate(listed, 1))
+        cells = sum(_cells(scope, schema) for one in each for scope in one.tables)
+        if cells > _CELLS_OF_ALL:
+            raise ValueError(f"criteria has tables of {cells:,} cells; ask for at most {_CELLS_OF_ALL:,} in all")
+        said = [
+            [one.kind, one.bound, one.share, one.unit, [[encode_label(v) for v in scope] for scope in one.tables]]
+            for one in each
+        ]
+        return cls(name, each, content_digest({"criteria": said}), {"name": name, "criteria": list(listed)})
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+
+def _read(path: str | os.PathLike) -> Any:
+    """What a file says; it is not quoted, as it might hold records."""
+    content = Path(path).read_bytes()
+    try:
+        return json_content(content)
+    except ValueError:
+        what = f"is no JSON; write a list of criteria, each {_EXAMPLE}"
+        raise ValueError(f"criteria={os.fspath(path)!r} {what}") from None
+
+
+def _criterion(number: int, given: Any, schema: Schema) -> Criterion:
+    where = f"criterion {number}"
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where} is a {type(given).__name__}; write it as {_EXAMPLE}")
+    kind = given.get("test")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"{where} has the test {kind!r}; there are {', '.join(KINDS)}")
+    where, says = f"criterion {number} ({kind})", KINDS[kind]
+    if unknown := sorted(set(map(str, given)) - {"test", *says}):
+        raise ValueError(f"{where} has {unknown}; it says {', '.join(says)}")
+    if missing := [name for name, needed in says.items() if needed and name not in given]:
+        raise ValueError(f"{where} lacks {', '.join(missing)}")
+
+    def positive(name: str, **limits: Any) -> float:
+        return checked_number(f"{where}: {name}", given[name], positive=True, **limits)
+
+    if kind == "mean":
+        variable = _variable(where, given["of"], schema)
+        width = _range(where, variable, schema)
+        return Criterion(kind, _below(where, "at_most", positive("at_most"), width), ((variable,),), unit=width)
+    if kind == "log_loss":
+        target, clip = _variable(where, given["target"], schema), positive("clip", most=100.0)
+        scope = (target, *_variables(where, given["given"], schema))
+        if len(set(scope)) < len(scope):
+            raise ValueError(f"{where} names a variable twice; name the target and each given variable once")
+        _require_size(where, scope, schema)
+        return Criterion(kind, _below(where, "at_most", positive("at_most"), clip), (scope,), unit=clip)
+    tables: tuple[Scope, ...] = tuple((name,) for name in schema.variables)
+    if "tables" in given:
+        listed = given["tables"]
+        if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
+            raise ValueError(f'{where}: tables is no list of sets of variables; write [["age", "job"], ["sex"]]')
+        tables = tuple(_variables(where, scope, schema) for scope in listed)
+        if len(set(map(frozenset, tables))) < len(tables):
+            raise ValueError(f"{where}: tables has a set of variables twice")
+    for scope in tables:
+        _require_size(where, scope, schema)
+    if kind == "cells":
+        share = positive("share", most=1.0)
+        return Criterion(kind, _below(where, "within", positive("within"), 1.0), tables, share)
+    return Criterion(kind, _below(where, "at_most", positive("at_most"), 1.0), tables)
+
+
+def _below(where: str, name: str, bound: float, most: float) -> float:
+    if bound >= most:
+        raise ValueError(f"{where}: {name}={bound:g} is always met, as nothing is off by more than {most:g}")
+    return bound
+
+
+def _variable(where: str, name: Any, schema: Schema) -> Hashable:
+    """A variable by its name, or by the text of it, as files have to write it."""
+    found = [own for own in schema.variables if own == name or str(own) == name]
+    if len(found) != 1:
+        raise ValueError(f"{where} names {name!r}; the schema has {', '.join(map(str, schema.variables))}")
+    return found[0]
+
+
+def _variables(where: str, names: Any, schema: Schema) -> Scope:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ValueError(f'{where} has the variables {names!r}; write a list of names, ["age", "job"]')
+    found = tuple(_variable(where, name, schema) for name in names)
+    if not 1 <= len(found) <= _MOST_VARIABLES or len(set(found)) < len(found):
+        raise ValueError(f"{where} has a table of {len(found)} variables; name 1 to {_MOST_VARIABLES}, each once")
+    return found
+
+
+def _range(where: str, variable: Hashable, schema: Schema) -> float:
+    declared = schema[variable]
+    if isinstance(declared, Number):
+        return float(declared.upper - declared.lower)
+    raise ValueError(f"{where} is of {shown(variable)}, which is no number of the schema; test its distance")
+
+
+def _cells(scope: Scope, schema: Schema) -> int:
+    sizes = schema.fine().cardinalities
+    return math.prod(sizes[name] for name in scope)
+
+
+def _require_size(where: str, scope: Scope, schema: Schema) -> None:
+    cells = _cells(scope, schema)
+    if cells > _CELLS_OF_ONE:
+        raise ValueError(f"{where} has a table of {cells:,} cells; ask for at most {_CELLS_OF_ONE:,} in one")
+
+
+def every_scope(criteria: Criteria) -> list[Scope]:
+    """All tables that criteria compare with a model's, each once, whatever the order of its variables."""
+    listed = itertools.chain.from_iterable(one.tables for one in criteria.each)
+    return list({frozenset(scope): scope for scope in listed}.values())

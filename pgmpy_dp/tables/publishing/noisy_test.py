@@ -1,0 +1,163 @@
+"""Whether a released model meets its criteria: each is one number that a record moves by 1, compared with noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.models.posterior.noisy_ratio import difference_quantile
+from pgmpy_dp.models.scored_model import ScoredModel
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.operators.model_errors import ModelErrors
+from pgmpy_dp.private.operators.record_count import RecordCount
+from pgmpy_dp.private.sensitive import Noise
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.tables.publishing.criteria import Criteria, Criterion, every_scope
+
+_LEAST_COUNTED, _MOST_COUNTED = Fraction(1, 50), Fraction(1, 2)
+_HALF = 0.5  # discrete noise, and rounding, are off by so much more than continuous noise
+
+
+def _shares(criteria: Criteria) -> tuple[Fraction, Fraction]:
+    """Of the test's budget: the number of records, and each criterion.
+
+    The noise of the number counts as much as the largest bound is of all records.
+    """
+    most, each = max(one.part for one in criteria.each), math.sqrt(len(criteria))
+    counted = Fraction(most / (most + each)).limit_denominator(1000)
+    counted = min(max(counted, _LEAST_COUNTED), _MOST_COUNTED)
+    return counted, (1 - counted) / len(criteria)
+
+
+def planned_noise(criteria: Criteria, budget: Budget) -> tuple[Noise, Noise]:
+    """The noise of each criterion's number, and of the number of records; ValueError where it would bury any count."""
+    cost, (counted, each) = cost_of(budget), _shares(criteria)
+    return ModelErrors.noise_of(1, cost, each), RecordCount.noise_of(cost, counted)
+
+
+def margins(criteria: Criteria, n: float, budget: Budget, chance: float) -> list[float]:
+    """For each criterion how far an error has to be from its bound for the answer to be wrong with less than a chance.
+
+    Notes
+    -----
+    A criterion of the exact number u of N records, and a bound b in parts of these, is met if ``u + X <= b (N + Y)``,
+    X and Y the noise, u rounded to a whole number. With c the number that ``X - b Y`` exceeds in either direction with
+    the probability chance/k, of k criteria: if all u are at most ``b N - c``, the answer is "no" with a probability of
+    at most chance; if one u is above ``b N + c``, it is "yes" with one of at most chance/k.
+    """
+    own, count = planned_noise(criteria, budget)
+    level = 1.0 - 2.0 * chance / len(criteria)
+    found = []
+    for one in criteria.each:
+        reach = difference_quantile(own.distribution, own.scale, one.part * count.scale, level)
+        found.append(one.unit * (reach + (2.0 + one.part) * _HALF) / n)
+    return found
+
+
+def run(
+    table: PrivateTable, model: MarkovNetwork, criteria: Criteria, budget: Budget, random_state: Any = None
+) -> pd.DataFrame:
+    """Test a model that was released, or is public.
+
+    Returns
+    -------
+    pandas.DataFrame
+        For each criterion its bound, the noisy number, and whether it is met.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* The number of records inside the schema, and each criterion's number, move by at most 1.
+
+        *Guarantee.* Shares of the budget that sum to 1: epsilon-DP with Laplace noise, rho-zCDP with Gaussian noise.
+        Costs add up with what the model cost.
+
+        *Source.* :class:`~pgmpy_dp.private.operators.model_errors.ModelErrors`.
+    """
+    budget = require_table_and_budget(table, budget)
+    counted, share = _shares(criteria)
+    scored = ScoredModel.of(model)
+    means = [one for one in criteria.each if one.kind == "mean"]
+    others = [one for one in criteria.each if one.kind != "mean"]
+    tables = scored.tables(table.schema, every_scope(criteria)) if others else None
+    named = f"whether a model meets {len(criteria)} criteria"
+    curator = TableCurator(table, budget, what=named, random_state=random_state, fine=True)
+    n = float(curator.ask(RecordCount(), counted))
+    found: dict[int, float] = {}
+    if means:  # before states merge: of the numbers in the finest cells that there are
+        asked = _of_means(table.schema.fine(), model, means)
+        found |= dict(zip(map(id, means), curator.ask(asked, share * len(means)), strict=True))
+    if tables is not None:
+        if tables.merged is not None:
+            curator.merge(*tables.merged)
+        known = {frozenset(scope): (scope, own) for scope, own in zip(tables.scopes, tables.tables, strict=True)}
+        asked = _of_tables(known, others)
+        found |= dict(zip(map(id, others), curator.ask(asked, share * len(others)), strict=True))
+    numbers = [float(found[id(one)]) for one in criteria.each]
+    rows = [
+        (str(one), one.bound, one.unit * number / n if n > 0 else math.nan, n > 0 and number <= one.part * n)
+        for one, number in zip(criteria.each, numbers, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["criterion", "bound", "found", "met"])
+
+
+def _of_means(fine: Schema, model: MarkovNetwork, means: Sequence[Criterion]) -> ModelErrors:
+    scopes: list[tuple[Hashable, ...]] = []
+    numbers: list[np.ndarray] = []
+    measures: list[tuple[str, Sequence[int], float]] = []
+    for place, one in enumerate(means):
+        ((variable,),) = one.tables
+        declared, size = fine.numbers[variable], fine.cardinality(variable)
+        values = model.within.get(variable) or Values(model.numbers[variable])
+        mean = values.mean(model.marginal([variable]).values)
+        reference = 0.5 if math.isnan(mean) else float(np.clip((mean - declared.lower) / one.unit, 0.0, 1.0))
+        of_cells = np.full(size, reference)  # of what has no number too
+        centres = np.clip((declared.centres - declared.lower) / one.unit, 0.0, 1.0)
+        of_cells[: len(centres)] = centres
+        scopes.append((variable,))
+        numbers.append(of_cells)
+        measures.append(("gap", (place,), reference))
+    return ModelErrors(scopes, numbers, measures)
+
+
+def _of_tables(
+    known: dict[frozenset[Hashable], tuple[tuple[Hashable, ...], np.ndarray]], others: Sequence[Criterion]
+) -> ModelErrors:
+    scopes: list[tuple[Hashable, ...]] = []
+    numbers: list[np.ndarray] = []
+    measures: list[tuple[str, Sequence[int], float]] = []
+    for one in others:
+        start = len(scopes)
+        for named in one.tables:
+            scope, probabilities = known[frozenset(named)]
+            scopes.append(scope)
+            numbers.append(_losses(scope, probabilities, one) if one.kind == "log_loss" else probabilities)
+        places = tuple(range(start, len(scopes)))
+        if one.kind == "distance":
+            measures.append(("largest", places, 0))
+        elif one.kind == "cells":
+            cells = sum(numbers[place].size for place in places)
+            measures.append(("ranked", places, min(cells, max(1, math.ceil(one.share * cells - 1e-9)))))
+        else:
+            measures.append(("gap", places, 0))
+    return ModelErrors(scopes, numbers, measures)
+
+
+def _losses(scope: tuple[Hashable, ...], probabilities: np.ndarray, one: Criterion) -> np.ndarray:
+    """What predicting the target of each cell loses, clipped, in parts of the most that it can."""
+    axis = scope.index(one.tables[0][0])
+    given = probabilities.sum(axis=axis, keepdims=True)
+    right = np.divide(probabilities, given, out=np.zeros_like(probabilities), where=given > 0)
+    lost = np.full(right.shape, one.unit)
+    np.minimum(-np.log(right, out=np.full(right.shape, -np.inf), where=right > 0), one.unit, out=lost)
+    return np.clip(lost / one.unit, 0.0, 1.0)

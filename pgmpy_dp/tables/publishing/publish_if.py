@@ -1,0 +1,307 @@
+"""A model that leaves only if it meets criteria that were declared before, tested with noise; else nothing leaves."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pgmpy import config
+
+from pgmpy_dp.checks import checked_number, require_flag
+from pgmpy_dp.learning.privacy_record import handed_over
+from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
+from pgmpy_dp.private.curator.curator_base import cost_of
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.tables.networks.budget_shares import network_shares, select_and_measure
+from pgmpy_dp.tables.networks.private_network import PrivateNetwork
+from pgmpy_dp.tables.publishing import noisy_test
+from pgmpy_dp.tables.publishing.criteria import Criteria
+
+MARK = "publish only if "
+"""What every charge of an attempt begins with in a ledger: it is how a second one is seen."""
+
+CHANCE = 0.05
+"""Of a wrong answer, outside the margins that are said."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decision:
+    """Whether a model was published; true if it was.
+
+    Attributes
+    ----------
+    published : bool
+    learner : PrivateNetwork or None
+        Fitted; None where nothing was published.
+    tests : pandas.DataFrame or None
+        For each criterion its bound, what was found, with noise, and whether it is met; None where nothing was
+        published.
+    """
+
+    published: bool
+    learner: PrivateNetwork | None = None
+    tests: pd.DataFrame | None = None
+
+    def __bool__(self) -> bool:
+        return self.published
+
+    @property
+    def model_(self) -> MarkovNetwork | None:
+        """The model; None where nothing was published."""
+        return None if self.learner is None else self.learner.model_
+
+    def __repr__(self) -> str:
+        return "Decision(no)" if self.learner is None else f"Decision(yes, {self.learner.model_!r})"
+
+
+def publish_if(
+    df: Any,
+    budget: Budget,
+    criteria: Any,
+    schema: Schema | dict | None = None,
+    *,
+    ledger: Ledger | str | os.PathLike | None = None,
+    test_share: float = 0.1,
+    again: bool = False,
+    unit: Hashable = None,
+    rows_per_unit: int | str | None = None,
+    **options: Any,
+) -> Decision:
+    """Learn a model as `learn` does, test it with noise, and publish it only if it meets declared criteria.
+
+    Parameters
+    ----------
+    df : dataframe, path or PrivateTable
+        The records. A `PrivateTable` has a ledger of its own, which has to be in a file.
+    budget : Budget
+        Of the fit and the test together. It is charged whole, before anything is counted, whatever the answer.
+    criteria : path, mapping or sequence of mappings
+        What has to hold, as docs/publish-if.md says: of tables, cells, means, or what predicting loses.
+    schema : Schema or dict of variable to list of states
+        Required unless `df` is a `PrivateTable`.
+    ledger : Ledger or path
+        Of the records, in a file, which remembers the attempt. A new file has this budget.
+    test_share : float in (0, 1)
+        Of the budget, for the test: see `preview_publish_if` for how sharp it is.
+    again : bool
+        Whether an attempt may follow another one in the same ledger. What is published then says which attempt it is.
+    unit, rows_per_unit, **options
+        As `learn` takes them; not ``missing_at_random``.
+
+    Returns
+    -------
+    Decision
+        On "no" it says nothing else.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that cannot be used, and an attempt that follows another one; nothing is spent.
+    BudgetExceeded
+        If the ledger does not have the budget left; nothing is spent.
+    RuntimeError
+        Where the fit or the test ended without an answer; it says no more, and the budget is spent.
+
+    Notes
+    -----
+    Privacy
+        The noisy tables and the noisy numbers of the test are answers of two curators, whose costs add up to the
+        budget, and are charged as one (``private/ledger.md``). Everything that leaves is a function of these answers
+        and of public arguments: "no", or the model and the numbers. So it has the budget's guarantee, whatever the
+        criteria are, and "no" tells less than a release would have. An (epsilon, delta) budget is spent as the rho that
+        converts to it. What a published model says of its guarantee is the budget's, test included.
+
+        How long it takes is no part of what the guarantee covers, as of every fit (known limits). The same holds for a
+        failure of the program: that it ended without an answer is seen.
+
+    Errors. See `preview_publish_if`. Each attempt may say "yes" to a bad model by chance: of several, the published one
+    was selected by its noise too.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (20_000, 3)), columns=list("abc"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.open(folder + "/ledger.json", Budget(epsilon=1.0, delta=1e-9))
+    ...     found = publish_if(
+    ...         data, Budget(epsilon=1.0, delta=1e-9), [{"test": "distance", "at_most": 0.05}],
+    ...         {name: [0, 1] for name in "abc"}, ledger=ledger,
+    ...     )
+    >>> found.published, str(found.learner.privacy_.asked)
+    (True, '(1, 1e-09)-DP')
+    """
+    require_budget(budget)
+    require_flag("again", again)
+    share = Fraction(checked_number("test_share", test_share, positive=True, below_one=True))
+    if taken := sorted({"epsilon", "delta", "rho", "state_names", "missing_at_random"} & set(options)):
+        raise TypeError(f"options has {taken}: budget and schema are arguments, and completed models are not tested")
+    whole = cost_of(budget)
+    fit, test = _parts(whole, share)
+    if isinstance(df, PrivateTable):
+        if ledger is not None:
+            raise TypeError("ledger was passed with a PrivateTable, which has one; pass ledger=None")
+        account, known = df.ledger, df.schema
+        options = {"adjacency": str(df.adjacency), **options}
+    else:
+        known = Schema.coerce(schema, argument="schema")
+    declared = Criteria.of(criteria, known)
+    if not isinstance(df, PrivateTable):
+        account = _opened(ledger, budget, options.get("adjacency", str(Adjacency.ADD_REMOVE)))
+    if account.path is None:
+        raise ValueError("the ledger is in memory: pass one in a file (Ledger.open), which remembers the attempt")
+    learner = PrivateNetwork(fit.epsilon, fit.delta, fit.rho, schema, **options)
+    taken, table, _ = learner._prepared(df, account, unit=unit, rows_per_unit=rows_per_unit)
+    # What the plans of both parts would refuse is refused now.
+    network_shares(table.schema, table.adjacency, taken._options, require_table_and_budget(table, fit))
+    noisy_test.planned_noise(declared, require_table_and_budget(table, test))
+    if _attempts(account) and not again:
+        raise ValueError(
+            f"{str(account.path)!r} has an attempt to publish already: what a second one publishes is selected among "
+            "several, and costs as much again; pass again=True (--again) if that is meant, and it will say so"
+        )
+    what = f"{MARK}{len(declared)} criteria are met ({declared.digest[:16]}): the fit and its test"
+    seed = options.get("random_state")
+    part = table.set_aside(whole, what=what, mechanism=select_and_measure(whole), reproducible=seed is not None)
+    attempt = _attempts(account)
+    if attempt > 1 and not again:
+        raise RuntimeError("another attempt was charged at the same time: nothing was counted, and the budget is spent")
+    facts = {
+        "name": declared.name,
+        "criteria": [str(one) for one in declared.each],
+        "digest": declared.digest,
+        "attempt": attempt,
+        "test_share": float(share),
+    }
+    asked = {"settings": {"budget": budget.guarantee.to_dict()}, "published_if": facts}
+    answer = _answer(learner.clone(), taken, table, part, (fit, test), whole, declared, asked)
+    if isinstance(answer, type):  # out of its block, and of the frames that had what was released
+        raise answer("the fit or its test ended without an answer: nothing is published, and the budget is spent")
+    if answer is None:
+        return Decision(False)
+    learner, tests, caught = answer
+    with handed_over(learner.release_):  # warnings may be errors
+        for one in caught:
+            warnings.warn(one.message, stacklevel=2)
+    return Decision(True, learner, tests)
+
+
+def preview_publish_if(
+    criteria: Any,
+    n: int,
+    budget: Budget,
+    schema: Schema | dict,
+    *,
+    test_share: float = 0.1,
+    chance: float = CHANCE,
+    rows_per_unit: int | str = 1,
+) -> pd.DataFrame:
+    """How sharp the test of `publish_if` is, from public numbers: nothing is spent and no record is read.
+
+    Parameters
+    ----------
+    criteria, budget, schema, test_share, rows_per_unit
+        As `publish_if` takes them.
+    n : int
+        The assumed number of records: a public guess.
+    chance : float in (0, 0.5)
+        Of a wrong answer, outside the margin.
+
+    Returns
+    -------
+    pandas.DataFrame
+        For each criterion its ``bound`` and the ``margin``. If every error is below its bound by the margin or more,
+        the answer is "no" with a probability of at most `chance`. If one is above its bound by more than that, it is
+        "yes" with one of at most `chance`, over the number of criteria. In between it is either. ``sd``: the standard
+        deviation of the noise, in records.
+
+    Examples
+    --------
+    >>> criteria = [{"test": "distance", "at_most": 0.03}]
+    >>> found = preview_publish_if(criteria, 20_000, Budget(epsilon=1.0, delta=1e-9), {"a": [0, 1], "b": [0, 1]})
+    >>> found["margin"].round(4).tolist()
+    [0.0016]
+    """
+    require_budget(budget)
+    share = Fraction(checked_number("test_share", test_share, positive=True, below_one=True))
+    chance = checked_number("chance", chance, positive=True, below_one=True)
+    n = int(checked_number("n", n, positive=True))
+    declared = Criteria.of(criteria, Schema.coerce(schema, argument="schema"))
+    test = unit_budget(_parts(cost_of(budget), share)[1], rows_per_unit)
+    own, _ = noisy_test.planned_noise(declared, test)
+    found = noisy_test.margins(declared, n, test, min(chance, 0.49))
+    rows = [(str(one), one.bound, margin, own.variance**0.5) for one, margin in zip(declared.each, found, strict=True)]
+    return pd.DataFrame(rows, columns=["criterion", "bound", "margin", "sd"])
+
+
+def _parts(whole: PureDP | ZCDP, share: Fraction) -> tuple[Budget, Budget]:
+    """The budgets of the fit and of the test, which sum to the whole."""
+    kind, test = type(whole), share * whole.amount
+    return Budget.of(kind(float(whole.amount - test))), Budget.of(kind(float(test)))
+
+
+def _opened(ledger: Any, budget: Budget, adjacency: str) -> Ledger:
+    if isinstance(ledger, Ledger):
+        return ledger
+    if not isinstance(ledger, str | os.PathLike):
+        raise TypeError(f"ledger={ledger!r} is a {type(ledger).__name__}; pass the file of the records' ledger")
+    whole = None if Path(ledger).exists() else budget
+    return Ledger.open(Path(ledger), whole, adjacency=adjacency, at_once=False)
+
+
+def _attempts(ledger: Ledger) -> int:
+    return sum(entry.what.startswith(MARK) for entry in ledger.entries)
+
+
+def _answer(
+    learner: PrivateNetwork,
+    taken: PrivateNetwork,
+    table: PrivateTable,
+    part: PrivateTable,
+    budgets: tuple[Budget, Budget],
+    whole: PureDP | ZCDP,
+    criteria: Criteria,
+    facts: dict[str, Any],
+) -> tuple[PrivateNetwork, pd.DataFrame, list[warnings.WarningMessage]] | type[BaseException] | None:
+    """What was learned, its test and its warnings, where it may be seen; None for "no"; a kind of error.
+
+    Whatever ends it early is not raised: an exception, its context and its frames have what was released.
+    """
+    fit, test = budgets
+    try:
+        with _silence() as caught:
+            release = taken._run(part, fit)
+            settings = {**release.facts["settings"], **facts["settings"]}
+            release = release.published_with(whole, {**facts, "settings": settings})
+            learner._take(taken, release, table)
+            tests = noisy_test.run(part, learner.observed_model_, criteria, test, learner.random_state)
+    except BaseException as error:
+        return KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else RuntimeError
+    return (learner, tests, caught) if bool(tests["met"].all()) else None
+
+
+@contextmanager
+def _silence() -> Iterator[list[warnings.WarningMessage]]:
+    """No progress is shown and nothing logged in this block; warnings are kept for the case that they may be seen."""
+    shown, disabled = config.get_show_progress(), logging.root.manager.disable
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        config.set_show_progress(False)
+        logging.disable(logging.CRITICAL)
+        try:
+            yield caught
+        finally:
+            logging.disable(disabled)
+            config.set_show_progress(shown)
