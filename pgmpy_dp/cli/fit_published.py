@@ -83,7 +83,8 @@ def margin_lines(
     asked: option.PublishOptions, schema: Schema, budget: Budget, n: int, rows_per_unit: int | str
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """What a plan says of how sharp the test is."""
-    from pgmpy_dp.tables.publishing.publish_if import CHANCE, preview_publish_if
+    from pgmpy_dp.tables.publishing.noisy_test import CHANCE
+    from pgmpy_dp.tables.publishing.publish_if import preview_publish_if
 
     found = preview_publish_if(
         asked.publish_if, n, budget, schema, test_share=asked.test_share, rows_per_unit=rows_per_unit

@@ -104,7 +104,7 @@ class Privacy:
             None if prior is None else cls.from_dict(prior),
             asked=_asked(release),
             rows_per_unit=None if release.unit is None else release.public.get("rows_per_unit"),
-            published_if=release.public.get("published_if"),
+            published_if=_published(release.public.get("published_if")),
         )
         return own.with_schema_of(release.schema_costs)
 
@@ -194,7 +194,7 @@ class Privacy:
             None if content.get("asked") is None else guarantee_from_dict(content["asked"]),
             None if content.get("schema") is None else cls.from_dict(content["schema"]),
             content.get("rows_per_unit"),
-            content.get("published_if"),
+            _published(content.get("published_if")),
         )
 
     def __str__(self) -> str:
@@ -283,6 +283,17 @@ def _asked(release: Release) -> Guarantee | None:
         return None
     asked = guarantee_from_dict(release.budget)
     return asked if asked != release.guarantee and release.guarantee.implies(asked) else None
+
+
+def _published(said: Any) -> Mapping[str, Any] | None:
+    """What a release or a file says that it was published if; ValueError for what nothing of ours writes."""
+    if said is None:
+        return None
+    right = isinstance(said, Mapping) and isinstance(said.get("criteria"), list)
+    right = right and all(isinstance(text, str) for text in (said.get("name"), said.get("digest"), *said["criteria"]))
+    if not right or type(said.get("attempt")) is not int or said["attempt"] < 1:
+        raise ValueError("what it was published if is not what publish_if writes")
+    return dict(said)
 
 
 @contextmanager

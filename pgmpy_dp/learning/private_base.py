@@ -119,14 +119,20 @@ class PrivateFit:
         """Arguments of the constructor, for a function that takes them by the same names."""
         return {name: getattr(self, name) for name in names}
 
-    def _take(self, taken: Self, release: Release, data: PrivateData | None = None, **context: Any) -> Self:
+    release_: Release
+    privacy_: Privacy
+
+    def _take(
+        self, taken: Self, release: Release, data: PrivateData | None = None, told: bool = True, **context: Any
+    ) -> Self:
         """Learn from a release, charged to the ledger of `data` or read from a file; then set all that was learned.
 
         `taken` is this estimator as it was checked (`_as_checked`).
 
         What an earlier fit has set and this one does not is gone too. If learning fails the exception has the release.
         A `FewRecordsWarning` says where the released number of records is next to nothing, a `DroppedRecordsWarning`
-        where it is clearly below the public number, a `LargeDeltaWarning` where delta is above one over it.
+        where it is clearly below the public number, a `LargeDeltaWarning` where delta is above one over it: unless
+        nobody may be `told` yet.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
         privacy = privacy.resting_on(taken._prior_privacy())  # of the release's own prior, or of another one
@@ -134,11 +140,16 @@ class PrivateFit:
             learned = taken._learned(release, privacy, **context)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}
         self.__dict__ = {**kept, **learned, "release_": release, "privacy_": privacy, "_is_fitted": True}
-        with handed_over(release):  # warnings may be errors
-            for category, said in self._doubts(release, privacy, learned).items():
-                if said is not None:
-                    warnings.warn(said, category, stacklevel=3)
+        if told:
+            self._warn(stacklevel=4)
         return self
+
+    def _warn(self, stacklevel: int) -> None:
+        """Warn of what a fit left to doubt, which released and public numbers say."""
+        with handed_over(self.release_):  # warnings may be errors
+            for category, said in self._doubts(self.release_, self.privacy_, vars(self)).items():
+                if said is not None:
+                    warnings.warn(said, category, stacklevel=stacklevel)
 
     def _doubts(
         self, release: Release, privacy: Privacy, learned: Mapping[str, Any]

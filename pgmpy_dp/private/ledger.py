@@ -348,9 +348,10 @@ class Ledger:
         own = own_guarantee(cost)
         if not isinstance(own, PureDP | ZCDP):
             raise TypeError(f"cost={cost!r} is a {type(own).__name__}, of which no parts are made; pass PureDP or ZCDP")
+        budget = Budget.of(own)  # refuses a cost of nothing before it is charged
         whole = self.charge(own, **facts)
         part = Ledger.__new__(Ledger)
-        part._bind(Filter(Budget.of(whole.cost), whole.adjacency, id=self.id), None, whole)
+        part._bind(Filter(budget, whole.adjacency, id=self.id), None, whole)
         return part
 
     def _require_of_whole(self, entry: Entry) -> None:
@@ -443,6 +444,10 @@ class Ledger:
         OSError
             If the file cannot be written.
         """
+        if self._whole is not None:
+            raise ValueError(
+                "this ledger was set aside, and its file could be spent again; save the one that paid for it"
+            )
         target = LedgerFile(path, 0.0)
         if target.lock_path.exists() and self.path != target.path:
             raise ValueError(

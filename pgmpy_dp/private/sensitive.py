@@ -17,7 +17,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.array_file import array_file, read_array_file
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.earlier_releases import from_version_1
-from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
+from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict, own_guarantee
 from pgmpy_dp.private.named_values import Question
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.schema.stored import read_from
@@ -379,8 +379,11 @@ class Release:
         Raises
         ------
         ValueError
-            For a guarantee that its own does not imply: a release says no more than was promised.
+            For a guarantee that its own does not imply, and for other facts, of which costs could be made.
         """
+        guarantee = own_guarantee(guarantee, "guarantee")
+        if others := sorted(set(facts) - {"settings", "published_if"}):
+            raise ValueError(f"facts has {others}; pass settings, and what it was published if")
         if not self.guarantee.implies(guarantee):
             raise ValueError(f"guarantee={guarantee} is not implied by {self.guarantee}, that of this release")
         boundary = json.loads(self._header)["public"]

@@ -550,6 +550,19 @@ class TestPartsThatAreSetAside:
         charge(seeded, PureDP(0.1), reproducible=True)
         assert not seeded.private
 
+    def test_a_part_has_no_file_of_its_own(self, tmp_path):
+        """It could be opened there, and spent again, with the name of the ledger that paid once."""
+        part = self.set_aside(Ledger(Budget(epsilon=1.0)), PureDP(0.4))
+        with pytest.raises(ValueError, match="could be spent again"):
+            part.save(tmp_path / "part.json")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_nothing_is_not_set_aside(self):
+        ledger = Ledger(Budget(epsilon=1.0))
+        with pytest.raises(ValueError, match="epsilon=0"):
+            self.set_aside(ledger, PureDP(0.0))
+        assert ledger.entries == ()
+
     def test_squares_of_parts_are_no_more_than_the_square_of_the_whole(self):
         """Pure costs count half their square where a ledger adds up rho."""
         for parts in ([0.4], [0.1] * 4, [0.3, 0.1]):

@@ -136,8 +136,9 @@ class TestRelease:
             guarantee=PureDP(0.3), facts={"settings": {"weights": 1}, "published_if": {"attempt": 1}}
         )
         assert of_both.public["n_records"] == 12 and of_both.public["settings"] == {"weights": 1}
-        claimed = release().published_with(PureDP(0.3), {"n_records": 5, "schema": None})
-        assert claimed.n_records == 12 and claimed.schema == SCHEMA
+        for others in ({"n_records": 5}, {"model_discovered": []}):
+            with pytest.raises(ValueError, match="facts has"):
+                release().published_with(PureDP(0.3), others)
         for more in (PureDP(0.05), ZCDP(0.001)):
             with pytest.raises(ValueError, match=r"is not implied by 0\.1-DP"):
                 release().published_with(more, {})

@@ -65,15 +65,15 @@ class Criterion:
         named = "; ".join(", ".join(map(shown, scope)) for scope in self.tables[:4])
         named += f"; and {len(self.tables) - 4} more" if len(self.tables) > 4 else ""
         if self.kind == "mean":
-            return f"the mean of {named} is off by at most {self.bound:g}"
+            return f"the mean of {named} is off by at most {self.bound:.12g}"
         if self.kind == "log_loss":
             (target, *given), *_ = self.tables
             by = ", ".join(map(shown, given))
-            return f"log-loss of {shown(target)} given {by}, clipped at {self.unit:g}, is at most {self.bound:g}"
+            return f"log-loss of {shown(target)} given {by}, clipped at {self.unit:g}, is at most {self.bound:.12g}"
         if self.kind == "cells":
-            return f"{100 * self.share:g} % of the cells of {named} are off by at most {self.bound:g}"
+            return f"{100 * self.share:g} % of the cells of {named} are off by at most {self.bound:.12g}"
         whose = "the table" if len(self.tables) == 1 else f"none of {len(self.tables)} tables"
-        return f"{whose} of {named} is off by more than {self.bound:g}, in total variation"
+        return f"{whose} of {named} is off by more than {self.bound:.12g}, in total variation"
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,14 @@ class Criteria:
     each : tuple of Criterion
     digest : str
         Of what was declared, in hexadecimal: another bound has another one.
+    declared : list
+        What the digest is of, whole: kind, bound, share, unit and tables of each.
     """
 
     name: str
     each: tuple[Criterion, ...]
     digest: str
-    content: Mapping[str, Any] = field(repr=False)
+    declared: list[Any] = field(repr=False)
 
     @classmethod
     def of(cls, given: Any, schema: Schema) -> Criteria:
@@ -129,7 +131,7 @@ class Criteria:
             [one.kind, one.bound, one.share, one.unit, [[encode_label(v) for v in scope] for scope in one.tables]]
             for one in each
         ]
-        return cls(name, each, content_digest({"criteria": said}), {"name": name, "criteria": list(listed)})
+        return cls(name, each, content_digest({"criteria": said}), said)
 
     def __len__(self) -> int:
         return len(self.each)

@@ -24,6 +24,9 @@ from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.tables.publishing.criteria import Criteria, Criterion, every_scope
 
+CHANCE = 0.05
+"""Of a wrong answer, outside the margins that are said."""
+
 _LEAST_COUNTED, _MOST_COUNTED = Fraction(1, 50), Fraction(1, 2)
 _HALF = 0.5  # discrete noise, and rounding, are off by so much more than continuous noise
 
@@ -45,23 +48,30 @@ def planned_noise(criteria: Criteria, budget: Budget) -> tuple[Noise, Noise]:
     return ModelErrors.noise_of(1, cost, each), RecordCount.noise_of(cost, counted)
 
 
+def reaches(criteria: Criteria, budget: Budget, chance: float) -> list[float]:
+    """For each criterion how far noise reaches, in records: see `margins`."""
+    own, count = planned_noise(criteria, budget)
+    level = 1.0 - chance / len(criteria)  # of two sides, and of two ways to be wrong
+    return [
+        difference_quantile(own.distribution, own.scale, one.part * count.scale, level) + (2.0 + one.part) * _HALF
+        for one in criteria.each
+    ]
+
+
 def margins(criteria: Criteria, n: float, budget: Budget, chance: float) -> list[float]:
     """For each criterion how far an error has to be from its bound for the answer to be wrong with less than a chance.
 
     Notes
     -----
     A criterion of the exact number u of N records, and a bound b in parts of these, is met if ``u + X <= b (N + Y)``,
-    X and Y the noise, u rounded to a whole number. With c the number that ``X - b Y`` exceeds in either direction with
-    the probability chance/k, of k criteria: if all u are at most ``b N - c``, the answer is "no" with a probability of
-    at most chance; if one u is above ``b N + c``, it is "yes" with one of at most chance/k.
+    X and Y the noise, u rounded to a whole number; and if ``c <= b (N + Y)``, so that noise that is larger than
+    what is tested says "no". c is the reach, which ``X - b Y`` exceeds with probability chance/(2 k), of k criteria.
+    If all u are at most ``b N - c``, and all ``b N`` at least 2 c, the answer is "no" with a probability of at most
+    chance: each of the 2 k comparisons fails with chance/(2 k) at most. If one u is above ``b N + c``, it is "yes" with
+    one of at most chance/(2 k).
     """
-    own, count = planned_noise(criteria, budget)
-    level = 1.0 - 2.0 * chance / len(criteria)
-    found = []
-    for one in criteria.each:
-        reach = difference_quantile(own.distribution, own.scale, one.part * count.scale, level)
-        found.append(one.unit * (reach + (2.0 + one.part) * _HALF) / n)
-    return found
+    found = reaches(criteria, budget, chance)
+    return [one.unit * reach / n for one, reach in zip(criteria.each, found, strict=True)]
 
 
 def run(
@@ -105,8 +115,8 @@ def run(
         found |= dict(zip(map(id, others), curator.ask(asked, share * len(others)), strict=True))
     numbers = [float(found[id(one)]) for one in criteria.each]
     rows = [
-        (str(one), one.bound, one.unit * number / n if n > 0 else math.nan, n > 0 and number <= one.part * n)
-        for one, number in zip(criteria.each, numbers, strict=True)
+        (str(one), one.bound, one.unit * number / n if n > 0 else math.nan, max(number, reach) <= one.part * n)
+        for one, number, reach in zip(criteria.each, numbers, reaches(criteria, budget, CHANCE), strict=True)
     ]
     return pd.DataFrame(rows, columns=["criterion", "bound", "found", "met"])
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import math
 import os
+import threading
+import traceback
 import warnings
+from asyncio import CancelledError
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,11 +17,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pgmpy import config
 
 from pgmpy_dp.checks import checked_number, require_flag
-from pgmpy_dp.learning.privacy_record import handed_over
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
@@ -33,8 +38,7 @@ from pgmpy_dp.tables.publishing.criteria import Criteria
 MARK = "publish only if "
 """What every charge of an attempt begins with in a ledger: it is how a second one is seen."""
 
-CHANCE = 0.05
-"""Of a wrong answer, outside the margins that are said."""
+_ONE_AT_A_TIME = threading.RLock()  # what is silenced is the process's
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +129,9 @@ def publish_if(
         converts to it. What a published model says of its guarantee is the budget's, test included.
 
         How long it takes is no part of what the guarantee covers, as of every fit (known limits). The same holds for a
-        failure of the program: that it ended without an answer is seen.
+        failure of the program: that it ended without an answer is seen. While it runs nothing of this process is logged
+        or warned of, and other attempts wait. Other threads that set filters of warnings meanwhile could let one
+        through: run it alone.
 
     Errors. See `preview_publish_if`. Each attempt may say "yes" to a bad model by chance: of several, the published one
     was selected by its noise too.
@@ -143,58 +149,15 @@ def publish_if(
     >>> found.published, str(found.learner.privacy_.asked)
     (True, '(1, 1e-09)-DP')
     """
-    require_budget(budget)
-    require_flag("again", again)
-    share = Fraction(checked_number("test_share", test_share, positive=True, below_one=True))
-    if taken := sorted({"epsilon", "delta", "rho", "state_names", "missing_at_random"} & set(options)):
-        raise TypeError(f"options has {taken}: budget and schema are arguments, and completed models are not tested")
-    whole = cost_of(budget)
-    fit, test = _parts(whole, share)
-    if isinstance(df, PrivateTable):
-        if ledger is not None:
-            raise TypeError("ledger was passed with a PrivateTable, which has one; pass ledger=None")
-        account, known = df.ledger, df.schema
-        options = {"adjacency": str(df.adjacency), **options}
-    else:
-        known = Schema.coerce(schema, argument="schema")
-    declared = Criteria.of(criteria, known)
-    if not isinstance(df, PrivateTable):
-        account = _opened(ledger, budget, options.get("adjacency", str(Adjacency.ADD_REMOVE)))
-    if account.path is None:
-        raise ValueError("the ledger is in memory: pass one in a file (Ledger.open), which remembers the attempt")
-    learner = PrivateNetwork(fit.epsilon, fit.delta, fit.rho, schema, **options)
-    taken, table, _ = learner._prepared(df, account, unit=unit, rows_per_unit=rows_per_unit)
-    # What the plans of both parts would refuse is refused now.
-    network_shares(table.schema, table.adjacency, taken._options, require_table_and_budget(table, fit))
-    noisy_test.planned_noise(declared, require_table_and_budget(table, test))
-    if _attempts(account) and not again:
-        raise ValueError(
-            f"{str(account.path)!r} has an attempt to publish already: what a second one publishes is selected among "
-            "several, and costs as much again; pass again=True (--again) if that is meant, and it will say so"
-        )
-    what = f"{MARK}{len(declared)} criteria are met ({declared.digest[:16]}): the fit and its test"
-    seed = options.get("random_state")
-    part = table.set_aside(whole, what=what, mechanism=select_and_measure(whole), reproducible=seed is not None)
-    attempt = _attempts(account)
-    if attempt > 1 and not again:
-        raise RuntimeError("another attempt was charged at the same time: nothing was counted, and the budget is spent")
-    facts = {
-        "name": declared.name,
-        "criteria": [str(one) for one in declared.each],
-        "digest": declared.digest,
-        "attempt": attempt,
-        "test_share": float(share),
-    }
-    asked = {"settings": {"budget": budget.guarantee.to_dict()}, "published_if": facts}
-    answer = _answer(learner.clone(), taken, table, part, (fit, test), whole, declared, asked)
-    if isinstance(answer, type):  # out of its block, and of the frames that had what was released
+    answer = _attempted(df, budget, criteria, schema, ledger, test_share, again, (unit, rows_per_unit), options)
+    if not isinstance(answer, tuple):
+        gc.collect()  # of what was released nothing stays, not even as garbage
+    if isinstance(answer, type):  # out of the frames that had what was released
         raise answer("the fit or its test ended without an answer: nothing is published, and the budget is spent")
     if answer is None:
         return Decision(False)
-    learner, tests, caught = answer
-    with handed_over(learner.release_):  # warnings may be errors
-        for one in caught:
-            warnings.warn(one.message, stacklevel=2)
+    learner, tests = answer
+    learner._warn(stacklevel=3)
     return Decision(True, learner, tests)
 
 
@@ -205,7 +168,7 @@ def preview_publish_if(
     schema: Schema | dict,
     *,
     test_share: float = 0.1,
-    chance: float = CHANCE,
+    chance: float = noisy_test.CHANCE,
     rows_per_unit: int | str = 1,
 ) -> pd.DataFrame:
     """How sharp the test of `publish_if` is, from public numbers: nothing is spent and no record is read.
@@ -223,9 +186,10 @@ def preview_publish_if(
     -------
     pandas.DataFrame
         For each criterion its ``bound`` and the ``margin``. If every error is below its bound by the margin or more,
-        the answer is "no" with a probability of at most `chance`. If one is above its bound by more than that, it is
-        "yes" with one of at most `chance`, over the number of criteria. In between it is either. ``sd``: the standard
-        deviation of the noise, in records.
+        and every bound is twice its margin or more, the answer is "no" with a probability of at most `chance`. If one
+        error is above its bound by more than the margin, it is "yes" with one of at most `chance`, over twice the
+        number of criteria. In between it is either. A bound below its margin is never met: ask for more budget.
+        ``sd``: the standard deviation of the noise, in records.
 
     Examples
     --------
@@ -248,8 +212,11 @@ def preview_publish_if(
 
 def _parts(whole: PureDP | ZCDP, share: Fraction) -> tuple[Budget, Budget]:
     """The budgets of the fit and of the test, which sum to the whole."""
-    kind, test = type(whole), share * whole.amount
-    return Budget.of(kind(float(whole.amount - test))), Budget.of(kind(float(test)))
+    kind, test = type(whole), float(share * whole.amount)
+    fit = float(whole.amount - Fraction(test))
+    while Fraction(fit) + Fraction(test) > whole.amount:
+        fit = math.nextafter(fit, 0.0)
+    return Budget.of(kind(fit)), Budget.of(kind(test))
 
 
 def _opened(ledger: Any, budget: Budget, adjacency: str) -> Ledger:
@@ -265,7 +232,88 @@ def _attempts(ledger: Ledger) -> int:
     return sum(entry.what.startswith(MARK) for entry in ledger.entries)
 
 
-def _answer(
+_Answer = tuple[PrivateNetwork, pd.DataFrame] | type[BaseException] | None
+
+
+def _attempted(
+    df: Any,
+    budget: Budget,
+    criteria: Any,
+    schema: Any,
+    ledger: Any,
+    test_share: float,
+    again: bool,
+    whose: tuple[Hashable, int | str | None],
+    options: dict[str, Any],
+) -> _Answer:
+    """Check, charge, and answer: what was learned and its test, if it may be seen; None for "no"; a kind of error."""
+    require_budget(budget)
+    require_flag("again", again)
+    share = Fraction(checked_number("test_share", test_share, positive=True, below_one=True))
+    if taken := sorted({"epsilon", "delta", "rho", "state_names", "missing_at_random"} & set(options)):
+        raise TypeError(f"options has {taken}: budget and schema are arguments, and completed models are not tested")
+    whole = cost_of(budget)
+    fit, test = _parts(whole, share)
+    if isinstance(df, PrivateTable):
+        if ledger is not None:
+            raise TypeError("ledger was passed with a PrivateTable, which has one; pass ledger=None")
+        account, known = df.ledger, df.schema
+        options = {"adjacency": str(df.adjacency), **options}
+    else:
+        known = Schema.coerce(schema, argument="schema")
+    declared = Criteria.of(criteria, known)
+    if not isinstance(df, PrivateTable):
+        account = _opened(ledger, budget, options.get("adjacency", str(Adjacency.ADD_REMOVE)))
+    if account.path is None:
+        raise ValueError("the ledger is in memory: pass one in a file (Ledger.open), which remembers the attempt")
+    learner = PrivateNetwork(fit.epsilon, fit.delta, fit.rho, schema, **options)
+    taken, table, _ = learner._prepared(df, account, unit=whose[0], rows_per_unit=whose[1])
+    # What the plans of both parts would refuse is refused now.
+    network_shares(table.schema, table.adjacency, taken._options, require_table_and_budget(table, fit))
+    noisy_test.planned_noise(declared, require_table_and_budget(table, test))
+    if _attempts(account) and not again:
+        raise ValueError(
+            f"{str(account.path)!r} has an attempt to publish already: what a second one publishes is selected among "
+            "several, and costs as much again; pass again=True (--again) if that is meant, and it will say so"
+        )
+    what = f"{MARK}{len(declared)} criteria are met ({declared.digest[:16]}): the fit and its test"
+    seed = options.get("random_state")
+    part = table.set_aside(whole, what=what, mechanism=select_and_measure(whole), reproducible=seed is not None)
+    attempt = _attempts(account)
+    if attempt > 1 and not again:
+        raise RuntimeError("another attempt was charged at the same time: nothing was counted, and the budget is spent")
+    facts = {
+        "name": declared.name,
+        "criteria": [str(one) for one in declared.each],
+        "digest": declared.digest,
+        "declared": declared.declared,
+        "attempt": attempt,
+        "test_share": float(share),
+    }
+    asked = {"settings": {"budget": budget.guarantee.to_dict()}, "published_if": facts}
+    return _answer(learner.clone(), taken, table, part, (fit, test), whole, declared, asked)
+
+
+def _answer(*given: Any) -> _Answer:
+    """What `_tested` says. Whatever ends it early is not raised: an error, its context and frames have what it saw."""
+    try:
+        with _silence():
+            return _tested(*given)
+    except BaseException as error:
+        kind, seen = type(error), [error]
+        while (one := seen[-1].__cause__ or seen[-1].__context__) is not None and one not in seen:
+            seen.append(one)
+        for one in seen:
+            traceback.clear_frames(one.__traceback__)
+            vars(one).clear()
+    return next((own for own in _ENDS if issubclass(kind, own)), RuntimeError)
+
+
+_ENDS = (KeyboardInterrupt, SystemExit, CancelledError)
+"""What tells a program to end, and is raised anew."""
+
+
+def _tested(
     learner: PrivateNetwork,
     taken: PrivateNetwork,
     table: PrivateTable,
@@ -274,34 +322,26 @@ def _answer(
     whole: PureDP | ZCDP,
     criteria: Criteria,
     facts: dict[str, Any],
-) -> tuple[PrivateNetwork, pd.DataFrame, list[warnings.WarningMessage]] | type[BaseException] | None:
-    """What was learned, its test and its warnings, where it may be seen; None for "no"; a kind of error.
-
-    Whatever ends it early is not raised: an exception, its context and its frames have what was released.
-    """
+) -> _Answer:
     fit, test = budgets
-    try:
-        with _silence() as caught:
-            release = taken._run(part, fit)
-            settings = {**release.facts["settings"], **facts["settings"]}
-            release = release.published_with(whole, {**facts, "settings": settings})
-            learner._take(taken, release, table)
-            tests = noisy_test.run(part, learner.observed_model_, criteria, test, learner.random_state)
-    except BaseException as error:
-        return KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else RuntimeError
-    return (learner, tests, caught) if bool(tests["met"].all()) else None
+    release = taken._run(part, fit)
+    settings = {**release.facts["settings"], **facts["settings"]}
+    release = release.published_with(whole, {**facts, "settings": settings})
+    learner._take(taken, release, table, told=False)
+    tests = noisy_test.run(part, learner.observed_model_, criteria, test, learner.random_state)
+    return (learner, tests) if bool(tests["met"].all()) else None
 
 
 @contextmanager
-def _silence() -> Iterator[list[warnings.WarningMessage]]:
-    """No progress is shown and nothing logged in this block; warnings are kept for the case that they may be seen."""
-    shown, disabled = config.get_show_progress(), logging.root.manager.disable
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+def _silence() -> Iterator[None]:
+    """Nothing is shown, logged or warned of in this block, by one attempt at a time: these are the process's."""
+    with _ONE_AT_A_TIME, warnings.catch_warnings(), np.errstate(all="ignore"):
+        shown, disabled = config.get_show_progress(), logging.root.manager.disable
+        warnings.simplefilter("ignore")
         config.set_show_progress(False)
         logging.disable(logging.CRITICAL)
         try:
-            yield caught
+            yield
         finally:
             logging.disable(disabled)
             config.set_show_progress(shown)
