@@ -867,7 +867,7 @@ _ROWS = [
     ),
     (
         "a ledger that is not charged for the fit and its test",
-        "publish_if:publish_if",
+        "publish_if:_attempted",
         "table.set_aside(whole, what=what, mechanism=select_and_measure(whole), reproducible=seed is not None)",
         "table.set_aside(test.guarantee, what=what, mechanism='', reproducible=seed is not None)",
         "test_publish_if.py",
