@@ -48,7 +48,6 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
         "Adult": "14",
         "`learn` beside other packages": "989,818 111 512",
         "Intervals": "17",
-        "Mobility": "29 16 18",
         "Markov random fields": "8",
         "Graphs": "2020",
         "Answering all parities": "33 35 7 7",

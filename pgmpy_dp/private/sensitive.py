@@ -376,6 +376,10 @@ class Release:
         facts : mapping
             Of the plan, beside or in the place of those that it has.
 
+        Returns
+        -------
+        Release
+
         Raises
         ------
         ValueError

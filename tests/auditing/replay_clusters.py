@@ -98,7 +98,6 @@ def _fit_covariances(data: np.ndarray, *, adjacency: str, kind: str, k: int | st
         adjacency=adjacency,
         n_records=len(data) if adjacency == "replace_one" else 40,
         n_blocks=1 if k == 1 else 4,
-        block_size=30,
         max_components=3 if k == "auto" else None,
         covariance_type=kind,
     ).fit(data)
@@ -116,6 +115,5 @@ def _fit(data: np.ndarray, *, solver: str, adjacency: str, scale: float | None, 
         adjacency=adjacency,
         n_records=n_records,
         n_blocks=(1, 4)[k - 1],
-        block_size=30,
         block_solver=solver,
     ).fit(data)

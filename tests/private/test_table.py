@@ -32,7 +32,17 @@ class TestPublicFace:
 
     def test_nothing_else_is_public(self):
         public = [name for name in dir(table()) if not name.startswith("_")]
-        assert public == ["adjacency", "facts", "ledger", "n_records", "n_units", "rows_per_unit", "schema", "unit"]
+        assert public == [
+            "adjacency",
+            "facts",
+            "ledger",
+            "n_records",
+            "n_units",
+            "rows_per_unit",
+            "schema",
+            "set_aside",
+            "unit",
+        ]
         for attempt in (len, iter, vars, lambda t: t[0], lambda t: t.head(), np.asarray):
             if attempt is np.asarray:
                 assert attempt(table()).shape == ()  # a zero-dimensional box around the object, not its records

@@ -196,7 +196,7 @@ def preview_publish_if(
     >>> criteria = [{"test": "distance", "at_most": 0.03}]
     >>> found = preview_publish_if(criteria, 20_000, Budget(epsilon=1.0, delta=1e-9), {"a": [0, 1], "b": [0, 1]})
     >>> found["margin"].round(4).tolist()
-    [0.0016]
+    [0.0019]
     """
     require_budget(budget)
     share = Fraction(checked_number("test_share", test_share, positive=True, below_one=True))
