@@ -104,7 +104,7 @@ def replay(
     Coins by which records are sampled or divided into parts are given to a record by its content and its place among
     equal ones, so that a record keeps its coin whatever else is in the data (a unit of several records by the contents
     of all that count, which are drawn by one key in both runs). Those that one dataset has alone are in
-    every sample (:class:`Coins`).
+    every sample (`Coins`).
 
     What replay cannot see: wrong or reused noise (:mod:`pgmpy_dp.auditing.attack` looks for that), charges by
     other processes, time, memory and files, the soundness of a certificate's checker.

@@ -157,7 +157,7 @@ class PrivateData:
         Returns
         -------
         PrivateData
-            See :meth:`~pgmpy_dp.private.ledger.Ledger.set_aside`, which refuses what cannot be paid.
+            See :meth:`~pgmpy_dp.Ledger.set_aside`, which refuses what cannot be paid.
         """
         require_own("these data", self, "set a part of a ledger aside for the kinds of private data that there are")
         other = self._like_this()
