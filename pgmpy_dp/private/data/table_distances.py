@@ -83,11 +83,20 @@ def checked_means(weights: Sequence[Sequence[float]] | np.ndarray | None, n_tabl
     return np.where(given > 0, np.maximum(parts, 1), 0)
 
 
+def exact_kind(counts: np.ndarray) -> type:
+    """What products of counts with parts of `WHOLE` are computed in, so that they and their sums are exact."""
+    return np.int64 if int(counts.sum()) < _NARROW else object
+
+
+def deviations(counts: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """``W n_c - N p_c`` of each cell, N the sum of the counts n and p the model's parts of W = `WHOLE`; exact."""
+    kind = exact_kind(counts)
+    return WHOLE * counts.astype(kind) - int(counts.sum()) * parts.astype(kind)
+
+
 def surplus(counts: np.ndarray, parts: np.ndarray) -> int:
-    """``sum_c max(0, W n_c - N p_c)``, N the sum of the counts n and p the model's parts of W = `WHOLE`; exact."""
-    total = int(counts.sum())
-    kind = np.int64 if total < _NARROW else object
-    return int(np.maximum(WHOLE * counts.astype(kind) - total * parts.astype(kind), 0).sum())
+    """``sum_c max(0, W n_c - N p_c)``, of the `deviations`; exact."""
+    return int(np.maximum(deviations(counts, parts), 0).sum())
 
 
 def mean_distances(tables: Sensitive, sizes: np.ndarray, parts: np.ndarray, means: np.ndarray | None) -> Sensitive:

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from pgmpy_dp.checks import own_copy
-from pgmpy_dp.private.data.table_distances import WHOLE, distance_sensitivity, surplus
+from pgmpy_dp.private.data.table_distances import WHOLE, deviations, distance_sensitivity, exact_kind, surplus
 from pgmpy_dp.private.sensitive import Sensitive
 
 MEASURES = ("largest", "ranked", "gap")
 """The largest distance of some tables, the error of the cell of a rank, and how far a sum is from its reference."""
-
-_NARROW = 1 << 32  # counts up to which sums stay below 2**62
 
 Measure = tuple[str, tuple[int, ...], int]
 """One of `MEASURES`; of which tables, by their places; the rank, or the reference in parts of `WHOLE`."""
@@ -33,15 +31,9 @@ def value_parts(values: np.ndarray) -> np.ndarray:
     return np.rint(flat * WHOLE).astype(np.int64)
 
 
-def cell_errors(counts: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """``abs(W n_c - N p_c)`` of each cell, N the sum of the counts n and p the model's parts of W = `WHOLE`; exact."""
-    kind = _kind(counts)
-    return np.abs(WHOLE * counts.astype(kind) - int(counts.sum()) * parts.astype(kind))
-
-
 def sum_gap(counts: np.ndarray, parts: np.ndarray, reference: int) -> int:
     """``abs(sum_c n_c (f_c - r))``, f the values of cells and r the reference, in parts of `WHOLE`; exact."""
-    kind = _kind(counts)
+    kind = exact_kind(counts)
     return abs(int((counts.astype(kind) * (parts.astype(kind) - reference)).sum()))
 
 
@@ -96,14 +88,10 @@ def measured_errors(tables: Sensitive, sizes: np.ndarray, parts: np.ndarray, mea
         if kind == "largest":
             found = max(surplus(*pair) for pair in pairs)
         elif kind == "ranked":
-            found = int(np.sort(np.concatenate([cell_errors(*pair) for pair in pairs]))[number - 1])
+            found = int(np.sort(np.abs(np.concatenate([deviations(*pair) for pair in pairs])))[number - 1])
         else:
             (pair,) = pairs
             found = sum_gap(*pair, number)
         rounded.append((2 * found + WHOLE) // (2 * WHOLE))
     norms = [tables.linf * norm for norm in distance_sensitivity(len(rounded))]
     return Sensitive(np.array(rounded, dtype=np.int64), tables.adjacency, *norms)
-
-
-def _kind(counts: np.ndarray) -> type:
-    return np.int64 if int(counts.sum()) < _NARROW else object
