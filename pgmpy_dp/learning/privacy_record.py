@@ -133,10 +133,11 @@ class Privacy:
             return None
         attempt = self.published_if["attempt"]
         tried = "" if attempt == 1 else f", at attempt {attempt} on these records"
+        n = len(self.published_if["criteria"])
+        met = "a declared criterion was" if n == 1 else f"{n} declared criteria were"
         return (
-            f"It was published because {len(self.published_if['criteria'])} declared criteria were met, in a test with "
-            f"noise{tried}. Intervals are conditional on that: where the test is passed with probability p, they miss "
-            "up to 1/p times as often as they say."
+            f"It was published because {met} met, in a test with noise{tried}. Intervals are conditional on that: "
+            "where the test is passed with probability p, they miss up to 1/p times as often as they say."
         )
 
     @property

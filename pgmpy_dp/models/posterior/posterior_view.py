@@ -105,7 +105,8 @@ class ParameterPosterior:
         pandas.DataFrame
             One row for each joint state, C order: a column for each variable, then "estimate", "lower", "upper"; with
             `counts` then "count", "count_lower", "count_upper": under evidence, records that have both.
-            ``attrs["outside"]`` is what :meth:`outside` says.
+            ``attrs["outside"]`` is what :meth:`outside` says. ``attrs["conditional"]`` is what is to be said of a model
+            that was published because it met criteria, or None.
 
         Raises
         ------
@@ -124,6 +125,7 @@ class ParameterPosterior:
         for part, values in parts.items():
             frame[part] = values.ravel()
         frame.attrs["outside"] = self.outside([*names, *checked_evidence(evidence)])
+        frame.attrs["conditional"] = self.privacy.conditional
         return frame
 
     def interval_columns(

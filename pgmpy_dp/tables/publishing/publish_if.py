@@ -276,7 +276,9 @@ def _attempted(
             f"{str(account.path)!r} has an attempt to publish already: what a second one publishes is selected among "
             "several, and costs as much again; pass again=True (--again) if that is meant, and it will say so"
         )
-    what = f"{MARK}{len(declared)} criteria are met ({declared.digest[:16]}): the fit and its test"
+    n = len(declared)
+    met = "1 criterion is met" if n == 1 else f"{n} criteria are met"
+    what = f"{MARK}{met} ({declared.digest[:16]}): the fit and its test"
     seed = options.get("random_state")
     part = table.set_aside(whole, what=what, mechanism=select_and_measure(whole), reproducible=seed is not None)
     attempt = _attempts(account)

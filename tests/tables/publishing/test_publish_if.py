@@ -81,6 +81,7 @@ class TestYes:
         model.save(tmp_path / "model.npz")
         again = MarkovNetwork.load(tmp_path / "model.npz")
         assert again.privacy == privacy and again.posterior.privacy.conditional == privacy.conditional
+        assert again.posterior.interval(["a"]).attrs["conditional"] == privacy.conditional
         assert privacy.conditional in report_page(again).replace("&#39;", "'")
         write_evidence(tmp_path / "evidence", again)
         assert "declared before were met" in Path(tmp_path, "evidence", "evidence.html").read_text()
@@ -247,7 +248,7 @@ class TestCharge:
         published(ledger)
         assert len(seen) > 2 and set(seen) == {ledger.entries}
         assert ledger.entries[0].cost == ZCDP(module.cost_of(BUDGET).rho)
-        assert ledger.entries[0].what.startswith("publish only if 1 criteria are met (")
+        assert ledger.entries[0].what.startswith("publish only if 1 criterion is met (")
 
     def test_what_cannot_be_paid_is_refused_whole(self, tmp_path):
         ledger = Ledger.open(tmp_path / "small.json", Budget(epsilon=0.95, delta=1e-9))  # it could pay for the fit
@@ -444,7 +445,7 @@ def test_on_the_command_line(folder, how):  # noqa: F811
     assert "has an attempt" in run(f"{fit} --publish-if yes.json --ledger no-ledger.json", code=2).stderr
     yes = run(f"{fit} --publish-if yes.json --ledger yes-ledger.json --draws 3 {flag}").stdout
     assert json.loads(yes)["published"] if how == "json" else "Published because all criteria are met" in yes
-    assert "published because 1 declared criteria" in run("info model.npz").stdout
+    assert "published because a declared criterion was met" in run("info model.npz").stdout
     assert "Intervals are conditional" in run("query model.npz --variables job").stdout
     run("refit r.npz --out again.npz")
     assert "a test included" in run("info again.npz").stdout
