@@ -281,6 +281,7 @@ def run(job: Job, work: Path, minutes: float, gigabytes: float) -> dict:
         "version": version() if job.own or job.method == "mbi" else None,  # which is fitted to what `learn` released
         "minutes": minutes,
         "made": datetime.now(UTC).date().isoformat(),
+        "machine": describe_machine().split(",")[0],
         "status": "absent",
     }
     table = load(job.table)

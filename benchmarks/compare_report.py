@@ -24,11 +24,11 @@ LABELS = {
     "mst": "MST (private-pgm)",
     "aim-pairs": "AIM, pairs (private-pgm)",
     "aim-triples": "AIM, triples (private-pgm)",
-    "aim-small": "AIM, pairs, 1 MB (private-pgm)",
+    "aim-small": "AIM, small (private-pgm)",
     "swift": "SWIFT (dpsynth)",
-    "swift-small": "SWIFT, pairs, cliques of 1e4 (dpsynth)",
-    "margnet": "MargNet",
-    "tab-pe": "Tab-PE, 1,000 records (DPSDA)",
+    "swift-small": "SWIFT, small (dpsynth)",
+    "margnet": "MargNet, small",
+    "tab-pe": "Tab-PE (DPSDA)",
     "opendp-mst": "MST (OpenDP)",
     "opendp-aim": "AIM (OpenDP)",
     "privbayes": "PrivBayes (dpmm)",
@@ -84,13 +84,18 @@ def means(rows: Iterable[dict]) -> list[dict]:
         group = groups[table, method, epsilon]
         done = [row for row in group if row["status"] == "done"]
         mean: dict = {"table": table, "method": method, "epsilon": epsilon, "seeds": len(done)}
-        for name in ("made", "minutes"):
+        for name in ("made", "machine", "minutes"):
             values = [row[name] for row in group if name in row]
             mean |= {name: max(values)} if values else {}
         for name in MEASURES:
             values = [row[name] for row in done if name in row]
             if values:
                 mean[name] = float(f"{np.mean(values):.5g}")
+        if done:
+            mean["runs"] = [
+                {"seed": row["seed"], **{name: float(f"{row[name]:.5g}") for name in MEASURES if name in row}}
+                for row in sorted(done, key=lambda row: row["seed"])
+            ]
         ended = [row for row in group if row["status"] != "done"]
         if ended:
             mean["status"] = _ENDS[ended[-1]["status"]].format(**ended[-1])
@@ -105,16 +110,11 @@ def _place(key: tuple) -> tuple[int, int]:
 
 
 def ratios(found: list[dict], rival: str, epsilon: float, measure: str) -> dict[str, float]:
-    """`learn`'s error over a rival's, by table, where both ended."""
-    own, other = (
-        {
-            row["table"]: row[measure]
-            for row in found
-            if (row["method"], row["epsilon"]) == (m, epsilon) and measure in row
-        }
-        for m in ("learn", rival)
-    )
-    return {table: own[table] / other[table] for table in own if table in other}
+    """`learn`'s error over a rival's, by table, where both ended; over the best of other packages' for "best"."""
+    if rival == "best":
+        every = [ratios(found, one, epsilon, measure) for one in PACKAGES]
+        return {t: max(one[t] for one in every if t in one) for t in TABLES if any(t in one for one in every)}
+    return {table: own / other for table, (own, other) in _both(found, rival, epsilon, measure).items()}
 
 
 def epsilons(found: list[dict]) -> list[float]:
@@ -124,7 +124,6 @@ def epsilons(found: list[dict]) -> list[float]:
 def overview(found: list[dict]) -> str:
     """`learn` over each of the others: geometric means over tables, the worst table, and how often it is likelier."""
     labels = {name: source.label for name, source in TABLES.items()}
-    found = found + best_of_packages(found)
     body = []
     for rival in (*PACKAGES, "best", *RIVALS[len(PACKAGES) :]):
         cells = []
@@ -136,9 +135,12 @@ def overview(found: list[dict]) -> str:
                     worst = max(by_table, key=by_table.__getitem__)
                     mean = math.exp(np.mean(np.log(list(by_table.values()))))
                     parts.append(f"{mean:.2f} ({by_table[worst]:.2f} {labels[worst]})")
-            gains = [own - other for own, other in _both(found, rival, epsilon, "nats")]
+            likelier: dict[str, bool] = {}
+            for one in PACKAGES if rival == "best" else (rival,):
+                for table, (own, other) in _both(found, one, epsilon, "nats").items():
+                    likelier[table] = likelier.get(table, True) and own > other
             if parts:
-                cells.append(f"{'; '.join(parts)}; {sum(g > 0 for g in gains)} of {len(gains)}")
+                cells.append(f"{'; '.join(parts)}; {sum(likelier.values())} of {len(likelier)}")
             else:
                 cells.append("")
         if any(cells):
@@ -146,30 +148,22 @@ def overview(found: list[dict]) -> str:
     return markdown_table(["`learn` over", *(f"epsilon = {e:g}" for e in epsilons(found))], body)
 
 
-def best_of_packages(found: list[dict]) -> list[dict]:
-    """A row for each table and epsilon with the best of other packages' methods that ended there, by each measure."""
-    rows = []
-    for table, epsilon in dict.fromkeys((row["table"], row["epsilon"]) for row in found):
-        at = [r for r in found if (r["table"], r["epsilon"]) == (table, epsilon) and r["method"] in PACKAGES]
-        row = {"table": table, "epsilon": epsilon, "method": "best"}
-        for measure, best in (("pairs", min), ("triples", min), ("nats", max)):
-            values = [r[measure] for r in at if measure in r]
-            if values:
-                row[measure] = best(values)
-        rows.append(row)
-    return rows
-
-
-def _both(found: list[dict], rival: str, epsilon: float, measure: str) -> list[tuple[float, float]]:
+def _both(found: list[dict], rival: str, epsilon: float, measure: str) -> dict[str, tuple[float, float]]:
+    """A measure of `learn` and of a rival, by table: means over the seeds that both have, where these are known."""
     own, other = (
-        {
-            row["table"]: row[measure]
-            for row in found
-            if (row["method"], row["epsilon"]) == (m, epsilon) and measure in row
-        }
+        {row["table"]: row for row in found if (row["method"], row["epsilon"]) == (m, epsilon) and measure in row}
         for m in ("learn", rival)
     )
-    return [(own[table], other[table]) for table in own if table in other]
+    both = {}
+    for table in (table for table in own if table in other):
+        pair = (own[table], other[table])
+        runs = [{run["seed"]: run[measure] for run in row.get("runs", ()) if measure in run} for row in pair]
+        seeds = runs[0].keys() & runs[1].keys()
+        pairs_of_means = (
+            [np.mean([run[seed] for seed in seeds]) for run in runs] if seeds else [row[measure] for row in pair]
+        )
+        both[table] = (float(pairs_of_means[0]), float(pairs_of_means[1]))
+    return both
 
 
 def errors_of(found: list[dict], measure: str, methods: Iterable[str]) -> str:
@@ -232,6 +226,7 @@ def _page(found: list[dict], machine: str) -> str:
     tables = list(dict.fromkeys(row["table"] for row in found))
     body = [[TABLES[t].label, *sizes.get(t, ("", "", "", "")), TABLES[t].source] for t in tables]
     minutes = _range([row["minutes"] for row in found if "minutes" in row] or [0.0])
+    machines = "; ".join(sorted({f"{row['made']} {row['machine']}" for row in found if "machine" in row}))
     parts = [
         "# `learn` beside other packages, on real tables",
         "Made by `python -m benchmarks.compare` (`make compare`), in parts: it goes on where it was stopped,",
@@ -240,9 +235,11 @@ def _page(found: list[dict], machine: str) -> str:
         f"{_range([row['seeds'] for row in found if row['seeds']])} runs. The limit was "
         f"{minutes} minutes of processor time a run; what takes longer is not tried "
         "at a larger epsilon. An empty cell was not run. Under seconds stands the day of a run: `learn` is as it was "
-        "then. Means alone: [compare.json](compare.json).",
+        f"then. Machines: {machines}. Means alone: [compare.json](compare.json).",
         "What the scores are, how every method is called and how a run is limited: `benchmarks/compare.py` and "
-        "`benchmarks/compare_peers.py`.",
+        "`benchmarks/compare_peers.py`. Small are: AIM for pairs with a model of 1 MB; SWIFT for pairs with cliques of "
+        "at most 10,000 cells and 1,000 steps; MargNet with the smallest sizes and fewest steps of its authors' "
+        "settings. Tab-PE makes 1,000 records, as in its example, and knows the shares of the target.",
         markdown_table(["table", "records", "columns", "states", "target", "source"], body),
         "## Overview",
         "`learn`'s error over another method's, on the tables where both ended: geometric mean over pairs (worst "
@@ -281,6 +278,12 @@ def _page(found: list[dict], machine: str) -> str:
 def _uses(found: list[dict]) -> list[str]:
     """What users choose by, of the runs that have it: counting queries and three classifiers; and AIM's own measure."""
     chosen = [row for row in found if "auc_forest" in row]
+    for n, row in enumerate(chosen):
+        beside = [r for r in chosen if r["table"] == row["table"] and r["epsilon"] in (row["epsilon"], None)]
+        seeds = set.intersection(*({run["seed"] for run in r["runs"]} for r in beside))
+        runs = [run for run in row["runs"] if run["seed"] in seeds]
+        shared = {name: float(np.mean([run[name] for run in runs])) for name in MEASURES if name in runs[0]}
+        chosen[n] = {**{key: row[key] for key in ("table", "method", "epsilon", "runs")}, **shared, "seeds": len(seeds)}
     body = []
     for table, epsilon in dict.fromkeys((row["table"], row["epsilon"]) for row in chosen if row["epsilon"] is not None):
         at = [row for row in chosen if row["table"] == table and row["epsilon"] in (epsilon, None)]
@@ -310,7 +313,8 @@ def _uses(found: list[dict]) -> list[str]:
         parts += [
             "AIM's own measure on its own table, Adult cut into 15 columns: mean absolute distance (twice the total "
             "variation) of all tables of three variables that have at most 10,000 cells, synthetic records to those "
-            "learned from.",
+            "learned from. What AIM's paper (arXiv 2201.12677) has there could not be read: its abstract says that it "
+            "is better than what there was.",
             markdown_table(["method", *(f"epsilon = {e:g}" for e in epsilons(own))], body),
         ]
     return parts

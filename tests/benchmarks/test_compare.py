@@ -261,18 +261,29 @@ def test_means_are_of_the_latest_runs_and_unfinished_ones_are_listed():
         _row("adult", "learn", 1.0, 0, pairs=0.1, nats=-2.0),
         _row("adult", "learn", 1.0, 1, pairs=0.3, nats=-2.0),
         _row("nltcs", "learn", 1.0, 0, pairs=0.1, nats=-2.0),
-        _row("adult", "mst", 1.0, 0, pairs=0.4, nats=-1.0),
+        *(_row("adult", "mst", 1.0, seed, pairs=0.4, nats=-1.0) for seed in (0, 1)),
         _row("nltcs", "mst", 1.0, 0, pairs=0.8, nats=-3.0),
         _row("adult", "mst", 10.0, 0, status="time"),
     ]
     found = means(rows)
     assert [(r["table"], r["epsilon"], r["seeds"], r.get("status")) for r in found if r["method"] == "mst"] == [
-        ("nltcs", 1.0, 1, None), ("adult", 1.0, 1, None), ("adult", 10.0, 0, "more than 10 min"),
+        ("nltcs", 1.0, 1, None), ("adult", 1.0, 2, None), ("adult", 10.0, 0, "more than 10 min"),
     ]  # fmt: skip
     assert ratios(found, "mst", 1.0, "pairs") == pytest.approx({"nltcs": 0.125, "adult": 0.5})
     assert "| MST (private-pgm) | 0.25 (0.50 Adult); 1 of 2 |" in overview(found)
-    rows.append(_row("adult", "swift", 1.0, 0, pairs=0.1, nats=-4.0))
+    rows += [_row("adult", "swift", 1.0, seed, pairs=0.1, nats=-4.0) for seed in (0, 1)]
     assert "| the best of these on each table | 0.50 (2.00 Adult); 1 of 2 |" in overview(means(rows))
+
+
+def test_a_rival_is_compared_on_the_seeds_that_both_ran_and_the_best_is_the_worst_ratio():
+    rows = [_row("adult", "learn", 1.0, seed, pairs=pairs, nats=-1.0) for seed, pairs in enumerate((0.1, 0.4))]
+    rows += [_row("adult", "mst", 1.0, 1, pairs=0.8, nats=-2.0), _row("adult", "swift", 1.0, 0, pairs=0.05, nats=-3.0)]
+    found = means(rows)
+    assert ratios(found, "mst", 1.0, "pairs") == pytest.approx({"adult": 0.5})
+    assert ratios(found, "best", 1.0, "pairs") == pytest.approx({"adult": 2.0})
+    del found[0]["runs"]  # as earlier runs have it
+    assert ratios(found, "mst", 1.0, "pairs") == pytest.approx({"adult": 0.25 / 0.8})
+    assert "| the best of these on each table | 5.00 (5.00 Adult); 1 of 1 |" in overview(found)
 
 
 def test_rows_that_were_not_run_again_stay(tmp_path):
