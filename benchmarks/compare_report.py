@@ -281,9 +281,9 @@ def _uses(found: list[dict]) -> list[str]:
     for n, row in enumerate(chosen):
         beside = [r for r in chosen if r["table"] == row["table"] and r["epsilon"] in (row["epsilon"], None)]
         seeds = set.intersection(*({run["seed"] for run in r["runs"]} for r in beside))
-        runs = [run for run in row["runs"] if run["seed"] in seeds]
+        runs = [run for run in row["runs"] if run["seed"] in seeds] or row["runs"]
         shared = {name: float(np.mean([run[name] for run in runs])) for name in MEASURES if name in runs[0]}
-        chosen[n] = {**{key: row[key] for key in ("table", "method", "epsilon", "runs")}, **shared, "seeds": len(seeds)}
+        chosen[n] = {**{key: row[key] for key in ("table", "method", "epsilon", "runs")}, **shared, "seeds": len(runs)}
     body = []
     for table, epsilon in dict.fromkeys((row["table"], row["epsilon"]) for row in chosen if row["epsilon"] is not None):
         at = [row for row in chosen if row["table"] == table and row["epsilon"] in (epsilon, None)]
