@@ -15,9 +15,10 @@ What is missing is left out and said.
 
 Every method gets the same records (a tenth is held out), and (epsilon, delta = 1e-9); those that take zCDP get the rho
 that it is. Scores: mean total variation over all pairs and over 300 random triples of variables, of the model and of as
-many synthetic records, each against the records learned from; mean log-likelihood of a held-out record; area under the
-ROC curve (macro mean) of gradient boosting that predicts the table's target: it learns from the synthetic records, and
-is scored on the held-out ones.
+many synthetic records, each against the records learned from; mean log-likelihood of a held-out record; counting
+queries of three or four conditions; area under the ROC curve (macro mean) of gradient boosting, logistic regression and
+a forest that predict the table's target: they learn from the synthetic records, and are scored on the held-out ones.
+Means of earlier runs stay in ``compare.json`` until the same is run again.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,7 +50,17 @@ import numpy as np
 
 from benchmarks import compare_report
 from benchmarks.compare_methods import METHODS, REFERENCES
-from benchmarks.compare_scores import classifier_auc, model_of, model_scores, mutual_scopes, record_scores
+from benchmarks.compare_scores import (
+    CLASSIFIERS,
+    classifier_auc,
+    counting_error,
+    mixture_scores,
+    model_of,
+    model_scores,
+    mutual_scopes,
+    record_scores,
+    workload_error,
+)
 from benchmarks.compare_tables import TABLES, Table, held_out
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.private import accounting
@@ -101,6 +113,12 @@ PEERS = {
         ("",),
         (3, 12),
     ),
+    "tab-pe": Peer(
+        ("torch", "numpy", "pandas", "scipy", "scikit-learn", "omegaconf==2.3.0", "generalimport", "requests", "tqdm"),
+        "TAB_PE",
+        ("",),
+    ),
+    "margnet": Peer(("torch", "numpy", "pandas", "scipy", "networkx", "tqdm", "tomli", "matplotlib"), "MARGNET", ("",)),
 }
 PEER_METHODS = {
     "mst": "private-pgm",
@@ -110,6 +128,10 @@ PEER_METHODS = {
     "aim-pairs": "private-pgm",
     "aim-triples": "private-pgm",
     "swift": "dpsynth",
+    "aim-small": "private-pgm",
+    "swift-small": "dpsynth",
+    "margnet": "margnet",
+    "tab-pe": "tab-pe",
     "opendp-aim": "opendp",
 }
 
@@ -258,6 +280,8 @@ def run(job: Job, work: Path, minutes: float, gigabytes: float) -> dict:
         "seed": job.seed,
         "version": version() if job.own or job.method == "mbi" else None,  # which is fitted to what `learn` released
         "minutes": minutes,
+        "made": datetime.now(UTC).date().isoformat(),
+        "machine": describe_machine().split(",")[0],
         "status": "absent",
     }
     table = load(job.table)
@@ -278,6 +302,7 @@ def run(job: Job, work: Path, minutes: float, gigabytes: float) -> dict:
             "delta": DELTA,
             "rho": accounting.approx_to_zcdp(job.epsilon, DELTA) if job.epsilon else 0.0,
             "seed": 1000 + job.seed,
+            "target": table.names.index(table.target),
         }
         if job.method == "mbi":
             if not tables_of_learn.exists():
@@ -308,7 +333,13 @@ def scores(output: dict, table: Table, unseen: np.ndarray) -> dict:
         return {"status": "failed", "why": "its records have states that the schema does not have"}
     found: dict[str, Any] = {name: float(output[name]) for name in ("seconds", "sampling_seconds") if name in output}
     found |= record_scores(output["synthetic"], learned, cards, scopes)
-    found |= {"auc": classifier_auc(output["synthetic"], table.codes[unseen], table)}
+    if table is load("adult-aim"):
+        found |= {"workload": workload_error(output["synthetic"], learned, cards)}
+    found |= {"counts": counting_error(output["synthetic"], learned, 0)}
+    for name, kind in zip(("auc", "auc_logistic", "auc_forest"), CLASSIFIERS, strict=True):
+        found[name] = classifier_auc(output["synthetic"], table.codes[unseen], table, kind=kind)
+    if "mixture" in output:
+        found |= mixture_scores(output["mixture"], cards, learned, table.codes[unseen], scopes)
     if "theta" in output:
         try:
             model = model_of(cards, json.loads(str(output["scopes"])), output["theta"])

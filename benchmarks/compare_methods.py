@@ -45,6 +45,13 @@ def learn(given: dict, delta: float | None = None) -> dict:
     }
 
 
+def learn_target(given: dict) -> dict:
+    """`learn` with ``target=``, the variable that classifiers predict."""
+    start = time.process_time()
+    network = _estimator(PrivateNetwork, given, target=int(given["target"])).fit(_frame(given))
+    return _result(given, network, time.process_time() - start)
+
+
 def chow_liu(given: dict) -> dict:
     """`PrivateChowLiu` with its defaults."""
     start = time.process_time()
@@ -82,6 +89,7 @@ def real(given: dict) -> dict:
 METHODS = {
     "learn": learn,
     "learn-pure": lambda given: learn(given, delta=0.0),
+    "learn-target": learn_target,
     "chow-liu": chow_liu,
     "independent": independent,
 }

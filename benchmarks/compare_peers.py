@@ -56,7 +56,7 @@ def order_greedily() -> None:
     paths.DynamicProgramming.__call__ = order
 
 
-def aim(given: dict, degree: int) -> dict:
+def aim(given: dict, degree: int, **settings: float) -> dict:
     """AIM of private-pgm's mechanisms/aim.py; its workload is all sets of `degree` variables.
 
     Nearly all of its time is preparation, so two things are done for it that change numbers by rounding alone. XLA is
@@ -83,7 +83,8 @@ def aim(given: dict, degree: int) -> dict:
     np.random.seed(int(given["seed"]))  # noqa: NPY002 - what it draws from
     workload = [(cl, 1.0) for cl in itertools.combinations(data.domain, degree) if data.domain.size(cl) <= MAX_CELLS]
     start = time.process_time()
-    model, synthetic = AIM(float(given["epsilon"]), float(given["delta"])).run(data, workload, len(given["codes"]))
+    method = AIM(float(given["epsilon"]), float(given["delta"]), **settings)
+    model, synthetic = method.run(data, workload, len(given["codes"]))
     return _result(given, synthetic.df.to_numpy(), start, model.potentials)
 
 
@@ -141,24 +142,150 @@ def mst(given: dict) -> dict:
     return _result(given, synthetic.df.to_numpy(), start, caught["models"][-1].potentials, supports)
 
 
-def swift(given: dict) -> dict:
-    """dpsynth's SWIFT within its DiscreteConfig, in float64, as mbi recommends for many records."""
+def swift(given: dict, degree: int | None = None, **settings: float) -> dict:
+    """dpsynth's SWIFT within its DiscreteConfig, in float64, as mbi recommends for many records.
+
+    What it prints while it fits is left out: to compile that takes more time than all else. XLA is told not to
+    optimize, as for AIM.
+    """
     import jax
 
+    jax.config.update("jax_disable_most_optimizations", True)
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_enable_compilation_cache", False)
     import mbi
+
+    mbi.callbacks.default = lambda *_, **__: None
     from dpsynth.discrete_mechanisms.discrete import DiscreteConfig
     from dpsynth.discrete_mechanisms.swift import SWIFTConfig
 
     names, codes = _names(given), given["codes"]
     domain = mbi.Domain(names, tuple(int(k) for k in given["cardinalities"]))
     data = mbi.Dataset({name: codes[:, i] for i, name in enumerate(names)}, domain)
+    workload = None if degree is None else list(itertools.combinations(names, degree))
     start = time.process_time()
-    mechanism = DiscreteConfig(mechanism=SWIFTConfig()).configure(zcdp_rho=float(given["rho"]))
+    mechanism = DiscreteConfig(mechanism=SWIFTConfig(workload=workload, **settings)).configure(
+        zcdp_rho=float(given["rho"])
+    )
     found = mechanism(np.random.default_rng(int(given["seed"])), data)
     records = found.synthetic_data.to_dict()
     return _result(given, np.column_stack([records[name] for name in names]), start, found.model.potentials)
+
+
+def margnet(given: dict) -> dict:
+    """MargNet's network on a processor, with the smallest sizes and the fewest steps of its authors' settings.
+
+    Without their preparation of columns, as these are discrete: the network gets the whole budget. What it learns is a
+    mixture of 256 products, which is what `main` writes of it.
+    """
+    import tempfile
+    from types import SimpleNamespace
+
+    import pandas as pd
+    import torch
+
+    torch.set_num_threads(1)
+    torch.cuda.reset_peak_memory_stats = lambda *_: None  # on a processor there are none
+    torch.cuda.max_memory_allocated = lambda **_: 0
+    from method.MargDL.main import MargDLGen
+
+    names, codes = _names(given), given["codes"].astype(np.int64)
+    np.random.seed(int(given["seed"]))  # noqa: NPY002 - what it draws from
+    torch.manual_seed(int(given["seed"]))
+    settings = {
+        "train": {"selection_iterations": 100, "final_iterations": 100, "lr": 0.001, "batch_size": 256},
+        "model_params": {"d_layers": [128, 128], "dropout": 0.0},
+    }
+    options = SimpleNamespace(iter=None, lr=None, batch=None, test=False, resample=False)
+    domain = {name: int(k) for name, k in zip(names, given["cardinalities"], strict=True)}
+    start = time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        frame = pd.DataFrame(codes, columns=list(names))
+        made = MargDLGen(options, frame, domain, "cpu", settings, folder, "gan")
+        made.fit_adaptive(float(given["rho"]))
+        synthetic = made.model.sample(len(codes))
+    seconds = time.process_time() - start
+    with torch.no_grad():
+        mixture = made.model._sample_logits().double().numpy()
+    return {"synthetic": np.asarray(synthetic).astype(np.int32), "mixture": mixture, "seconds": seconds}
+
+
+def tab_pe(given: dict) -> dict:
+    """Tab-PE of Microsoft's DPSDA, as its example for Adult: 1,000 records, in 29 rounds.
+
+    Every column is a category, with the states of the schema. The label is the target; how often each label occurs it
+    takes as public, which it is not.
+    """
+    from unittest.mock import MagicMock
+
+    import pandas as pd
+
+    for name in (  # what it imports for pictures and texts
+        *("torchvision", "torchvision.transforms", "torchvision.datasets", "torchvision.utils", "openai", "tenacity"),
+        *("azure", "azure.identity", "cleanfid", "cleanfid.fid", "cleanfid.resize", "cleanfid.clip_features"),
+        *("cleanfid.inception_torchscript", "fld", "fld.metrics", "fld.metrics.PrecisionRecall", "fld.features"),
+        "fld.features.InceptionFeatureExtractor",
+    ):
+        sys.modules[name] = MagicMock()
+    from pe.api.tabular.tabular_api import TabularAPI
+    from pe.constant.data import (
+        LABEL_ID_COLUMN_NAME,
+        TABULAR_DATA_COLUMN_NAME,
+        VARIATION_API_FOLD_ID_COLUMN_NAME,
+    )
+    from pe.data import Data, TabularColumnType
+    from pe.embedding.tabular.tabular_embedding import TabularEmbedding
+    from pe.histogram import NearestNeighbors
+    from pe.population import CompositePopulation, PEPopulation
+    from pe.runner import PE
+
+    records, rounds = 1000, 30
+    codes, label = given["codes"].astype(int), int(given["target"])
+    others = [i for i in range(codes.shape[1]) if i != label]
+    info = {
+        str(i): {"categories": list(range(int(given["cardinalities"][i]))), "type": TabularColumnType.CATEGORICAL}
+        for i in others
+    }
+    columns = list(info)
+    labels = np.unique(codes[:, label])
+    metadata = {
+        "label_columns": ["label"],
+        "label_info": [{"name": f"label: {k}", "column_values": {"label": int(k)}} for k in labels],
+        "cat_columns": columns,
+        "int_columns": [],
+        "float_columns": [],
+        "feature_columns": columns,
+    }
+    frame = pd.DataFrame(
+        {
+            TABULAR_DATA_COLUMN_NAME: codes[:, others].tolist(),
+            LABEL_ID_COLUMN_NAME: np.searchsorted(labels, codes[:, label]),
+        }
+    )
+    np.random.seed(int(given["seed"]))  # noqa: NPY002 - what it draws from
+    start = time.process_time()
+    api = TabularAPI(info, mutation_rate_init=0.5, mutation_rate_final=0.01, gamma=0.2, num_iterations=rounds)
+    first = PEPopulation(
+        api,
+        initial_variation_api_fold=0,
+        next_variation_api_fold=1,
+        keep_selected=False,
+        selection_mode="sample",
+        histogram_threshold=0,
+    )
+    later = PEPopulation(
+        api, initial_variation_api_fold=3, next_variation_api_fold=3, keep_selected=True, selection_mode="rank"
+    )
+    made = PE(
+        Data(data_frame=frame, metadata=metadata),
+        CompositePopulation([first] * 5 + [later] * (rounds - 5)),
+        NearestNeighbors(TabularEmbedding(info), mode="L2", lookahead_degree=0, backend="torch"),
+    ).run([records] * rounds, float(given["delta"]), float(given["epsilon"]), save_checkpoint=False)
+    kept = made.data_frame[made.data_frame[VARIATION_API_FOLD_ID_COLUMN_NAME] == -1]
+    synthetic = np.empty((len(kept), codes.shape[1]), dtype=np.int32)
+    synthetic[:, others] = np.array(kept[TABULAR_DATA_COLUMN_NAME].tolist())
+    synthetic[:, label] = labels[kept[LABEL_ID_COLUMN_NAME].to_numpy().astype(int)]
+    return {"synthetic": synthetic, "seconds": time.process_time() - start}
 
 
 def opendp(given: dict, algorithm: str) -> dict:
@@ -258,6 +385,10 @@ METHODS = {
     "aim-triples": lambda given: aim(given, TRIPLES),
     "mst": mst,
     "swift": swift,
+    "aim-small": lambda given: aim(given, 2, max_model_size=1.0),
+    "swift-small": lambda given: swift(given, 2, max_clique_size=1e4, pgm_iters=1000),
+    "margnet": margnet,
+    "tab-pe": tab_pe,
     "opendp-aim": lambda given: opendp(given, "AIM"),
     "opendp-mst": lambda given: opendp(given, "MST"),
     "privbayes": privbayes,

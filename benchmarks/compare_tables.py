@@ -61,6 +61,16 @@ def nltcs() -> Table:
     return _numbered(pd.read_csv(find("nltcs.csv") / "nltcs.csv"), 2, "managing money")
 
 
+def adult_of_aim() -> Table:
+    """Adult census, 15 columns as cut for the experiments on AIM."""
+    sizes = {
+        "age": 32, "workclass": 9, "fnlwgt": 32, "education": 16, "education-num": 16, "marital-status": 7,
+        "occupation": 15, "relationship": 6, "race": 5, "sex": 2, "capital-gain": 32, "capital-loss": 32,
+        "hours-per-week": 32, "native-country": 42, "income>50K": 2,
+    }  # fmt: skip
+    return _numbered(pd.read_csv(find("adult-aim.csv") / "adult-aim.csv"), sizes, "income>50K")
+
+
 def census() -> Table:
     """American Community Survey, 35 columns as cut for NIST's 2020-21 challenge."""
     sizes = {
@@ -304,6 +314,7 @@ TABLES = {
     "parkinsons": Source(parkinsons, "Parkinson's", "in data/; cut by hand at round numbers"),
     "pages": Source(pages, "page visits", "MSNBC, in data/; visited or not"),
     "adult": Source(adult, "Adult", "in data/"),
+    "adult-aim": Source(adult_of_aim, "Adult, 15 columns", "UCI, as cut for AIM's experiments; not shipped"),
     "stays": Source(stays, "hospital stays", "Diabetes 130-US, an excerpt; not shipped"),
     "taxi": Source(taxi, "taxi trips", "Chicago, as cut for NIST's challenge; not shipped"),
     "digits": Source(digits, "digits", "in scikit-learn; 4 shades"),

@@ -123,6 +123,13 @@ NOT_SHIPPED = {
         {"nltcs.csv": "CSV. First line: eating,...,telephoning (16 names); then 21,574 lines of 0 and 1"},
         {"nltcs.csv": "1b8f091c6e6ab2635cc96d4f19bd39a892fc48e488b0304e92077b4e67f1f89c"},
     ),
+    "Adult, 15 columns": DataSet(
+        "python -m benchmarks.compare",
+        "B. Becker and R. Kohavi (1996), Adult, UCI, as cut for the experiments on AIM (R. McKenna, B. Mullins, "
+        "D. Sheldon and G. Miklau, 2022); clean/adult.csv in the GitHub repository ryan112358/hd-datasets (8e69757)",
+        {"adult-aim.csv": "CSV. First line: age,...,income>50K (15 names); then 48,842 lines of state numbers"},
+        {"adult-aim.csv": "a1016062b7ea0e51919eb80239e7fd5cd73a966767848205830d0e7d23b10d2e"},
+    ),
     "American Community Survey": DataSet(
         "python -m benchmarks.compare",
         "IPUMS USA, extract of NIST's 2020 Differential Privacy Temporal Map Challenge; clean/temporal-match2.zip in "

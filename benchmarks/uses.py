@@ -35,16 +35,14 @@ import numpy as np
 import pandas as pd
 from pgmpy import config
 
-from benchmarks.compare_scores import classifier_auc, model_scores, mutual_scopes
+from benchmarks.compare_scores import classifier_auc, counting_error, model_scores, mutual_scopes
 from benchmarks.compare_tables import TABLES, Table, held_out
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import CollectiveMAP, PrivateChowLiu, PrivateNetwork
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 DELTA = 1e-9
-QUERIES = 500
 BEFORE = ", before"
-_RARE = 0.01
 COLUMNS = ("edges", "pairs", "triples", "counts", "auc", "own_auc", "log_loss", "nats")
 MODES = ("independent", "star", "chow-liu", "plain", "workload", "target")
 """Tables of single variables alone; all of the budget for pairs with the target, `CollectiveMAP` on this star;
@@ -103,17 +101,6 @@ def own_prediction(network: CollectiveMAP | PrivateChowLiu | PrivateNetwork, uns
     auc = [roc_auc_score(true == k, told[:, k]) for k in states]
     loss = -np.log(np.maximum(told[np.arange(len(true)), true], 1e-300))
     return {"own_auc": float(np.mean(auc)), "log_loss": float(loss.mean())}
-
-
-def counting_error(synthetic: np.ndarray, real: np.ndarray, seed: int) -> float:
-    """Mean relative error of counts of records that meet three or four conditions."""
-    rng, errors = np.random.default_rng([seed, 5]), []
-    for query in range(QUERIES):
-        columns = rng.choice(real.shape[1], 3 + query % 2, replace=False)
-        values = real[rng.integers(len(real))][columns]
-        true, said = ((codes[:, columns] == values).all(axis=1).mean() for codes in (real, synthetic))
-        errors.append(abs(true - said) / max(true, _RARE))
-    return float(np.mean(errors))
 
 
 def report(rows: list[dict]) -> str:

@@ -14,8 +14,18 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from benchmarks import compare, compare_peers, compare_report
 from benchmarks.compare import PEER_METHODS, Job, jobs, main, pending, run_process
 from benchmarks.compare_methods import METHODS, REFERENCES
-from benchmarks.compare_report import LABELS, marked, means, overview, ratios, write_docs
-from benchmarks.compare_scores import classifier_auc, model_of, model_scores, mutual_scopes, record_scores
+from benchmarks.compare_report import LABELS, marked, means, merged, overview, ratios, write, write_docs
+from benchmarks.compare_scores import (
+    CLASSIFIERS,
+    classifier_auc,
+    counting_error,
+    mixture_scores,
+    model_of,
+    model_scores,
+    mutual_scopes,
+    record_scores,
+    workload_error,
+)
 from benchmarks.compare_tables import TABLES, Source, Table, held_out
 
 
@@ -66,6 +76,39 @@ def test_scores_of_a_model_are_those_of_its_joint_table(table):
     assert (found["nats"], found["median_nats"]) == pytest.approx((nats.mean(), np.median(nats)))
 
 
+def test_a_mixture_of_one_product_has_the_scores_of_its_model_and_of_two_the_mean_table(table):
+    rng = np.random.default_rng(2)
+    cards, learned, unseen = table.cardinalities, table.codes[:300], table.codes[300:]
+    products = [np.concatenate([np.log(rng.dirichlet(np.ones(k))) for k in cards]) for _ in range(2)]
+    scopes = mutual_scopes(cards)
+    for product in products:
+        expected = model_scores(model_of(cards, [(i,) for i in range(4)], product), learned, unseen, scopes)
+        assert mixture_scores(product[None], cards, learned, unseen, scopes) == pytest.approx(expected)
+    parts = [np.split(np.exp(product), np.cumsum(cards)[:-1]) for product in products]
+    joint = np.mean([np.einsum("a,b,c,d->abcd", *part) for part in parts], axis=0)
+    found = mixture_scores(np.array(products), cards, learned, unseen, ([(0, 3)], [(1, 2, 3)]))
+    assert found["nats"] == pytest.approx(np.log([joint[tuple(record)] for record in unseen]).mean())
+    for name, summed, columns in (("pairs", (1, 2), [0, 3]), ("triples", (0,), [1, 2, 3])):
+        counts = np.zeros(joint.sum(summed).shape)
+        np.add.at(counts, tuple(learned[:, columns].T), 1 / 300)
+        assert found[name] == pytest.approx(0.5 * np.abs(joint.sum(summed) - counts).sum())
+
+
+def test_the_workload_s_error_is_the_mean_distance_of_the_tables_that_are_small_enough(table):
+    other = table.codes.copy()
+    other[:, 3] = 3 - other[:, 3]
+    triples = [t for t in itertools.combinations(range(4), 3) if np.prod([table.cardinalities[i] for i in t]) <= 16]
+    distances = [record_scores(other, table.codes, table.cardinalities, ([t], [t]))["records_triples"] for t in triples]
+    assert len(triples) == 2
+    assert workload_error(other, table.codes, table.cardinalities, 16) == pytest.approx(2 * np.mean(distances))
+
+
+def test_counting_queries_are_those_that_some_record_fulfils(table):
+    """Records of a state that no real one has answer them all with nothing: an error of a whole."""
+    assert counting_error(table.codes, table.codes, 0) == 0.0
+    assert 0.5 < counting_error(np.full_like(table.codes, 9), table.codes, 0) <= 1.0
+
+
 def test_records_for_a_classifier_are_chosen_apart_from_the_sampler_s_strata(monkeypatch):
     """Its first 20,000 in the sampler's own order, at the same seed, would be the first strata alone."""
     model = model_of((2, 2), [(0, 1)], np.log([0.4, 0.1, 0.1, 0.4]))
@@ -96,9 +139,10 @@ def test_scores_of_records_are_those_of_their_tables(table):
     assert found["records_triples"] == 0.0
 
 
-def test_a_classifier_learns_what_the_records_say(table):
-    assert classifier_auc(table.codes[:300], table.codes[300:], table) > 0.85
-    assert classifier_auc(np.zeros_like(table.codes), table.codes, table) == 0.5  # one state of the target only
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_a_classifier_learns_what_the_records_say(table, kind):
+    assert classifier_auc(table.codes[:300], table.codes[300:], table, kind=kind) > 0.85
+    assert classifier_auc(np.zeros_like(table.codes), table.codes, table, kind=kind) == 0.5  # one state of the target
 
 
 def test_states_that_a_method_merged_share_its_probability(table):
@@ -217,18 +261,52 @@ def test_means_are_of_the_latest_runs_and_unfinished_ones_are_listed():
         _row("adult", "learn", 1.0, 0, pairs=0.1, nats=-2.0),
         _row("adult", "learn", 1.0, 1, pairs=0.3, nats=-2.0),
         _row("nltcs", "learn", 1.0, 0, pairs=0.1, nats=-2.0),
-        _row("adult", "mst", 1.0, 0, pairs=0.4, nats=-1.0),
+        *(_row("adult", "mst", 1.0, seed, pairs=0.4, nats=-1.0) for seed in (0, 1)),
         _row("nltcs", "mst", 1.0, 0, pairs=0.8, nats=-3.0),
         _row("adult", "mst", 10.0, 0, status="time"),
     ]
     found = means(rows)
     assert [(r["table"], r["epsilon"], r["seeds"], r.get("status")) for r in found if r["method"] == "mst"] == [
-        ("nltcs", 1.0, 1, None), ("adult", 1.0, 1, None), ("adult", 10.0, 0, "more than 10 min"),
+        ("nltcs", 1.0, 1, None), ("adult", 1.0, 2, None), ("adult", 10.0, 0, "more than 10 min"),
     ]  # fmt: skip
     assert ratios(found, "mst", 1.0, "pairs") == pytest.approx({"nltcs": 0.125, "adult": 0.5})
     assert "| MST (private-pgm) | 0.25 (0.50 Adult); 1 of 2 |" in overview(found)
-    rows.append(_row("adult", "swift", 1.0, 0, pairs=0.1, nats=-4.0))
+    rows += [_row("adult", "swift", 1.0, seed, pairs=0.1, nats=-4.0) for seed in (0, 1)]
     assert "| the best of these on each table | 0.50 (2.00 Adult); 1 of 2 |" in overview(means(rows))
+
+
+def test_a_rival_is_compared_on_the_seeds_that_both_ran_and_the_best_is_the_worst_ratio():
+    rows = [_row("adult", "learn", 1.0, seed, pairs=pairs, nats=-1.0) for seed, pairs in enumerate((0.1, 0.4))]
+    rows += [_row("adult", "mst", 1.0, 1, pairs=0.8, nats=-2.0), _row("adult", "swift", 1.0, 0, pairs=0.05, nats=-3.0)]
+    found = means(rows)
+    assert ratios(found, "mst", 1.0, "pairs") == pytest.approx({"adult": 0.5})
+    assert ratios(found, "best", 1.0, "pairs") == pytest.approx({"adult": 2.0})
+    del found[0]["runs"]  # as earlier runs have it
+    assert ratios(found, "mst", 1.0, "pairs") == pytest.approx({"adult": 0.25 / 0.8})
+    assert "| the best of these on each table | 5.00 (5.00 Adult); 1 of 1 |" in overview(found)
+
+
+def test_rows_that_were_not_run_again_stay(tmp_path):
+    earlier = [_row("adult", "mst", 1.0, triples=0.4), _row("adult", "learn", 1.0, triples=0.3)]
+    write(earlier, tmp_path, "a machine")
+    write([_row("adult", "learn", 1.0, 1, triples=0.2)], tmp_path, "a machine")
+    found = json.loads((tmp_path / "compare.json").read_text())
+    assert found == merged(means(earlier), means([_row("adult", "learn", 1.0, 1, triples=0.2)]))
+    assert [(row["method"], row["triples"]) for row in found] == [("learn", 0.2), ("mst", 0.4)]
+
+
+def test_what_users_choose_by_has_the_best_private_score_in_bold():
+    scores = {"counts": 0.2, "auc": 0.8, "auc_logistic": 0.8, "auc_forest": 0.8, "records_pairs": 0.1}
+    rows = [
+        _row("adult", "learn", 1.0, **scores, seconds=2.0),
+        _row("adult", "mst", 1.0, **{**scores, "counts": 0.1, "auc": 0.7}, seconds=9.0),
+        _row("adult", "real", None, **{**scores, "counts": 0.0}, seconds=0.0),
+    ]
+    text = "\n".join(compare_report._uses(means(rows)))
+    assert (
+        "| Adult | 1 | `learn` | 1 | **0.1000** |  |  | 0.200 | **0.800** | **0.800** | **0.800** | **2.0** |" in text
+    )
+    assert "| **0.100** | 0.700 |" in text and "| not private: the records | 1 | 0.1000 |  |  | 0.000 |" in text
 
 
 def test_the_table_of_the_documentation_is_that_of_the_results():
