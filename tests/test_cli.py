@@ -32,7 +32,7 @@ from pgmpy_dp.tables import discovery
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
 COMMANDS = (
-    *("schema", "discover", "plan", "check", "fit", "refit"),
+    *("schema", "discover", "plan", "check", "fit", "refit", "suggest"),
     *("info", "query", "sample", "score", "report", "explore", "evidence", "ledger", "audit"),
 )
 
@@ -152,6 +152,21 @@ def test_evidence_of_a_model(folder):
     run("report model.npz --title Stays --out titled.html")
     assert "<h1>Stays</h1>" in Path("titled.html").read_text(encoding="utf-8")
     assert "leave one out" in run("report model.npz --compare seeded.npz --title x --out c.html", 2).stderr
+
+
+def test_suggested_rules_are_confirmed_by_refit_at_no_cost(folder):
+    pd.DataFrame({"sex": ["M", "F"] * 1000, "pregnant": ["no", "yes", "no", "no"] * 500}).to_csv("two.csv", index=False)
+    fitted = "fit two.csv --variable sex=F,M --variable pregnant=yes,no --rho 1 --out two.npz --release two.release.npz"
+    run(fitted)
+    told = run("suggest two.release.npz").stdout
+    assert "sex = M & pregnant = yes" in told and "only if you know from public reasons" in told
+    (rule,) = json.loads(run("suggest two.release.npz --json --level 0.9").stdout)["rules"]
+    assert rule["probability"] > 0.95 and rule["at_most"] < 30 and rule["independent"] > 200
+    run(f"refit two.release.npz --impossible '{rule['rule']}' --out again.npz")
+    assert rule["rule"] in run("info again.npz").stdout
+    assert "0.0000" in run("query again.npz --variables pregnant --evidence sex=M").stdout
+    assert "--impossible" in run("refit two.release.npz --impossible 'sex = X & pregnant = yes' --out no.npz", 2).stderr
+    assert "--level" in run("suggest two.release.npz --level 2", 2).stderr
 
 
 def test_draws_give_intervals_counts_and_copies(folder):
@@ -781,6 +796,7 @@ def test_bad_arguments_are_refused_before_anything_is_spent(folder, arguments, t
         ("ledger show nothing.json", "'nothing.json': No such file"),
         ("ledger new a.json", "no budget was given"),
         ("refit schema.json --out a.npz", "holds no noisy tables"),
+        ("suggest schema.json", "holds no noisy tables"),
         ("audit --estimator nothing", "--estimator is 'nothing': use one of NaiveMLE"),
         ("audit --estimator PrivateIsing --epsilon 1", "with a budget, use one of"),
         ("nonsense", "nonsense"),

@@ -37,7 +37,7 @@ class _InOrder(TyperGroup):
     """Commands in the order in which they are used; a mistake in a command line is one line, as all others are."""
 
     order = (
-        *("schema", "discover", "plan", "check", "fit", "refit"),
+        *("schema", "discover", "plan", "check", "fit", "refit", "suggest"),
         *("info", "query", "sample", "score", "report", "explore", "evidence", "ledger", "audit"),
     )
 

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pgmpy_dp.cli import column_options, option
-from pgmpy_dp.cli.application import app, ask_for, command, note, progress, show
+from pgmpy_dp.cli.application import aligned, app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import as_written, given_drivers, given_graph, given_variable, given_workload, protection
 from pgmpy_dp.cli.files import load_release, require_posterior, require_writable, save_with_draws
 from pgmpy_dp.cli.fit_linked import fit_linked, refit_linked
 from pgmpy_dp.cli.fit_published import fit_if, require_asked_alone
 from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
+from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from pgmpy_dp.private.budget import Budget
+    from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.schema import Schema
 
 
@@ -201,6 +203,7 @@ def refit(
     estimator: EstimatorOption = None,
     prior: PriorOption = None,
     missing_at_random: MissingOption = None,
+    impossible: column_options.ImpossibleOption = None,
     draws: DrawsOption = 0,
     overwrite: option.Overwrite = False,
     quiet: option.Quiet = False,
@@ -209,7 +212,7 @@ def refit(
     """Learn a model again from noisy tables, without the records and at no further cost.
 
     Without --estimator, a network that fit found is learned as fit does it. Otherwise the graph has an edge for each
-    pair of variables that share a chosen table.
+    pair of variables that share a chosen table. Rules (--impossible) are obeyed beside those of the schema.
     """
     import networkx as nx
 
@@ -217,18 +220,20 @@ def refit(
     from pgmpy_dp.learning.probe_tables import probe_tables
 
     require_writable(overwrite, (release, prior), out=out)
-    tables = load_release(release)
-    if tables.kind == "interrupted":
-        ask_for("RELEASE", str(release), "the fit was interrupted before it had what a model is learned from")
-    if tables.kind != "marginals":
-        ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
+    tables = _noisy_tables(release)
     if "linked" in tables.public:
-        passed = {"--estimator": estimator, "--prior": prior, "--missing-at-random": missing_at_random}
+        passed: dict[str, Any] = {"--estimator": estimator, "--prior": prior, "--missing-at-random": missing_at_random}
+        passed |= {"--impossible": impossible and impossible[0]}
         for name, value in passed.items():
             if value is not None:
                 ask_for(name, str(value), "RELEASE is of linked tables, which are learned in one way; leave it out")
         refit_linked(tables, out, draws, quiet, as_json)
         return
+    if impossible:
+        try:
+            tables = tables.with_rules([*tables.schema.impossible, *impossible])
+        except ValueError as error:
+            ask_for("--impossible", impossible[0], str(error))
     adjacency = option.TableAdjacency(tables.adjacency)
     learner: Any
     arguments: tuple
@@ -252,6 +257,52 @@ def refit(
     show(document, text, as_json)
     for warning in document["warnings"]:
         note(warning, quiet)
+
+
+@command(
+    app,
+    "suggest",
+    "rules about what is impossible, to confirm",
+    "suggest model.release.npz",
+)
+def suggest(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Noisy tables that fit --release kept.")],
+    level: Annotated[float, typer.Option("--level", help="Of the bound on the records that break a rule.")] = 0.95,
+    as_json: option.Json = False,
+) -> None:
+    """List rules about what is impossible that noisy tables make probable, the strongest first, at no cost.
+
+    Each is a guess. Pass it to refit --impossible, or put it into the schema, only if you know from public reasons that
+    it holds.
+    """
+    from pgmpy_dp.learning.suggested_rules import suggested_rules
+
+    tables = _noisy_tables(release)
+    if "linked" in tables.public:
+        ask_for("RELEASE", str(release), "it is of linked tables; rules are found in those of one table")
+    if not 0 < level < 1:
+        ask_for("--level", str(level), "pass a number between 0 and 1")
+    found = suggested_rules(tables, level)
+    rows = [
+        {"rule": x.rule, "probability": x.probability, "at_most": x.at_most, "independent": x.independent}
+        for x in found
+    ]
+    texts = [
+        [f"{x.probability:.3f}", f"{x.at_most:,.0f} records", f"{x.independent:,.0f}", shown(x.rule)] for x in found
+    ]
+    text = aligned([["probability", f"at most ({100 * level:g} %)", "if independent", "rule"], *texts])
+    guess = "Guesses from noisy tables: confirm a rule only if you know from public reasons that it holds."
+    show({"level": level, "rules": rows}, f"{text}\n{guess}" if rows else "The tables make no rule probable.", as_json)
+
+
+def _noisy_tables(release: Path) -> Release:
+    """The tables in a file, of records or of linked ones."""
+    tables = load_release(release)
+    if tables.kind == "interrupted":
+        ask_for("RELEASE", str(release), "the fit was interrupted before it had what a model is learned from")
+    if tables.kind != "marginals":
+        ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
+    return tables
 
 
 def _take_prior(learner: Any, prior: Path | None) -> None:

@@ -256,6 +256,7 @@ def _of_network(
 ) -> _Expected:
     """A graph that is to be found: tables of single variables, and the smallest and the largest pair."""
     from pgmpy_dp.estimators import PrivateNetwork
+    from pgmpy_dp.learning.fine_grids import fine_grained
     from pgmpy_dp.learning.options import settings_of
     from pgmpy_dp.private.adjacency import Adjacency
     from pgmpy_dp.tables.networks.budget_shares import network_shares
@@ -303,9 +304,10 @@ def _of_network(
             f"{len(of_star)} pairs with it, which get {part} of what is left{chosen}"
         )
     if shares.numbers:
+        twice = ", ".join(map(shown, fine_grained(schema)))
         lines.append(
-            f"{float(shares.numbers):.0%} of the budget is for second tables of {', '.join(merged)}, in cells that "
-            "follow what the first say"
+            f"{float(shares.numbers):.0%} of the budget is for second tables of {twice}, in cells that follow what the "
+            "first say"
         )
     facts = {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds}
     return _Expected(tables, lines, facts | {"few_edges": few})

@@ -42,6 +42,7 @@ from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES, PrivateFit
 from pgmpy_dp.learning.probe_tables import tables_within
 from pgmpy_dp.learning.structural_zeros import with_zeros
+from pgmpy_dp.learning.suggested_rules import SuggestsRules
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -53,7 +54,7 @@ Progress = Callable[[], None] | None
 
 
 @dataclass(repr=False, eq=False)
-class BaseMarginalsEstimator(PrivateFit, parameter_estimator.DiscreteParameterEstimator):
+class BaseMarginalsEstimator(SuggestsRules, PrivateFit, parameter_estimator.DiscreteParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
     Abstract: a subclass says in `_learn` how the parameters follow from the tables. One that learns from another

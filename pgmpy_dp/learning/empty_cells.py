@@ -23,7 +23,9 @@ analysis of cross-classified data: independence, quasi-independence, and interac
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -90,13 +92,15 @@ class PairTable:
         return self.empty > _BELIEVED
 
 
-def pair_tables(noisy: NoisyMarginals) -> list[PairTable]:
+def pair_tables(noisy: NoisyMarginals, some: float = _SOME) -> list[PairTable]:
     """Of each pair of variables that some table has, which cells are empty.
 
     Parameters
     ----------
     noisy : NoisyMarginals
         With noise.
+    some : float
+        The share of empty cells that a table must be known to have, for any of its cells to count as one.
 
     Returns
     -------
@@ -119,13 +123,51 @@ def pair_tables(noisy: NoisyMarginals) -> list[PairTable]:
         empty, mean, deviation = np.zeros((3, *counts.shape))
         if seen.any():
             empty[seen], mean[seen], deviation[seen] = _two_groups(
-                counts[seen], variance[seen], independent[seen], noise
+                counts[seen], variance[seen], independent[seen], noise, some
             )
         found.append(PairTable(scope, counts, variance, independent, empty, mean, deviation))
     return found
 
 
-def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarray | None]:
+@dataclass(frozen=True, eq=False)
+class Floor:
+    """What the noise leaves room for in the cells of a pair that are believed empty, taken together.
+
+    Attributes
+    ----------
+    cells, of : ndarray of int
+        Their places in the cells of all tables that have the pair, and which of them each is.
+    in_base : ndarray of bool
+        Whether it is in the table that the base has them in.
+    expected : ndarray
+        Records in each of them, as the prior has it.
+    total, deviation : float
+        Their sum as released, and the standard deviation of the noise in it.
+    """
+
+    cells: np.ndarray
+    of: np.ndarray
+    in_base: np.ndarray
+    expected: np.ndarray
+    total: float
+    deviation: float
+
+    def factors(self, rng: np.random.Generator) -> np.ndarray:
+        """How many times what the prior has in each of `cells` may be there.
+
+        Of all together the law of the noise says it, as far as their sum is above nothing. How that divides among them
+        is not known: half of it as the prior has it and half alike, and a cell's part varies as the square of a normal
+        variable.
+        """
+        none = NormalDist().cdf(-self.total / self.deviation)
+        above = NormalDist().inv_cdf(min(none + (1 - none) * rng.uniform(1e-6, 1), 1 - 1e-12))
+        total = max(self.total + self.deviation * above, 1e-6)
+        parts = np.maximum(rng.normal(size=len(self.expected)) ** 2, _LEAST)
+        alike = 0.5 / self.expected.sum() + 0.5 / (len(self.expected) * self.expected)
+        return (total * alike * parts)[self.of]
+
+
+def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarray | None, list[Floor]]:
     """Tables in which the noise of empty cells is replaced, and log-potentials for a prior to be around.
 
     Parameters
@@ -137,6 +179,8 @@ def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarra
     noisy : NoisyMarginals
     base : ndarray of shape (n_cells,), optional
         None, and the tables as they were, where no cell is believed empty.
+    floors : list of Floor
+        For draws of a posterior: of each pair with such cells.
 
     Examples
     --------
@@ -148,16 +192,18 @@ def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarra
     """
     tables = [table for table in pair_tables(noisy) if table.believed.any()]
     if not tables:
-        return noisy, None
+        return noisy, None, []
     cliques, margins = noisy.cliques, _margins(noisy)
     counts = [table.copy() for table in cliques.split(noisy.counts)]
     merged = np.ones(cliques.n_cells) if noisy.merged_cells is None else noisy.merged_cells
     cells = [table.copy() for table in cliques.split(merged)]
-    base = [np.zeros(shape) for shape in cliques.shapes]
+    base, floors = [np.zeros(shape) for shape in cliques.shapes], list[Floor]()
     one = (2.0 if noisy.noise == "laplace" else 1.0) * noisy.scale**2  # variance of the noise of one released cell
     for table in tables:
         hosts = [c for c, scope in enumerate(cliques.indices) if set(table.scope) <= set(scope)]
         smallest = min(hosts, key=lambda c: cliques.sizes[c])
+        numbers = np.cumsum(table.believed).reshape(table.believed.shape) - 1
+        cells_of, of, in_base = [], [], []
         for c in hosts:
             scope = cliques.indices[c]
             # What else the table has is independent of a cell's emptiness, as far as anybody knows.
@@ -171,9 +217,16 @@ def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarra
             released = likely * _within(table.deviation, table.scope, scope) ** 2 / one[c]
             counts[c] = np.where(believed, mean, counts[c])
             cells[c] = np.where(believed, np.clip(released, 1e-4 * cells[c], cells[c]), cells[c])
+            cells_of.append(cliques.slices[c].start + np.flatnonzero(believed))
+            of.append(np.broadcast_to(_within(numbers, table.scope, scope), believed.shape)[believed])
+            in_base.append(np.full(len(of[-1]), c == smallest))
             if c == smallest:
                 base[c] += _within(_quasi_independence(table), table.scope, scope)
-    return replace(noisy, counts=cliques.join(counts), merged_cells=cliques.join(cells)), cliques.join(base)
+        total, variance = (float(part[table.believed].sum()) for part in (table.counts, table.variance))
+        likely_there = np.maximum(table.mean[table.believed], 1e-6)
+        own, part, here = (np.concatenate(found) for found in (cells_of, of, in_base))
+        floors.append(Floor(own, part, here, likely_there, total, math.sqrt(variance)))
+    return replace(noisy, counts=cliques.join(counts), merged_cells=cliques.join(cells)), cliques.join(base), floors
 
 
 def _within(array: np.ndarray, pair: tuple[int, int], scope: tuple[int, ...]) -> np.ndarray:
@@ -214,7 +267,7 @@ def _pooled(noisy: NoisyMarginals) -> dict[tuple[int, int], tuple[np.ndarray, np
 
 
 def _two_groups(
-    counts: np.ndarray, variance: np.ndarray, independent: np.ndarray, noise: str
+    counts: np.ndarray, variance: np.ndarray, independent: np.ndarray, noise: str, some: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Probability of the spike, posterior mean and deviation of each cell of a table, shape (n_cells,) each."""
     scale = np.sqrt(variance / 2 if noise == "laplace" else variance)[:, None]
@@ -235,7 +288,7 @@ def _two_groups(
         mean += ((1 - share) * first * likely).sum(axis=1)
         square += ((1 - share) * second * likely).sum(axis=1)
     empty[counts > _SEEN * np.sqrt(variance)] = 0.0
-    if weights[_SHARES >= _SOME].sum() < _TABLE:
+    if weights[some <= _SHARES].sum() < _TABLE:
         empty[:] = 0.0
     return empty, independent * mean, independent * np.sqrt(np.maximum(square - mean**2, 0.0))
 

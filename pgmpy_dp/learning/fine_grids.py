@@ -22,6 +22,7 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema, decode_label
 
+_FEW = 20  # values of a number, that are states rather than cells of a grid: what goes with one need not with the next
 _SURE = 3.0  # standard deviations of a cell of later tables, below which a category is rare
 _CLEAR = 3.0  # standard deviations of a group of fine cells, below which its table says nothing
 _TAIL, _HALVES, _MIDDLE = 0.1, 8, 10  # the probability of both ends, how often they are halved, groups between them
@@ -30,6 +31,12 @@ _TAIL, _HALVES, _MIDDLE = 0.1, 8, 10  # the probability of both ends, how often 
 def undivided(schema: Schema) -> list[Hashable]:
     """The numbers that a plan divides by what it releases."""
     return [name for name, number in schema.numbers.items() if not number.divided]
+
+
+def fine_grained(schema: Schema) -> list[Hashable]:
+    """Those of them with so many values that a second table follows the first (`refine`)."""
+    fine = schema.fine().numbers
+    return [name for name in undivided(schema) if len(fine[name].cells) > _FEW]
 
 
 def largest_sizes(schema: Schema) -> dict[Hashable, int]:
@@ -84,7 +91,7 @@ def merge(
     curator : TableCurator
         It has released a table of each variable whose states merge.
     names : sequence of names
-        Numbers to divide.
+        Numbers to divide. One of few values keeps them, where it would be divided into half as many cells or more.
     n_records, cell_noise : float
         About how many records there are, and the expected size of the noise in a cell of later tables.
     rare : sequence of names
@@ -96,13 +103,18 @@ def merge(
     released = _tables(release)
     tables = {name: released[(name,)] for name in rare}
     stages = _stages(release)
+    bins = useful_bins(n_records, cell_noise, order=order)
     for name, (_, density) in _densities(release, names).items():
+        cells = len(density.alone)
+        if cells <= min(_FEW, 2 * bins):
+            continue
         # Of the states that are counted now; proportions have no noise that is known.
-        groups = stages[-1].places[name][: len(density.alone)] if stages else np.arange(len(density.alone))
-        likely = np.bincount(groups, np.bincount(density.cell, density.likely, len(density.alone)))
+        groups = stages[-1].places.get(name, np.arange(cells))[:cells] if stages else np.arange(cells)
+        likely = np.bincount(groups, np.bincount(density.cell, density.likely, cells))
         others = curator.facts.schema.cardinality(name) - len(likely)
         tables[name] = np.append(likely, np.zeros(others)), 0.0
-    bins = useful_bins(n_records, cell_noise, order=order)
+    if not tables:
+        return
     merging = merge_states(curator.facts.schema, tables, bins, _SURE * cell_noise, rare)
     curator.merge(merging.schema, merging.places)
 

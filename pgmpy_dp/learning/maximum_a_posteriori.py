@@ -105,7 +105,7 @@ def collective_map(
         ``details`` holds "interaction_variances" (n_cliques,), "node_variances" (n_nodes,), "log_evidence" (an
         approximation of log p(y), in nats), and the arguments "prior_tail", "variance_shape" and "base", if one was
         passed, which the posterior needs. If cells are believed empty "empty_cells" has the tables without their noise,
-        and what the priors were around.
+        what the priors were around, and what noise leaves room for.
 
     Raises
     ------
@@ -136,8 +136,8 @@ def collective_map(
         base = _checked_base(base, noisy.cliques.n_cells)
         given = {"base": base}
     elif find_empty:
-        noisy, centre = around_empty_cells(noisy)
-        base, given = centre, {} if centre is None else {"empty_cells": (noisy, centre)}
+        noisy, centre, floors = around_empty_cells(noisy)
+        base, given = centre, {} if centre is None else {"empty_cells": (noisy, centre, floors)}
 
     def fit(engine: InferenceEngine) -> Fit:
         tilted = engine if base is None else TiltedEngine(engine, base)

@@ -279,7 +279,11 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
         """
         taken = self._as_checked()
         taken._check_release(release)
-        return self._take(taken, release)
+        return self._take(taken, taken._under_rules(release))
+
+    def _under_rules(self, release: Release) -> Release:
+        """The release with the rules about what is impossible that the arguments say."""
+        return release
 
 
 @cache

@@ -248,8 +248,8 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
         def once(fit: Fit, noisy: NoisyMarginals) -> tuple[Fit, NoisyMarginals]:
             details = fit.details
             if "empty_cells" in details:
-                tables, centre = details["empty_cells"]
-                details = {**details, "empty_cells": (slots.once(tables), centre)}
+                tables, *around = details["empty_cells"]
+                details = {**details, "empty_cells": (slots.once(tables), *around)}
             return replace(fit, details=details), slots.once(noisy)
 
         def learn(_: Release, noisy: NoisyMarginals) -> tuple[Fit, NoisyMarginals]:

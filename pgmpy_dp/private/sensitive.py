@@ -396,6 +396,30 @@ class Release:
             *(self.reproducible, {**self.facts, **facts}, self.questions, self.names),
         )
 
+    def with_rules(self, impossible: Sequence[str]) -> Release:
+        """The same with other rules about what is impossible, which models that are learned from it obey.
+
+        Parameters
+        ----------
+        impossible : sequence of str
+            In the place of those of its schema.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        ValueError
+            For rules that do not suit the states in which it counts.
+        """
+        boundary = json.loads(self._header)["public"]
+        boundary["schema"] = Schema.from_dict(boundary["schema"]).replaced({}, impossible).to_dict()
+        return Release(
+            *(self.kind, self.values, self.noise, boundary, self.adjacency, self.guarantee, self.mechanism),
+            *(self.reproducible, self.facts, self.questions, self.names),
+        )
+
     def _said(self, key: str) -> Any:
         # From the header, an immutable text; `public` is a copy of it for reading.
         public = json.loads(self._header)["public"]

@@ -22,7 +22,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -264,6 +264,31 @@ def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
         words = tuple(_word_of(known[match_key(state)]) for state in listed)
         given.append(Condition(column.name, "in" if len(words) > 1 else "=", words))
     return Rule(tuple(given))
+
+
+def conditions(column: Column, codes: Collection[int]) -> tuple[Condition, ...]:
+    """What says of a variable that it has one of some states; nothing where the notation has no word for that.
+
+    Numbers are compared with the ends of their cells, which means the same where they are undivided or in finer cells.
+
+    Examples
+    --------
+    >>> age = Number(0, 99, cuts=[15, 65], resolution=1)
+    >>> " & ".join(map(str, conditions(Column("age", age.states, age), [0, 1])))
+    'age < 65'
+    """
+    states, chosen = column.states or (), sorted(codes)
+    if column.declared is None or all(column.spans[code] is None for code in chosen):
+        words = tuple(_word_of(states[code]) for code in chosen)
+        return (Condition(column.name, "in" if len(words) > 1 else "=", words),) if words else ()
+    first, last, cells = chosen[0], chosen[-1], column.declared.spans()
+    if last - first + 1 != len(chosen) or last >= len(cells):
+        return ()
+    if cells[first][0] == cells[last][1]:
+        return (Condition(column.name, "=", (Word(column.text(cells[first][0])),)),)
+    ends = {">=": column.declared.edges[first]} if first else {}
+    ends |= {"<": column.declared.edges[last + 1]} if last + 1 < len(cells) else {}
+    return tuple(Condition(column.name, sign, (Word(column.text(edge)),)) for sign, edge in ends.items())
 
 
 def leave_something(boxes: Sequence[Box], columns: Mapping[Hashable, Column]) -> bool:

@@ -53,7 +53,7 @@ class Target:
         model = fit.model
         # What the fit's prior is around: 0, the uniform model, unless cells are believed empty or it was given another.
         base = fit.details.get("base", np.zeros(noisy.cliques.n_cells))
-        noisy, base = fit.details.get("empty_cells", (noisy, base))
+        noisy, base, floors = fit.details.get("empty_cells", (noisy, base, []))
         centre = base if "empty_cells" in fit.details else None
         # The shares only matter to CollectiveMAP's own objective, which is not used here.
         objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit, centre=centre)
@@ -61,6 +61,7 @@ class Target:
         self.engine, self.split = objective.engine, objective.split
         self.centre = self.identified(fit.details.get("theta", model.theta))
         self.base_interaction, self.base_main = self.split.decompose(base)
+        self.floors = floors
         objective.engine = TiltedEngine(self.engine, self.identified(base))
         evidence = objective.scale_evidence(self.centre - self.identified(base))
         # The fit's own prior; other methods' fits have none, and get the default one.
@@ -85,6 +86,15 @@ class Target:
         interaction = self.split.interaction(rng.normal(size=len(t_cell)) * np.sqrt(t_cell))
         main = self.split.main_effect(self.split.spread_to_cells(rng.normal(size=len(t_state)) * np.sqrt(t_state)))
         interaction, main = self.base_interaction + interaction, self.base_main + main
+        if self.floors:
+            # Whether cells that are believed empty are so is one question for all of a pair, which each draw answers.
+            moved = np.zeros(len(counts))
+            for floor in self.floors:
+                factors = floor.factors(rng)
+                counts[floor.cells] = noisy.counts[floor.cells] * factors
+                moved[floor.cells[floor.in_base]] += np.log(factors[floor.in_base])
+            further = self.split.decompose(moved)
+            interaction, main = interaction + further[0], main + further[1]
         return Case(counts, replace(noisy, counts=counts).n_records, t_cell, t_state, interaction, main)
 
     def unperturbed(self, case: Case) -> Case:

@@ -17,7 +17,7 @@ import numpy as np
 from pgmpy_dp.inference.growing_tree import GrowingTree, by_order
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope
-from pgmpy_dp.learning.fine_grids import merge, refine, undivided
+from pgmpy_dp.learning.fine_grids import fine_grained, merge, refine, undivided
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import Settings
@@ -274,7 +274,7 @@ class Search:
         fine = undivided(self.curator.facts.declared)
         rare = [name for name in self.names if name not in self.curator.facts.schema.numbers] if merge_rare else []
         if fine and self.shares.numbers:
-            refine(self.curator, fine, self.shares.numbers)
+            refine(self.curator, fine_grained(self.curator.facts.declared), self.shares.numbers)
         if fine or rare:
             merge(self.curator, fine, self._released().n_records, self.shares.pair_noise, rare)
 

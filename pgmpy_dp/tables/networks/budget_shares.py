@@ -13,7 +13,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_weight
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.scope_marginals import Scope, admissible, largest_clique
-from pgmpy_dp.learning.fine_grids import largest_sizes, undivided
+from pgmpy_dp.learning.fine_grids import fine_grained, largest_sizes
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import checked_graph, encoded_graph, set_positions
 from pgmpy_dp.learning.structural_zeros import with_zeros
@@ -320,7 +320,7 @@ def network_shares(
     required, sets, candidates = _tables_to_choose(schema, settings, among)
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
-    numbers = Fraction(settings.number_share) if undivided(schema) else Fraction(0)
+    numbers = Fraction(settings.number_share) if fine_grained(schema) else Fraction(0)
     one_way = (
         Fraction(settings.one_way_share or (_ONE_WAY if settings.target is None else _ONE_WAY_STAR))
         if candidates
@@ -362,7 +362,7 @@ def network_shares(
     # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
     _ = made.noise(probes, N_PROBES) if probes else None
-    _ = made.noise(numbers, len(undivided(schema))) if numbers else None
+    _ = made.noise(numbers, len(fine_grained(schema))) if numbers else None
     if first:
         WorstFit.planned(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
     return made

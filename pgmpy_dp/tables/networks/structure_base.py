@@ -25,13 +25,14 @@ from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 from pgmpy_dp.learning.structural_zeros import with_zeros
+from pgmpy_dp.learning.suggested_rules import SuggestsRules
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
 
 @dataclass(repr=False, eq=False)
-class BaseStructureEstimator(BaseGraphEstimator):
+class BaseStructureEstimator(SuggestsRules, BaseGraphEstimator):
     """Graph of discrete variables, learned from noisy tables.
 
     Abstract: a subclass runs its learner (`_run`), and makes everything it

@@ -1,0 +1,193 @@
+"""Rules about what is impossible that released tables make probable, for a person to confirm from public reasons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pgmpy_dp.checks import checked_level
+from pgmpy_dp.learning.empty_cells import PairTable, pair_tables
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema.rules import Column, Rule, conditions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SURE = 0.95
+"""Least probability, on average over the cells of a rule, that nobody is in one."""
+_MANY = 3  # A state that goes with so many others, or fewer, and not with most, is said to imply them.
+
+
+@dataclass(frozen=True)
+class SuggestedRule:
+    """A rule that a release makes probable.
+
+    Attributes
+    ----------
+    rule : str
+        As `Schema` takes it.
+    probability : float
+        That nobody is in a cell that it forbids, on average over these: 1 less their local false discovery rate.
+    at_most : float
+        Records that break it: an upper bound from the noise alone.
+    independent : float
+        Records that would break it if the two variables were independent.
+    cells : frozenset of (int, int)
+    """
+
+    rule: str
+    probability: float
+    at_most: float
+    independent: float
+    cells: frozenset[int]
+
+
+def suggested_rules(release: Release, level: float = 0.95) -> list[SuggestedRule]:
+    """What the tables of a release make probable, the strongest first.
+
+    A rule is about two variables that a table has, and is not among those of the schema. A state that goes with few
+    states of the other variable implies them. Otherwise cells are listed that nobody seems to be in. Of implications
+    from either side those are kept that together forbid all that is believed in the fewest rules.
+
+    Parameters
+    ----------
+    release : Release
+        Of tables with noise.
+    level : float in (0, 1)
+        Of `SuggestedRule.at_most`, of each rule by itself.
+
+    Returns
+    -------
+    list of SuggestedRule
+        By probability, in steps of .01, then by how many times `at_most` is below what independence would give.
+    """
+    if release.kind != "marginals":
+        raise ValueError(f"release has kind {release.kind!r}, without tables that could make a rule probable")
+    schema = release.schema
+    noisy = replace(noisy_marginals(release, schema.variables), impossible=tuple(schema.zeros))
+    found = [
+        one
+        for table in pair_tables(noisy, some=0.0)
+        for one in _of_pair(table, schema, level, noisy.noise == "laplace")
+    ]
+    return sorted(found, key=lambda one: (-round(one.probability, 2), one.at_most / one.independent))
+
+
+class SuggestsRules:
+    """An estimator that learns from released tables; a mixin."""
+
+    release_: Release
+    model_: Any
+    check_is_fitted: Callable[[], None]
+
+    def suggest_impossible(self, level: float = 0.95) -> pd.DataFrame:
+        """Rules about what is impossible that the release makes probable, for you to confirm or to refuse.
+
+        Post-processing of the release: costs nothing, and changes nothing. Each rule is a guess from noisy tables. Put
+        one into ``Schema(impossible=[...])`` only if you know from public reasons, a definition or the questionnaire,
+        that it holds; then learn again by ``fit_release``, without further cost.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+            Of the bound "at_most", of each rule by itself.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each rule, the strongest first: "rule", as `Schema` takes it; "probability", that a cell which
+            it forbids is empty or nearly so (holds less than a 32nd of what independence of its two variables would
+            give), on average over these cells, .95 or more; "at_most", how many records the noise leaves room for in
+            all of them; "independent", how many independence would give.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` or `fit_release`.
+        ValueError
+            For a release without tables, and a level that is not between 0 and 1.
+
+        Notes
+        -----
+        Each cell of each pair of variables that a released table has is tested against the law of its noise
+        (:mod:`pgmpy_dp.learning.empty_cells`). One less its probability is its local false discovery rate (Efron 2008),
+        which holds however many cells are tested: of the cells that the rules of a table forbid, about one in twenty at
+        most is expected to be none. Rare states, which the noise hides, get no rule.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from pgmpy_dp import Budget, learn
+        >>> frame = pd.DataFrame({"sex": ["F", "M"] * 2000, "pregnant": ["yes", "no", "no", "no"] * 1000})
+        >>> learned = learn(frame, Budget(rho=0.1), {"sex": ["F", "M"], "pregnant": ["yes", "no"]})
+        >>> learned.suggest_impossible()["rule"].tolist()
+        ['sex = M & pregnant = yes']
+        """
+        import pandas as pd
+
+        self.check_is_fitted()
+        known = self.model_.schema.impossible  # of a given graph, the release may not have them
+        found = suggested_rules(self.release_, checked_level(level))
+        rows = [asdict(one) for one in found if one.rule not in known]
+        return pd.DataFrame(rows, columns=["rule", "probability", "at_most", "independent"])
+
+
+def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> list[SuggestedRule]:
+    names = [schema.variables[i] for i in table.scope]
+    columns = [Column(name, schema.states[name], schema.numbers.get(name), schema.other.get(name)) for name in names]
+    possible = table.variance > 0
+    # Of Laplace noise a sum has lighter tails than one cell.
+    deviations = max(NormalDist().inv_cdf(level), -math.log(2 * (1 - level)) / math.sqrt(2) if laplace else 0.0)
+    candidates = []
+    for rule in _rules(columns, np.where(possible, table.empty, 1.0)):
+        forbidden = np.zeros(possible.shape, dtype=bool)
+        for box in rule.boxes(dict(zip(names, columns, strict=True))):
+            forbidden[
+                np.ix_(*(sorted(box.get(name, range(k))) for name, k in zip(names, possible.shape, strict=True)))
+            ] = True
+        forbidden &= possible
+        if not forbidden.any() or table.empty[forbidden].mean() < _SURE:
+            continue
+        noise = deviations * math.sqrt(table.variance[forbidden].sum())
+        candidates.append(
+            SuggestedRule(
+                str(rule),
+                float(table.empty[forbidden].mean()),
+                max(float(table.counts[forbidden].sum()), 0.0) + noise,
+                float(table.independent[forbidden].sum()),
+                frozenset(np.flatnonzero(forbidden).tolist()),
+            )
+        )
+    kept = []
+    left = frozenset().union(*(one.cells for one in candidates))
+    while left:
+        kept.append(max(candidates, key=lambda one: (len(one.cells & left), one.probability)))
+        left -= kept[-1].cells
+    return kept
+
+
+def _rules(columns: Sequence[Column], empty: np.ndarray) -> Iterator[Rule]:
+    """What each state of either variable may imply, or exclude; none that leaves a state nothing to go with."""
+    for (own, other), table in ((columns, empty), (columns[::-1], empty.T)):
+        alone = (table > 0.5).all(axis=0)  # states of the other variable that are not seen at all
+        for code, row in enumerate(table):
+            given, allowed = conditions(own, {code}), np.flatnonzero(row <= 0.5)
+            if not given or not len(allowed):
+                continue
+            if other.declared is not None:
+                allowed = np.arange(allowed[0], allowed[-1] + 1)
+            implied = conditions(other, allowed.tolist())
+            if implied and len(allowed) <= _MANY and 2 * len(allowed) < len(row):
+                yield Rule(given, implied)
+            sure = np.flatnonzero((row >= _SURE) & ~alone)
+            runs = np.split(sure, np.flatnonzero(np.diff(sure) > 1) + 1) if other.declared is not None else [sure]
+            for run in runs:
+                if len(run) and (excluded := conditions(other, run.tolist())):
+                    yield Rule((*given, *excluded))
