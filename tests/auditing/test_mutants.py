@@ -50,7 +50,7 @@ BY_REPLAY = {
     "unclipped rows: PrivateGraphicalLasso(epsilon, add_remove, d=2)": "second_moments: exact statistics moved by 100",
     "inferred domain: NaiveMLE(epsilon, replace_one)": "error differs",
     "spends more than it charges: NaiveMLE(epsilon, add_remove, two tables)": "tables: noise of scale",
-    "forgotten threshold: StableStructure(delta, add_remove)": "agreed_graph: the same noisy numbers make another answer",
+    "forgotten threshold: StableStructure(delta, add_remove)": "agreed_graph: the same noisy numbers make",
     "spends more than it charges: NaiveMLE(epsilon, add_remove)": "the ledger was charged 0.25-DP for a curator of 1",
 }
 
