@@ -532,8 +532,8 @@ def report(rows: list[dict[str, Any]], n_pairs: int) -> str:
         *(f"* {row['case']}: {problem}" for row in every for problem in row["problems"]),
         "## Broken lines",
         "",
-        f"{len(broken)} of the {len(SOURCE_MUTANTS)} mutants of `make mutants`, each on at most five cases that take the",
-        "broken line.",
+        f"{len(broken)} of the {len(SOURCE_MUTANTS)} mutants of `make mutants`, each on at most five cases that take",
+        "the broken line.",
         "",
         f"{_count(broken, True, True)} found by both, {_count(broken, True, False)} by replay alone, "
         f"{_count(broken, False, True)} by the recorder alone, {_count(broken, False, False)} by neither.",

@@ -7,8 +7,7 @@ without noise. And the samplers have to be asked for the noise that the release 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,8 @@ from pgmpy_dp.fields.operators.vote_operators import StableMode
 from pgmpy_dp.mixtures.operators.block_operators import StableCells
 from pgmpy_dp.mixtures.operators.cluster_operators import WeightedNoise
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMax, SeveralNoisyMax
-from pgmpy_dp.private.noise import samplers
+from pgmpy_dp.private.curator.observer import in_the_place_of_noise
 from pgmpy_dp.private.operators.column_operators import StableMarks
-
-_LAWS = ("laplace_measurement", "gaussian_measurement", "gumbel_measurement", "exponential_measurement")
 
 Drawn = list[tuple[str, float, int, Any]]
 """For each call of a sampler its law, its scale, how many numbers it was given, and what it returned."""
@@ -36,7 +33,7 @@ def drawn(draw: Callable[[], Any]) -> tuple[Any, Drawn]:
         calls.append((law, scale, len(values), found))
         return found
 
-    with _in_the_place_of_noise(sampled):
+    with in_the_place_of_noise(sampled):
         return draw(), calls
 
 
@@ -75,7 +72,7 @@ def drawn_again(mechanism: Mechanism, draw: Callable[[], Any], answer: Any, call
             return measure(values)
         return before[3]
 
-    with _in_the_place_of_noise(sampled):
+    with in_the_place_of_noise(sampled):
         again = draw()
     stated = _stated(mechanism)
     wrong = [scale for _, scale, *_ in calls if scale not in stated]
@@ -97,20 +94,3 @@ def _same(one: Any, other: Any) -> bool:
     several = isinstance(one, list | tuple)
     pairs = zip(one, other, strict=False) if several and len(one) == len(other) else [(one, other)]
     return all(np.array_equal(a, b) for a, b in pairs)
-
-
-@contextmanager
-def _in_the_place_of_noise(sampled: Callable[..., Any]) -> Iterator[None]:
-    """Meanwhile the samplers call ``sampled(law, scale, values, measure)`` for their noise."""
-    before = {law: getattr(samplers, law) for law in _LAWS}
-
-    def made(law: str) -> Callable[[float], Any]:
-        return lambda scale: lambda values: sampled(law, scale, values, before[law](scale))
-
-    try:
-        for law in _LAWS:
-            setattr(samplers, law, made(law))
-        yield
-    finally:
-        for law, measurement in before.items():
-            setattr(samplers, law, measurement)

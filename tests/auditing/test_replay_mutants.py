@@ -41,7 +41,7 @@ from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.operators import column_operators, vector_operators
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing import test_replay_clusters
-from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_cases import ReplayCase, run_replays
 from tests.auditing.replay_catalogue import replay_catalogue
 from tests.auditing.test_replay_clusters import asking as every_question
 
@@ -373,14 +373,15 @@ def test_a_mode_that_passes_every_test(monkeypatch):
     )
 
 
-def test_a_fit_that_asks_for_nothing():
+def test_a_case_that_asks_for_nothing():
     """An option that is gone, say: both runs fail alike, and nothing was tried."""
 
     def fit(data):
         raise TypeError("no such option")
 
-    (problem,) = replay(fit, 1, 2).problems
-    assert problem == "nothing was asked of a curator, so nothing was tried (TypeError: no such option)"
+    case = ReplayCase("gone", fit, lambda rng: iter([(1, 2)]), 1)
+    (item,) = run_replays([case])
+    assert item.report.problems == ("nothing was asked of a curator",)
 
 
 # -- an operator that says something of a record ----------------------------------------------------------------------
