@@ -872,6 +872,34 @@ _ROWS = [
         "table.set_aside(test.guarantee, what=what, mechanism='', reproducible=seed is not None)",
         "test_publish_if.py",
     ),
+    (
+        "half of the noise that is stated",
+        "mechanism:AdditiveNoise.draw",
+        "self.grid * noise.scale, rng=rng",
+        "self.grid * noise.scale / 2, rng=rng",
+        "test_replay.py::test_right_fits_hold_and_attain_their_bounds",
+    ),
+    (
+        "the place of the largest exact score",
+        "mechanism:NoisyMax.draw",
+        "int(noisy_argmax([self.exact.value], self.scale, self.cost, rng)[0])",
+        "int(self.exact.value.argmax())",
+        "test_replay.py::test_right_fits_hold_and_attain_their_bounds",
+    ),
+    (
+        "a mode whose exact distance passes",
+        "distance_test:released_mode",
+        "mode if noisy >= test.threshold",
+        "mode if distance >= test.threshold",
+        "test_distance_test.py",
+    ),
+    (
+        "cells whose exact counts pass",
+        "histogram:released_cells",
+        "noisy >= histogram.threshold",
+        "counts >= histogram.threshold",
+        "test_mixture_parts.py test_columns.py",
+    ),
 ]
 SOURCE_MUTANTS = [SourceMutant(*row) for row in _ROWS]
 

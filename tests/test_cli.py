@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -1067,15 +1068,58 @@ def test_a_model_that_cannot_be_written_is_not_lost(folder, monkeypatch):
 
 def test_an_audit_refutes_what_is_broken(monkeypatch):
     """Claims that hold survive but for 1e-6 each; noise of a fiftieth escapes with a probability below 1e-6."""
-    assert "holds so far" in run("audit --epsilon 1 --trials 40 --confidence 0.999999").stdout
+    told = run("audit --epsilon 1 --trials 40 --confidence 0.999999").stdout
+    again = "audit --estimator CollectiveMAP --epsilon 1.0 --adjacency add_remove --trials 40 --confidence 0.999999"
+    assert "holds so far" in told and f"Do it again: pgmpy-dp {again}\n" in told
+    assert "holds so far" in run(again).stdout
     assert "CollectiveEM(epsilon, replace_one, n_iter=2)" in run("audit --list").stdout
-    told = run("audit --estimator distance_test --confidence 0.999999").stdout
-    assert told.startswith("distance_test: (1, 0.01)-DP under")
     real = additive.laplace_scales
     monkeypatch.setattr(additive, "laplace_scales", lambda *a: tuple(scale / 50 for scale in real(*a)))
     result = run("audit --estimator NaiveMLE --epsilon 1 --trials 40 --json", 1)
     told = json.loads(result.stdout)
     assert (told["holds"], told["reports"][0]["lower_bound"] > 1) == (False, True)
+    told = run("audit --estimator NaiveMLE --epsilon 1 --trials 40", 1).stdout
+    assert re.search(
+        r"^NaiveMLE +a record, or a person +epsilon 1 +epsilon \S+ +\d+ % +IS BROKEN +2 x 40 releases", told, re.M
+    )
+    assert "1 claim attacked, 1 is BROKEN." in told
+
+
+def test_an_audit_is_a_table_for_a_stranger(tmp_path, monkeypatch):
+    """Each row: what, what is promised, what was shown; and the command that does it again."""
+    monkeypatch.chdir(tmp_path)
+    name = "NaiveMLE(epsilon, add_remove, one run)"
+    chosen = f"audit --estimator '{name}' --confidence 0.999999"
+    printed = run(f"{chosen} --out audit.md -q").stdout
+    heading, row, *rest = printed.split("\n")
+    assert heading.split() == [
+        "attacked",
+        "protected",
+        "promised",
+        "at",
+        "most",
+        "shown",
+        "at",
+        "least",
+        "of",
+        "it",
+        "verdict",
+        "tried",
+        "on",
+    ]
+    pattern = (
+        rf"{re.escape(name)} +a record, or a person +epsilon 2 +epsilon \S+ +\d+ % +holds so far +1 release, \d+ rec"
+    )
+    assert re.match(pattern, row)
+    assert f"Do it again: pgmpy-dp {chosen}" in rest and "1 claim attacked, none is broken." in rest
+    written = Path("audit.md").read_text(encoding="utf-8")
+    assert "| attacked | protected |" in written and "\n".join(rest).strip() in written
+    assert "exists" in run(f"{chosen} --out audit.md", 2).stderr
+    assert ".md or .json" in run("audit --out audit.txt", 2).stderr
+    told = run("audit --estimator distance_test --confidence 0.999999 --out audit.json").stdout
+    assert "epsilon 1, delta 0.01" in told
+    document = json.loads(Path("audit.json").read_text(encoding="utf-8"))
+    assert document["holds"] and document["command"] in told and document["reports"][0]["delta"] == 0.01
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from pgmpy import config
 
+from pgmpy_dp.auditing.drawn_again import Drawn, drawn, drawn_again, undrawn
 from pgmpy_dp.auditing.movements import movement
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.private.budget import Budget
@@ -219,6 +220,7 @@ class _Recorder(_Nameless):
         self.dice = Coins(others)
         self.waits = False
         self.events: list[tuple[str, Any, Any]] = []
+        self.drawn: list[Drawn] = []  # of each answer
         self.coins: list[dict[tuple[bytes, int], int]] = []
         self.problems: list[str] = []
         self.spending = Spending()
@@ -228,7 +230,10 @@ class _Recorder(_Nameless):
         self.events.append(("opened", _seen((budget, facts, curator.cost)), None))
 
     def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
-        values = draw() if self.answers is None else self.answers(request)
+        values, calls = drawn(draw) if self.answers is None else (self.answers(request), [])
+        self.drawn.append(calls)
+        if self.answers is None and request.curator._rng is None:
+            self.problems += [f"{request.operator}: {found}" for found in undrawn(request.mechanism, calls)]
         self.events.append(("asked", request, values))
         self.problems += stated_scales(request)
         self.problems += self.spending.answered(request)
@@ -361,6 +366,7 @@ class _Player(_Nameless):
 
     def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
         _, before, values = self._next("asked")
+        calls = self.tape.drawn[self.requests]
         self.requests += 1
         name = request.operator
         if before.operator != name:
@@ -382,6 +388,7 @@ class _Player(_Nameless):
                 mine = ratio > 0 and any(part is request.curator for part in parts)
                 if mine and self.moved.setdefault(number, request.curator) is not request.curator:
                     self.problems.append(f"{name}: exact statistics of two parts of the data moved")
+            self.problems += [f"{name}: {found}" for found in drawn_again(request.mechanism, draw, values, calls)]
         return values
 
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,4 +87,7 @@ def run_replays(
             # The corpus starts with drawn answers; then kinds change from pair to pair, differently in each case.
             kind = "drawn" if k == 0 else case.answers[(k + number + seed) % len(case.answers)]
             answers = None if kind == "drawn" else invented(kind, seed + k)
-            yield Found(case.name, k, kind, replay(case.fit, data, neighbour, answers=answers))
+            report = replay(case.fit, data, neighbour, answers=answers)
+            if k == 0 and not report.requests:  # both runs failed alike, say: that is no case
+                report = replace(report, problems=(*report.problems, "nothing was asked of a curator"))
+            yield Found(case.name, k, kind, report)

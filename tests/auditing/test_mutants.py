@@ -42,7 +42,7 @@ def test_the_whole_package_passes_the_same_attack(mutant):
 
 
 # What replay finds on one pair of neighbours, where the attack may need hundreds of releases. The others are of the law
-# of the noise, which replay does not draw.
+# of the noise, which replay does not test, or ask no curator.
 BY_REPLAY = {
     "half the noise: NaiveMLE(epsilon, replace_one)": "tables: noise of scale",
     "half the noise: NaiveMLE(rho, add_remove)": "tables: noise of scale",
@@ -50,6 +50,7 @@ BY_REPLAY = {
     "unclipped rows: PrivateGraphicalLasso(epsilon, add_remove, d=2)": "second_moments: exact statistics moved by 100",
     "inferred domain: NaiveMLE(epsilon, replace_one)": "error differs",
     "spends more than it charges: NaiveMLE(epsilon, add_remove, two tables)": "tables: noise of scale",
+    "forgotten threshold: StableStructure(delta, add_remove)": "agreed_graph: the same noisy numbers make",
     "spends more than it charges: NaiveMLE(epsilon, add_remove)": "the ledger was charged 0.25-DP for a curator of 1",
 }
 

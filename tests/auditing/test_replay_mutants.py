@@ -33,6 +33,7 @@ from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.mixtures.operators import block_operators, cluster_operators
 from pgmpy_dp.private.curator.charged_base import ChargedCurator
 from pgmpy_dp.private.curator.curator_base import Curator
+from pgmpy_dp.private.curator.mechanism import AdditiveNoise, NoisyMax
 from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
@@ -40,7 +41,7 @@ from pgmpy_dp.private.noise import matrix
 from pgmpy_dp.private.operators import column_operators, vector_operators
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing import test_replay_clusters
-from tests.auditing.replay_cases import ReplayCase
+from tests.auditing.replay_cases import ReplayCase, run_replays
 from tests.auditing.replay_catalogue import replay_catalogue
 from tests.auditing.test_replay_clusters import asking as every_question
 
@@ -324,6 +325,63 @@ def test_a_budget_that_is_kept_wrongly(patched, name, wrong, case, says, monkeyp
     assert replay(chosen.fit, data, neighbour).holds
     monkeypatch.setattr(patched, name, wrong)
     assert says in "; ".join(replay(chosen.fit, data, neighbour).problems)
+
+
+# -- what is between the exact statistics and the answer ---------------------------------------------------------------
+
+
+def exact_beside_the_noise(self, rng, true=AdditiveNoise.draw):
+    return [array + item.value for array, item in zip(true(self, rng), self.exact, strict=True)]
+
+
+def half_the_noise_that_is_stated(self, rng, true=AdditiveNoise.draw):
+    return true(replace(self, noise=tuple(replace(noise, scale=noise.scale / 2) for noise in self.noise)), rng)
+
+
+def place_by_exact_scores(self, rng, true=NoisyMax.draw):
+    true(self, rng)
+    return int(np.abs(self.exact.value).sum()) % len(self.exact.value)
+
+
+def best_without_noise(self, rng):
+    return int(np.argmax(self.exact.value))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "draw", "operator", "says"),
+    [
+        (AdditiveNoise, exact_beside_the_noise, "tables", "the same noisy numbers make another answer"),
+        (AdditiveNoise, half_the_noise_that_is_stated, "tables", "noise of scale .* was drawn where"),
+        (NoisyMax, best_without_noise, "worst_fit", "noise was drawn for 0 numbers"),
+        (NoisyMax, place_by_exact_scores, "worst_fit", "the same noisy numbers make another answer"),
+    ],
+)
+def test_a_draw_that_does_more_than_it_says(mechanism, draw, operator, says, monkeypatch):
+    """Between a request and its answer: neither the statistics nor the scale that is stated are wrong."""
+    monkeypatch.setattr(mechanism, "draw", draw)
+    for case in asking(operator):
+        assert re.search(says, "; ".join(found(case, operator)))
+
+
+def test_a_mode_that_passes_every_test(monkeypatch):
+    true = votes.released_mode
+    monkeypatch.setattr(votes, "released_mode", lambda mode, *rest: (true(mode, *rest)[0], mode))
+    assert any(
+        "the same noisy numbers make another" in text
+        for c in asking("agreed_graph")
+        for text in found(c, "agreed_graph")
+    )
+
+
+def test_a_case_that_asks_for_nothing():
+    """An option that is gone, say: both runs fail alike, and nothing was tried."""
+
+    def fit(data):
+        raise TypeError("no such option")
+
+    case = ReplayCase("gone", fit, lambda rng: iter([(1, 2)]), 1)
+    (item,) = run_replays([case])
+    assert item.report.problems == ("nothing was asked of a curator",)
 
 
 # -- an operator that says something of a record ----------------------------------------------------------------------

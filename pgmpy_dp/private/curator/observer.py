@@ -13,6 +13,7 @@ import numpy as np
 
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.contributions import segment_keys
+from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.subsampling import poisson_sample, uniform_parts
 
 if TYPE_CHECKING:
@@ -112,6 +113,26 @@ def observed(observer: Observer) -> Iterator[None]:
 def observer() -> Observer:
     """Who observes this process now."""
     return _observer
+
+
+_LAWS = ("laplace_measurement", "gaussian_measurement", "gumbel_measurement", "exponential_measurement")
+
+
+@contextmanager
+def in_the_place_of_noise(sampled: Callable[[str, float, Sequence[int], Callable[[Any], Any]], Any]) -> Iterator[None]:
+    """Let samplers call ``sampled(law, scale, values, measure)`` for noise meanwhile: for audits, as `observed`."""
+    before = {law: getattr(samplers, law) for law in _LAWS}
+
+    def made(law: str) -> Callable[[float], Any]:
+        return lambda scale: lambda values: sampled(law, scale, values, before[law](scale))
+
+    try:
+        for law in _LAWS:
+            setattr(samplers, law, made(law))
+        yield
+    finally:
+        for law, measurement in before.items():
+            setattr(samplers, law, measurement)
 
 
 class Coins:
