@@ -140,6 +140,17 @@ NOT_SHIPPED = {
         },
         {"temporal-match2.zip": "b1b9f81395e7c8f6c1ed8edc017b67c4ce66393fc537b43e93086ad234dd6d2f"},
     ),
+    "Births in the United States": DataSet(
+        "python -m benchmarks.births",
+        "National Vital Statistics System, births of 2019 (NBER's copy), singletons, a sample; "
+        "tests/data/birth_2019_nber_us_SINGLETON_SAMPLE200K.csv.gz in the GitHub repository shlomihod/synthflow "
+        "(d67eeea)",
+        {
+            "births_us_2019.csv.gz": "the file as it is there: CSV, compressed by gzip. First line: mother_age,parity,"
+            "gestation_week,is_female,date_of_birth,birth_weight; then 200,000 lines"
+        },
+        {"births_us_2019.csv.gz": "3ddd566419a17013e9b6adb0365c0208f40b6787bee63d6dc929976f6dc7a28f"},
+    ),
     "Chicago taxi trips": DataSet(
         "python -m benchmarks.compare",
         "City of Chicago, as of NIST's 2020 Differential Privacy Temporal Map Challenge; clean/nist-taxi.zip in the "

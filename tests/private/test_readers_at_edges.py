@@ -376,6 +376,19 @@ class TestLimits:
             found.append([each.value for one in (private, part) for each in contingency_tables(one, scopes)])
         assert_same(*found)
 
+    def test_a_container_has_what_it_is_given(self, monkeypatch):
+        def read(path):
+            if path.name == "memory.max":
+                return "4096\n"
+            raise FileNotFoundError
+
+        assert records.memory() >= 4096
+        monkeypatch.setattr(records.Path, "read_text", read)
+        assert records.memory() == 4096
+        monkeypatch.setattr(records.Path, "read_text", lambda path: "max\n")
+        monkeypatch.setattr(records, "os", None)  # a system that says nothing
+        assert records.memory() == 0 and records.MOST_KEPT >= 1 << 30
+
     def test_numbers(self, tmp_path, monkeypatch):
         x = np.random.default_rng(3).normal(size=(5000, 3)) * [0.1, 5, 1e3]
         pq.write_table(pa.table(dict(zip("xyz", x.T, strict=True))), tmp_path / "a.parquet")

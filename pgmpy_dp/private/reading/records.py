@@ -10,7 +10,9 @@ in every pass: they are coded once, or are those of files that have not changed.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -22,8 +24,23 @@ from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema
 
-MOST_KEPT = 1 << 30
-"""Cells of files of which codes are kept; more are read again in every pass. Codes of all other data are kept."""
+
+def memory() -> int:
+    """Bytes that this machine or its container has; 0 where the system does not say."""
+    found = []
+    if hasattr(os, "sysconf"):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            found.append(int(Path(limit).read_text()))
+        except (OSError, ValueError):  # "max"
+            continue
+    return min(found, default=0)
+
+
+MOST_KEPT = max(1 << 30, memory() // 4)
+"""Cells of files of which codes are kept, mostly a byte each; more are read again in every pass, of which a search for
+a network has hundreds. Codes of all other data are kept."""
 
 _TABLES_KEPT = 1 << 22  # cells of joint tables that were counted while files were read: 32 MB
 _ROWS_IN_BLOCK = 1 << 20

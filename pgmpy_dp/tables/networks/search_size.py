@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from math import comb
 
+from pgmpy_dp.private.reading.records import MOST_KEPT
 from pgmpy_dp.tables.networks.budget_shares import NetworkShares
 from pgmpy_dp.tables.networks.candidates import MOST_SETS
 
@@ -18,7 +19,7 @@ _PROGRAM = 450 * 2**20
 """Bytes of Python with all that is imported."""
 
 _READING, _READ = 18, 3
-"""Bytes for each cell of the records while they are read from a frame, and afterwards."""
+"""Bytes for each cell of the records: of rows that count together while they are read from a frame; of files."""
 
 _PER_ENTRY, _MOST_ENTRIES = 8, 3 * 2**24
 """Bytes of a number of a late fit's conditional matrices, and how many are held at once."""
@@ -36,8 +37,10 @@ a last fit has a twentieth of so many cells, and most fits fewer."""
 _SECONDS_PER_CANDIDATE, _SECONDS_PER_VARIABLE = 1.2e-5, 1.8e-3
 """Of one core, for each fit: what is expected of a candidate and its score; 100 steps of the fit, on small cliques."""
 
-_SECONDS_PER_COUNT, _SECONDS_PER_CELL = 1.5e-10, 6e-8
-"""For each record and cell of a candidate, and for each record and variable, once."""
+_SECONDS_PER_COUNT, _MOST_PER_COUNT, _SECONDS_PER_CELL = 1.5e-10, 1e-9, 6e-8
+"""For each record and cell of a candidate, where each record counts 1 at most for each record and candidate, as one
+table of many cells counts several at once; for each record and variable, once, or in each round if codes are not kept.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class NetworkSize:
     rounds, fits : int
         Tables that are selected, and fits between them, if no round gets a larger share than the first.
     memory_bytes : int
-        Of the process: the program, records in a frame, exact tables, expected tables, conditional matrices.
+        Of the process: the program, records, exact tables, expected tables, conditional matrices.
     seconds : float
         Of one core.
     """
@@ -79,7 +82,8 @@ def network_size(shares: NetworkShares, n_records: float, rows: float | None = N
     n_records : float
         About how many records there are.
     rows : float, optional
-        About how many are read and counted, where several rows count 1 together.
+        About how many are read from a frame and counted, where several rows count 1 together. Default: the records are
+        in files, and each counts 1.
 
     Examples
     --------
@@ -96,16 +100,17 @@ def network_size(shares: NetworkShares, n_records: float, rows: float | None = N
     >>> size.candidates, size.rounds, size.fits
     (9950, 400, 67)
     """
+    p, sets, is_file = len(shares.sizes), shares.sets, rows is None
     rows = n_records if rows is None else rows
-    p, sets = len(shares.sizes), shares.sets
+    read, per_count = rows * p, math.inf
+    reading = read * _READING
+    if is_file:
+        reading, per_count = min(read, MOST_KEPT) * _READ, _MOST_PER_COUNT
     given = 0 if sets.target is None else 1  # of the variables of each set
-    larger = [min(comb(p - given, order - given), MOST_SETS) for order in range(3, min(sets.max_order, p) + 1)]
+    larger = [min(math.comb(p - given, order - given), MOST_SETS) for order in range(3, min(sets.max_order, p) + 1)]
     candidates = len(shares.candidates) + sum(larger) if shares.candidates else 0
     if not candidates:
-        read = rows * p
-        return NetworkSize(
-            0, 0, 1, int(_PROGRAM + read * _READING), p * _SECONDS_PER_VARIABLE + read * _SECONDS_PER_CELL
-        )
+        return NetworkSize(0, 0, 1, int(_PROGRAM + reading), p * _SECONDS_PER_VARIABLE + read * _SECONDS_PER_CELL)
     pairs = sum(map(sets.cells, shares.candidates))
     mean = pairs / len(shares.candidates)
     # A set of one variable more has as many cells again as the variable has states, about.
@@ -114,14 +119,15 @@ def network_size(shares: NetworkShares, n_records: float, rows: float | None = N
     rounds = max(0 if star else 1, int((shares.rounds - star) / shares.start(n_records)))
     fits = -(-rounds // shares.in_a_round) + (1 if star else 0)
     entries = sum(shares.sizes) * p * sets.max_cells / _WIDE
-    searching = rows * p * _READ + candidates * _PER_TABLE + cells * _PER_CELL
+    searching = min(read, MOST_KEPT) * _READ + candidates * _PER_TABLE + cells * _PER_CELL
     searching += min(entries, _MOST_ENTRIES) * _PER_ENTRY + 32 * sets.max_cells
     searching += max(shares.sizes) ** 2 * _PER_ENTRY
-    memory = _PROGRAM + max(rows * p * _READING, searching)
+    memory = _PROGRAM + max(reading, searching)
     per_variable = _SECONDS_PER_VARIABLE + sets.max_cells * _SECONDS_PER_CELL_ALLOWED
     per_fit = candidates * _SECONDS_PER_CANDIDATE + p * per_variable
     per_fit += sum(k * k for k in shares.sizes) * _SECONDS_PER_SQUARE
-    seconds = fits * per_fit + rows * (cells * _SECONDS_PER_COUNT + p * _SECONDS_PER_CELL)
+    seconds = fits * per_fit + rows * min(cells * _SECONDS_PER_COUNT, candidates * per_count)
+    seconds += read * _SECONDS_PER_CELL * (fits if is_file and read > MOST_KEPT else 1)
     return NetworkSize(candidates, rounds, fits, int(memory), seconds)
 
 
