@@ -255,12 +255,12 @@ class _Pass:
         count, children = self._ways.count, self._ways.homes.children
         asked = {k: own for (k,), own in equal_rows(target[:, None])}
         for k in range(count):
-            if self._needs[k].any():
-                self._send(k, [k])
+            self._send(k, k)
         for k in reversed(range(count)):
             if k in asked:
                 self._at_clique(k, scopes[asked[k]], starts[asked[k]])
-            self._send(k, [count + child for child in children[k] if self._needs[count + child].any()])
+            for child in children[k]:
+                self._send(k, count + child)
             for way in (count + k, *children[k]):
                 self._rows.pop(way, None)
 
@@ -268,29 +268,29 @@ class _Pass:
         inside = frozenset(some)
         return tuple(a for a in self._ways.tree.cliques[k] if a in inside)
 
-    def _send(self, k: int, leaving: Sequence[int]) -> None:
-        """What leaves clique k, of all that came into it and of its own variables."""
-        sent: list[tuple[_Rows, _Rows | None, np.ndarray, Axes]] = []
-        for way in leaving:
-            axes, variables = self._ways.through[way], np.flatnonzero(self._needs[way])
-            made = self._rows[way] = _Rows(variables, self._ways.sizes, axes)
-            for (source,), own in equal_rows(self._ways.into[k, variables][:, None]):
-                if source >= 0:
-                    through = self._ways.through[source]
-                    sent.append((made, self._rows[source], variables[own], self._part(k, (*through, *axes))))
-                else:
-                    sent += [(made, None, variables[[at]], self._part(k, (variables[at], *axes))) for at in own]
-        wanted = {part for *_, part in sent}.union(self._ways.through[way] for way in leaving)
-        sums = table_sums(self._beliefs[k], self._ways.tree.cliques[k], wanted)
-        for made, came, variables, part in sent:
-            if came is None:
-                moved = np.moveaxis(sums[part], part.index(int(variables[0])), 0)
+    def _send(self, k: int, way: int) -> None:
+        """What leaves clique k through a separator, of all that came into it and of its own variables."""
+        axes, variables = self._ways.through[way], np.flatnonzero(self._needs[way])
+        if len(variables) == 0:
+            return
+        made = self._rows[way] = _Rows(variables, self._ways.sizes, axes)
+        sources = []
+        for (source,), own in equal_rows(self._ways.into[k, variables][:, None]):
+            if source >= 0:
+                sources.append((variables[own], source, self._part(k, (*self._ways.through[source], *axes))))
             else:
-                moved = joined(sums[part][None], part, came.of(variables), came.axes, made.axes)
-            made.table[made.at(variables)] = moved.reshape(-1, made.table.shape[1])
-        for way in leaving:
-            weight, table = sums[self._ways.through[way]].ravel(), self._rows[way].table
-            np.divide(table, weight, out=table, where=weight > 0)  # where it is 0, so is the row
+                sources += [(variables[[at]], -1, self._part(k, (variables[at], *axes))) for at in own]
+        wanted = {axes, *(part for *_, part in sources)}
+        sums = table_sums(self._beliefs[k], self._ways.tree.cliques[k], wanted)
+        for some, source, part in sources:
+            if source >= 0:
+                came = self._rows[source]
+                moved = joined(sums[part][None], part, came.of(some), came.axes, axes)
+            else:
+                moved = np.moveaxis(sums[part], part.index(int(some[0])), 0)
+            made.table[made.at(some)] = moved.reshape(-1, made.table.shape[1])
+        weight = sums[axes].ravel()
+        np.divide(made.table, weight, out=made.table, where=weight > 0)  # where it is 0, so is the row
 
     def _at_clique(self, k: int, scopes: np.ndarray, starts: np.ndarray) -> None:
         """Sets that clique k separates, by what of it they depend on."""
