@@ -21,8 +21,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pgmpy_dp.inference.junction_tree import JunctionTree
-from pgmpy_dp.inference.tree_moves import Axes, Homes, table_sums
+from pgmpy_dp.inference.junction_tree import Homes, JunctionTree
+
+Axes = tuple[int, ...]
 
 LARGEST = 1 << 22
 """Numbers in one array (32 MiB)."""
@@ -143,7 +144,7 @@ class FarSets:
         table = table[tuple(slice(*ranges[a]) if a in step.own else slice(None) for a in axes)][None]
         for feeder, message, later in zip(step.feeders, came, step.axes[1:], strict=True):
             chosen = tuple(slice(*ranges[a]) if a in step.own else slice(None) for a in feeder.through)
-            table = _joined(table, axes, message[:, *chosen], feeder.through, later)
+            table = joined(table, axes, message[:, *chosen], feeder.through, later)
             axes = later
         order = [1 + axes.index(a) for a in (*step.own, *step.through)]
         rows = table.transpose(0, *order).reshape(-1, *(table.shape[place] for place in order[len(step.own) :]))
@@ -302,7 +303,7 @@ class _Route:
         return cells * np.where(inside, lengths, 1).prod(axis=1, dtype=np.float64)
 
 
-def _joined(table: np.ndarray, axes: Axes, message: np.ndarray, through: Axes, later: Axes) -> np.ndarray:
+def joined(table: np.ndarray, axes: Axes, message: np.ndarray, through: Axes, later: Axes) -> np.ndarray:
     """The product of a table and the rows that came through a separator, summed over what is not needed later.
 
     Parameters
@@ -329,3 +330,37 @@ def _joined(table: np.ndarray, axes: Axes, message: np.ndarray, through: Axes, l
     order = [*both, None, *rest]
     product = product.transpose([order.index(None), len(order), *(order.index(a) for a in later)])
     return product.reshape(len(table) * len(message), *(size[a] for a in later))
+
+
+def equal_rows(rows: np.ndarray) -> list[tuple[tuple[int, ...], np.ndarray]]:
+    """Equal rows, of shape (n, m), with their places, in ascending order."""
+    if len(rows) == 0:
+        return []
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    starts = np.flatnonzero(np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)]))
+    parts = np.split(order, starts[1:])
+    return [(tuple(ordered[start].tolist()), part) for start, part in zip(starts, parts, strict=True)]
+
+
+def table_sums(table: np.ndarray, axes: Axes, wanted: set[Axes]) -> dict[Axes, np.ndarray]:
+    """Sums of a table over all but the wanted axes, each set in the order of `axes`; tables on the way are shared."""
+    made: dict[Axes, np.ndarray] = {}
+
+    def descend(here: np.ndarray, own: Axes, targets: list[frozenset[int]]) -> None:
+        while targets:
+            unneeded = [a for a in own if not any(a in target for target in targets)]
+            if unneeded:
+                here = here.sum(axis=tuple(own.index(a) for a in unneeded))
+                own = tuple(a for a in own if a not in unneeded)
+            if any(len(target) == len(own) for target in targets):
+                made[own] = here
+                targets = [target for target in targets if len(target) < len(own)]
+            if targets:  # without the axis that most of them lack, then those that have it
+                axis = max(own, key=lambda a: sum(a not in target for target in targets))
+                position, without = own.index(axis), [target for target in targets if axis not in target]
+                descend(here.sum(axis=position), own[:position] + own[position + 1 :], without)
+                targets = [target for target in targets if axis in target]
+
+    descend(table, axes, [frozenset(scope) for scope in wanted])
+    return made

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.junction_tree import BagTree, JunctionTree, build_junction_tree, rooted
+from pgmpy_dp.inference.junction_tree import BagTree, Homes, JunctionTree, build_junction_tree, median, rooted
 
 _Stamp = tuple[frozenset[int], tuple[int, ...], frozenset[frozenset[int]]]
 
@@ -277,25 +277,18 @@ class _Ways:
         self._sizes = np.array(tree.cardinalities, dtype=np.float64)
         self._cells = np.array([float(tree.n_cells(clique)) for clique in tree.cliques])
         self._all = float(self._sizes.prod())
-        self._has = np.zeros((n, count), dtype=bool)
-        self.beside: list[list[int]] = [[] for _ in range(count)]
-        home = np.zeros(n, dtype=np.int64)
-        first = list(range(count))
-        for k, (clique, parent) in enumerate(zip(tree.cliques, tree.parents, strict=True)):
-            self._has[list(clique), k] = True
-            home[list(clique[: tree.n_residual[k]])] = k
-            if parent >= 0:
-                first[parent] = min(first[parent], first[k])
-                self.beside[k].append(parent)
-                self.beside[parent].append(k)
-        self._home = home
+        homes = Homes(tree)
+        self._home, self._has, self._meeting = homes.home, homes.has, homes.meeting()
+        self.beside = [list(children) for children in homes.children]
+        for k, parent in enumerate(tree.parents[:-1]):
+            self.beside[k].append(parent)
         # In the order of their homes, the variables at home below a clique are a range.
-        order = np.argsort(home, kind="stable")
-        homes = home[order]
+        order = np.argsort(homes.home, kind="stable")
+        ordered = homes.home[order]
         self._column = np.empty(n, dtype=np.int64)
         self._column[order] = np.arange(n)
-        begins = np.searchsorted(homes, first).tolist()
-        ends = np.searchsorted(homes, np.arange(count), side="right").tolist()
+        begins = np.searchsorted(ordered, homes.first).tolist()
+        ends = np.searchsorted(ordered, np.arange(count), side="right").tolist()
         own = [self._column[list(clique)] for clique in tree.cliques]
         # Between the nearest of a variable's own cliques, which is left out, and this one, which counts.
         largest = np.zeros((count, n))
@@ -317,7 +310,6 @@ class _Ways:
                 nearest[k, shared] = k
                 largest[k, shared] = 0.0
         self._largest, self._nearest = largest, nearest
-        self._meeting = meeting(tree)
 
     def way(self, i: int, target: int) -> list[int]:
         """Cliques from the nearest one with variable i to `target`, both of which count."""
@@ -335,11 +327,10 @@ class _Ways:
         n, order = scopes.shape
         sizes, homes, columns = self._sizes[scopes], self._home[scopes], self._column[scopes]
         lowest = homes.min(axis=1)
-        inside = self._has[scopes, lowest[:, None]].all(axis=1)
+        inside = self._has[lowest[:, None], scopes].all(axis=1)
         centre = lowest
         if order == 3:
-            a, b, c = homes.T
-            centre = np.minimum(np.minimum(self._meeting[a, b], self._meeting[a, c]), self._meeting[b, c])
+            centre = median(self._meeting, homes)
         # Ways may end at the centre, or at the nearest clique of one of the variables.
         ends = np.stack([centre, *(self._nearest[centre, columns[:, place]] for place in range(order))])
         costs = np.stack([self._at(columns, sizes, centre, end) for end in ends])
@@ -374,19 +365,6 @@ def by_order(scopes: Sequence[Sequence[int]]) -> Iterator[tuple[np.ndarray, np.n
     for order in np.unique(orders).tolist():
         places = np.flatnonzero(orders == order)
         yield places, flat[starts[places][:, None] + np.arange(order)]
-
-
-def meeting(tree: JunctionTree) -> np.ndarray:
-    """For each two cliques the lowest one that is above or at both, shape (n_cliques, n_cliques)."""
-    count = len(tree.cliques)
-    lowest = np.empty((count, count), dtype=np.int32)
-    for k in reversed(range(count)):  # parents come first
-        parent = tree.parents[k]
-        if parent >= 0:
-            lowest[k, k + 1 :] = lowest[parent, k + 1 :]
-            lowest[k + 1 :, k] = lowest[parent, k + 1 :]
-        lowest[k, k] = k
-    return lowest
 
 
 def min_fill_cliques(

@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from pgmpy_dp.inference.cliques import Cliques
 
 DEFAULT_MEMORY_LIMIT = 2**31
@@ -111,6 +113,66 @@ class JunctionTree:
     def cells(self) -> int:
         """Cells of all clique tables together."""
         return sum(self.n_cells(clique) for clique in self.cliques)
+
+
+class Homes:
+    """Where in a junction tree its variables are, and what is below what.
+
+    Attributes
+    ----------
+    home : ndarray of int, shape (n_variables,)
+        The clique nearest to the root that has each variable.
+    first : ndarray of int, shape (n_cliques,)
+        The smallest number in the subtree of each clique, which has all numbers from it to the clique's own.
+    children : list of list of int
+        Of each clique, ascending.
+    has : ndarray of bool, shape (n_cliques, n_variables)
+    """
+
+    def __init__(self, tree: JunctionTree) -> None:
+        count, n = len(tree.cliques), len(tree.cardinalities)
+        self._parents = tree.parents
+        self.home = np.zeros(n, dtype=np.int64)
+        self.first = np.arange(count)
+        self.children: list[list[int]] = [[] for _ in range(count)]
+        self.has = np.zeros((count, n), dtype=bool)
+        for k, (clique, parent) in enumerate(zip(tree.cliques, tree.parents, strict=True)):
+            self.home[list(clique[: tree.n_residual[k]])] = k
+            self.has[k, list(clique)] = True
+            if parent >= 0:
+                self.children[parent].append(k)
+                self.first[parent] = min(self.first[parent], self.first[k])
+
+    def child(self, k: int, below: np.ndarray) -> np.ndarray:
+        """The children of a clique in whose subtrees some cliques below it are."""
+        children = np.array(self.children[k], dtype=np.int64)
+        return children[np.searchsorted(children, below)]
+
+    def meeting(self) -> np.ndarray:
+        """For each two cliques the lowest one that is above or at both, shape (n_cliques, n_cliques)."""
+        count = len(self._parents)
+        lowest = np.empty((count, count), dtype=np.int32)
+        for k in reversed(range(count)):  # parents come first
+            parent = self._parents[k]
+            if parent >= 0:
+                lowest[k, k + 1 :] = lowest[parent, k + 1 :]
+                lowest[k + 1 :, k] = lowest[parent, k + 1 :]
+            lowest[k, k] = k
+        return lowest
+
+    def above(self, k: int) -> list[int]:
+        """A clique and those above it, up to the root."""
+        found = [k]
+        while self._parents[found[-1]] >= 0:
+            found.append(self._parents[found[-1]])
+        return found
+
+
+def median(meeting: np.ndarray, cliques: np.ndarray) -> np.ndarray:
+    """The clique on all three ways between three cliques, of shape (n, 3), by `Homes.meeting` of the tree."""
+    a, b, c = cliques.T
+    # Of the three pairwise meetings two are the same and the third, the median, is not above them.
+    return np.minimum(np.minimum(meeting[a, b], meeting[a, c]), meeting[b, c])
 
 
 def build_junction_tree(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -> JunctionTree:

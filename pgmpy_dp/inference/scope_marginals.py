@@ -1,58 +1,50 @@
 """Marginals of thousands of small sets of variables at once, exact, from one calibrated junction tree.
 
-Let S be a separator of the tree. For every variable v the matrix P(x_v | x_S) follows from the matrices of the
-neighbouring separators by one product, for all variables together: *upward* for those below S, *downward* for all
-others. Then
+For two or three variables there is always a clique M that separates them, as far as they are not in it themselves: one
+that has all but one of them, or the median of the cliques in which they are at home. So
 
-    P(x_i, x_j, x_k) = sum over x_M of P(x_M) P(x_i | x_M) P(x_j | x_M) P(x_k | x_M)
+    P(x_i, x_j, x_k) = sum over x_M of P(x_M) P(x_i | x_S) P(x_j | x_T) P(x_k | x_U)
 
-for a clique M that separates the three, and there is always one: the median of the cliques in which they are at home.
-What a clique answers is one matrix product. Nothing is calibrated for a state or for a set, and no tree is built.
+where S, T and U are the separators through which the three come into M; who is in M needs no factor. A matrix
+P(x_v | x_S) follows from that of the separator before it by one product, for many variables together. Which variables
+have to come through which separator, in which direction, is known beforehand: only those matrices are made, in one pass
+up the tree and one down, and none is kept longer than the pass. Where they would still take too much memory, the sets
+come in parts, neighbours in the tree together.
 
-Few separators are wide, and those lie together. The narrow ones cut the tree into *regions*. A narrow one has the
-matrices of all variables; a wide one inside a region has those of the region's own variables, and those of the joint
-states of each narrow separator around it, by which all others follow. Two variables of different regions are answered
-by a narrow separator between them.
-
-Where the wide separators are many, the matrices of all variables for them would take minutes and gigabytes. There only
-what a set needs is computed: for many sets together (:mod:`pgmpy_dp.inference.carried_rows`), or for one after
-the other (:mod:`pgmpy_dp.inference.far_sets`), as larger sets always are.
+Few sets, and those of more variables, are answered one by one (:mod:`pgmpy_dp.inference.far_sets`).
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from pgmpy_dp.inference.belief_propagation import SumProduct
-from pgmpy_dp.inference.carried_rows import CarriedRows
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.far_sets import FarSets
-from pgmpy_dp.inference.growing_tree import GrowingTree, by_order, meeting
-from pgmpy_dp.inference.junction_tree import build_junction_tree
-from pgmpy_dp.inference.tree_moves import Axes, Homes, Moves, equal_rows, table_sums
-from pgmpy_dp.inference.tree_regions import Given, Inside, RegionRows, Regions
+from pgmpy_dp.inference.far_sets import Axes, FarSets, equal_rows, joined, table_sums
+from pgmpy_dp.inference.growing_tree import GrowingTree, by_order
+from pgmpy_dp.inference.junction_tree import Homes, JunctionTree, build_junction_tree, median
 
 Scope = tuple[int, ...]
 """Positions of variables, in ascending order."""
 
-_FEW = 1 / 8
-"""Sets of one shape for each clique: fewer are answered one by one where `Regions` are not dense."""
+_FEW = 50
+"""Sets in no clique up to which they are answered one by one."""
 
-_FEW_OUTSIDE = 50
-"""Sets in no clique up to which `ScopeMarginals.few` answers them one by one."""
+_NUMBERS = 1 << 25
+"""In the conditional matrices of one pass (256 MiB); sets come in parts where it takes more."""
 
 _CHUNK = 1 << 22
 """Numbers in an intermediate product."""
 
-_WHOLE = 512
+_WHOLE = 256
 """Cells of a clique up to which its sets are answered together, whatever they depend on in it."""
 
-_SPARSE = 0.1
-"""Share of wanted entries of a matrix product below which they are computed one by one."""
+_SPARSE = 0.02
+"""Share of wanted tables among those of all combinations below which the first variables come one by one."""
 
 
 class ScopeMarginals:
@@ -76,31 +68,24 @@ class ScopeMarginals:
     """
 
     def __init__(self, cliques: Cliques, theta: np.ndarray, engine: SumProduct | None = None) -> None:
-        engine = SumProduct(cliques) if engine is None else engine
-        engine.calibrate(theta)
-        self._engine = engine
-        self._tree = tree = engine.plan.tree
-        self._sizes = tree.cardinalities
-        self._homes = Homes(tree)
-        self._home, self._has = self._homes.home, self._homes.has
-        self._meeting = meeting(tree)
-        self._beliefs = engine.beliefs()
-        self._regions = Regions(tree, self._homes)
-        self._narrow: dict[Axes, np.ndarray] | None = None
-        self._wide: dict[int, Inside] = {}
-        self._carried: CarriedRows | None = None
-        self._far = FarSets(tree, self._beliefs, self._homes)
+        self._engine = SumProduct(cliques) if engine is None else engine
+        self._engine.calibrate(theta)
+        self._tree = self._engine.plan.tree
+        self._sizes = np.asarray(self._tree.cardinalities, dtype=np.int64)
+        self._homes = Homes(self._tree)
+        self._beliefs = self._engine.beliefs()
+        self._far = FarSets(self._tree, self._beliefs, self._homes)
+        self._ways: _Ways | None = None
 
     def at(self, theta: np.ndarray) -> ScopeMarginals:
         """The same object under other parameters: what follows from the tree alone is kept."""
         self._engine.calibrate(theta)  # writes into the arrays of `_beliefs`
-        self._narrow, self._wide, self._carried = None, {}, None
         self._far.forget()
         return self
 
     def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
         """Probabilities of each set of variables, axes in its order."""
-        shapes = [tuple(self._sizes[i] for i in scope) for scope in scopes]
+        shapes = [tuple(self._tree.cardinalities[i] for i in scope) for scope in scopes]
         flat, sizes = self.flat(scopes)
         parts = np.split(flat, np.cumsum(sizes)[:-1]) if len(scopes) else []
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
@@ -115,341 +100,297 @@ class ScopeMarginals:
         """
         sizes = np.ones(len(scopes), dtype=np.int64)
         asked = list(by_order(scopes))
-        for places, scope in asked:
-            sizes[places] = np.asarray(self._sizes, dtype=np.int64)[scope].prod(axis=1)
-        ends = np.cumsum(sizes)
+        for places, some in asked:
+            sizes[places] = self._sizes[some].prod(axis=1)
+        starts = np.cumsum(sizes) - sizes
         flat = np.empty(int(sizes.sum()))
-        for places, scope in asked:
-            for own, stack in self.stacks(scope):
-                cells = stack[0].size
-                starts = ends[places[own]] - cells
-                flat[starts[:, None] + np.arange(cells)] = stack.reshape(len(own), cells)
-        return flat, sizes
+        for places, some in asked:
+            home = self._homes.home[some].min(axis=1)
+            inside = self._homes.has[home[:, None], some].all(axis=1)
+            self._within_cliques(some[inside], home[inside], starts[places[inside]], flat)
+            self._across_cliques(some[~inside], starts[places[~inside]], flat)
+        return np.maximum(flat, 0.0, out=flat), sizes
 
-    def stacks(self, scopes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The same for sets of one order, those of one shape in one array.
+    def _within_cliques(self, scopes: np.ndarray, home: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> None:
+        """Sums of a clique's belief, shared by all sets that lie in it."""
+        for (k,), own in equal_rows(home[:, None]):
+            axes = self._tree.cliques[k]
+            asked = [tuple(scope) for scope in scopes[own].tolist()]
+            ordered = [tuple(sorted(scope, key=axes.index)) for scope in asked]
+            sums = table_sums(self._beliefs[k], axes, set(ordered))
+            for scope, there, start in zip(asked, ordered, starts[own].tolist(), strict=True):
+                table = sums[there].transpose([there.index(i) for i in scope])
+                flat[start : start + table.size] = table.ravel()
+
+    def _across_cliques(self, scopes: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> None:
+        """By what is carried to a clique, as many together as memory allows; the others one by one."""
+        waiting = [np.arange(len(scopes))]
+        if len(scopes) > _FEW:
+            if self._ways is None:
+                self._ways = _Ways(self._tree, self._homes)
+            target = self._ways.targets(scopes)
+            order = np.argsort(target, kind="stable")
+            waiting = [order[target[order] < 0], order[target[order] >= 0]]
+        while waiting:
+            some = waiting.pop()
+            if len(some) <= _FEW or target[some[0]] < 0:
+                for scope, start in zip(scopes[some].tolist(), starts[some].tolist(), strict=True):
+                    table = self._far.table(scope)
+                    flat[start : start + table.size] = table.ravel()
+                continue
+            assert self._ways is not None
+            needs = self._ways.needs(scopes[some], target[some])
+            if self._ways.cells @ (needs @ self._sizes) > _NUMBERS:
+                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+            else:
+                _Pass(self._ways, self._beliefs, needs, flat).answer(scopes[some], target[some], starts[some])
+
+
+class _Ways:
+    """How variables come into cliques, as far as the tree alone says.
+
+    A way into a clique is the number of a clique: its own, with the number of cliques added, for the way from above
+    through its separator, or that of a child, for the way from below.
+
+    Attributes
+    ----------
+    through : list of Axes
+        The separator of each way.
+    cells : ndarray of float, shape (2 n_cliques,)
+        Its joint states.
+    into : ndarray of int, shape (n_cliques, n_variables)
+        The way of each variable into each clique; -1 where it is in it.
+    """
+
+    def __init__(self, tree: JunctionTree, homes: Homes) -> None:
+        self.tree, self.homes, self.sizes = tree, homes, np.asarray(tree.cardinalities, dtype=np.int64)
+        self.count = count = len(tree.cliques)
+        self.through = [tree.separator(k) for k in range(count)] * 2
+        self.cells = np.array([tree.n_cells(axes) for axes in self.through], dtype=np.float64)
+        self.into = np.empty((count, len(self.sizes)), dtype=np.int32)
+        self._nearest = np.empty((count, len(self.sizes)), dtype=np.int32)  # at or above, the first with it, or -1
+        self._meeting = homes.meeting()
+        for k in reversed(range(count)):
+            own, parent = list(tree.cliques[k]), tree.parents[k]
+            self.into[k] = count + k
+            for child in homes.children[k]:
+                self.into[k, (homes.home >= homes.first[child]) & (homes.home <= child)] = child
+            self.into[k, own] = -1
+            self._nearest[k] = self._nearest[parent] if parent >= 0 else -1
+            self._nearest[k, own] = k
+
+    def targets(self, scopes: np.ndarray) -> np.ndarray:
+        """For each set a clique into which those of its variables that are not in it come by different ways, or -1."""
+        home, first = self.homes.home, self.homes.first
+        target, lowest = np.full(len(scopes), -1), np.full(len(scopes), self.count)
+        for column in range(scopes.shape[1]):
+            rest, start = np.delete(scopes, column, axis=1), home[scopes[:, column]]
+            top = home[rest].min(axis=1)
+            inside = self.homes.has[top[:, None], rest].all(axis=1)
+            under = (start >= first[top]) & (start < top)
+            near = np.where(under, self._nearest[start[:, None], rest].max(axis=1), top)
+            # Of two the one whose home is lower: what is above need not come down to all that is below.
+            better = inside & (start < lowest)
+            target[better], lowest[better] = near[better], start[better]
+        if scopes.shape[1] == 3:
+            target = np.where(target < 0, median(self._meeting, home[scopes]), target)
+        return target
+
+    def needs(self, scopes: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Which variables come by which way, shape (2 n_cliques, n_variables), for sets to come into cliques."""
+        needs = np.zeros((2 * self.count, len(self.sizes)), dtype=bool)
+        ways = self.into[target[:, None], scopes]
+        needs[ways[ways >= 0], scopes[ways >= 0]] = True
+
+        def pull(way: int, clique: int) -> None:
+            variables = np.flatnonzero(needs[way])
+            before = self.into[clique, variables]
+            needs[before[before >= 0], variables[before >= 0]] = True
+
+        for k, parent in enumerate(self.tree.parents[:-1]):  # from above: what a parent needs to send it down
+            pull(self.count + k, parent)
+        for k in reversed(range(self.count)):
+            pull(k, k)
+        return needs
+
+
+class _Rows:
+    """P(x_v | x_axes) of some variables, in ascending order, a row for each state."""
+
+    def __init__(self, variables: np.ndarray, sizes: np.ndarray, axes: Axes) -> None:
+        self.axes, self._shape, self._variables = axes, [int(sizes[a]) for a in axes], variables
+        self._sizes = sizes[variables]
+        self._ends = np.cumsum(self._sizes)
+        self.table = np.empty((int(self._ends[-1]), math.prod(self._shape)))
+
+    def at(self, variables: np.ndarray) -> np.ndarray:
+        """Which rows are those of some variables, in their order."""
+        own = np.searchsorted(self._variables, variables)
+        ends = np.cumsum(self._sizes[own])
+        return np.repeat(self._ends[own] - ends, self._sizes[own]) + np.arange(int(ends[-1]))
+
+    def of(self, variables: np.ndarray) -> np.ndarray:
+        """These rows, of shape (rows, states of `axes`...)."""
+        return self.table[self.at(variables)].reshape(-1, *self._shape)
+
+
+class _Sets(NamedTuple):
+    """Sets that one clique separates."""
+
+    scopes: np.ndarray  # variables in the order in which they are multiplied
+    order: np.ndarray  # which column of the set each was
+    kinds: np.ndarray  # a number for each of their orders and numbers of states
+    starts: np.ndarray  # where their tables go
+
+
+class _Pass:
+    """Matrices up and down the tree, and the tables of the sets for which they are made."""
+
+    def __init__(self, ways: _Ways, beliefs: Sequence[np.ndarray], needs: np.ndarray, flat: np.ndarray) -> None:
+        self._ways, self._beliefs, self._needs, self._flat = ways, beliefs, needs, flat
+        self._rows: dict[int, _Rows] = {}  # by way
+
+    def answer(self, scopes: np.ndarray, target: np.ndarray, starts: np.ndarray) -> None:
+        """Fill in the tables of these sets."""
+        count, children = self._ways.count, self._ways.homes.children
+        asked = {k: own for (k,), own in equal_rows(target[:, None])}
+        for k in range(count):
+            self._send(k, k)
+        for k in reversed(range(count)):
+            if k in asked:
+                self._at_clique(k, scopes[asked[k]], starts[asked[k]])
+            for child in children[k]:
+                self._send(k, count + child)
+            for way in (count + k, *children[k]):
+                self._rows.pop(way, None)
+
+    def _part(self, k: int, some: Iterable[int]) -> Axes:
+        inside = frozenset(some)
+        return tuple(a for a in self._ways.tree.cliques[k] if a in inside)
+
+    def _send(self, k: int, way: int) -> None:
+        """What leaves clique k through a separator, of all that came into it and of its own variables."""
+        axes, variables = self._ways.through[way], np.flatnonzero(self._needs[way])
+        if len(variables) == 0:
+            return
+        made = self._rows[way] = _Rows(variables, self._ways.sizes, axes)
+        sources = []
+        for (source,), own in equal_rows(self._ways.into[k, variables][:, None]):
+            if source >= 0:
+                sources.append((variables[own], source, self._part(k, (*self._ways.through[source], *axes))))
+            else:
+                sources += [(variables[[at]], -1, self._part(k, (variables[at], *axes))) for at in own]
+        wanted = {axes, *(part for *_, part in sources)}
+        sums = table_sums(self._beliefs[k], self._ways.tree.cliques[k], wanted)
+        for some, source, part in sources:
+            if source >= 0:
+                came = self._rows[source]
+                moved = joined(sums[part][None], part, came.of(some), came.axes, axes)
+            else:
+                moved = np.moveaxis(sums[part], part.index(int(some[0])), 0)
+            made.table[made.at(some)] = moved.reshape(-1, made.table.shape[1])
+        weight = sums[axes].ravel()
+        np.divide(made.table, weight, out=made.table, where=weight > 0)  # where it is 0, so is the row
+
+    def _at_clique(self, k: int, scopes: np.ndarray, starts: np.ndarray) -> None:
+        """Sets that clique k separates, by what of it they depend on."""
+        n_ways, sizes = len(self._ways.through), self._ways.sizes
+        clique, belief = self._ways.tree.cliques[k], self._beliefs[k]
+        codes = self._ways.into[k][scopes]
+        codes = np.where(codes < 0, n_ways + scopes, codes)
+        order = np.argsort(codes, axis=1, kind="stable")  # variables of the clique last
+        codes, ordered = np.take_along_axis(codes, order, 1), np.take_along_axis(scopes, order, 1)
+        sets = _Sets(ordered, order, np.empty(len(scopes), dtype=np.int64), starts)
+        for number, (_, own) in enumerate(equal_rows(np.hstack([order, sizes[ordered]]))):
+            sets.kinds[own] = number
+        if scopes.shape[1] > 2 and belief.size <= _WHOLE:
+            rows = [self._given_all(k, np.unique(scopes))] * scopes.shape[1]
+            self._multiply(belief[None], clique, rows, sets, np.arange(len(scopes)), [])
+            return
+        groups = []
+        for key, own in equal_rows(codes):
+            rows = [self._rows[way] for way in key if way < n_ways]
+            inside = [code - n_ways for code in key[len(rows) :]]
+            groups.append((rows, self._part(k, [*inside, *(a for one in rows for a in one.axes)]), own))
+        sums = table_sums(belief, clique, {part for _, part, _ in groups})
+        for rows, part, own in groups:
+            self._multiply(sums[part][None], part, rows, sets, own, [])
+
+    def _given_all(self, k: int, variables: np.ndarray) -> _Rows:
+        """P(x_v | x_clique), of the clique's own variables too."""
+        made = _Rows(variables, self._ways.sizes, self._ways.tree.cliques[k])
+        for (way,), own in equal_rows(self._ways.into[k, variables][:, None]):
+            for some in [variables[own]] if way >= 0 else variables[own][:, None]:
+                through = self._rows[way].axes if way >= 0 else tuple(some.tolist())
+                rows = self._rows[way].of(some) if way >= 0 else np.eye(self._ways.sizes[some[0]])
+                shape = [n if a in through else 1 for a, n in zip(made.axes, self._beliefs[k].shape, strict=True)]
+                wide = np.broadcast_to(rows.reshape(-1, *shape), (len(rows), *self._beliefs[k].shape))
+                made.table[made.at(some)] = wide.reshape(len(rows), -1)
+        return made
+
+    def _multiply(
+        self,
+        table: np.ndarray,
+        axes: Axes,
+        rows: Sequence[_Rows],
+        sets: _Sets,
+        own: np.ndarray,
+        done: list[tuple[np.ndarray, int]],
+    ) -> None:
+        """By the rows of one column after the other, each summed over what no later one depends on.
 
         Parameters
         ----------
-        scopes : ndarray of int, shape (n, order)
-
-        Returns
-        -------
-        list of (places, tables)
-            Which rows of `scopes`, and their tables, of shape ``(len(places), *shape)``.
+        table : ndarray of shape (rows of the columns that are done, states of `axes`...)
+        axes : Axes
+        rows : sequence of _Rows
+            For each of the first columns. The others are in the clique.
+        sets : _Sets
+        own : ndarray of int
+            Which of the sets.
+        done : list of (first rows, number of rows)
+            Of each column that is done: where each set's rows begin, and how many there are.
         """
-        shapes = np.asarray(self._sizes, dtype=np.int64)[scopes]
-        home = self._home[scopes].min(axis=1)
-        inside = self._has[home[:, None], scopes].all(axis=1)
-        found = []
-        for places, shape in _groups(shapes):
-            asked, stack = scopes[places], np.empty((len(places), *shape))
-            self._within_cliques(asked, np.flatnonzero(inside[places]), home[places], stack)
-            rest = np.flatnonzero(~inside[places])
-            few = not self._regions.dense and len(rest) < _FEW * len(self._tree.cliques)
-            if len(rest) and not few and scopes.shape[1] <= 3:
-                rest = self._across_cliques(asked, rest, stack)
-            for place in rest.tolist():
-                stack[place] = self._far.table(asked[place].tolist())
-            found.append((places, np.maximum(stack, 0.0, out=stack)))
-        return found
-
-    def few(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
-        """The same as `tables`, quicker where few of the sets are in no clique.
-
-        `tables` goes through all variables for each shape, which pays for hundreds of sets.
-        """
-        asked: dict[int, list[Scope]] = defaultdict(list)
-        for scope in dict.fromkeys(scopes):
-            home = int(self._home[list(scope)].min())
-            asked[home if self._has[home, list(scope)].all() else -1].append(scope)
-        outside = asked.pop(-1, [])
-        if len(outside) > _FEW_OUTSIDE:
-            return self.tables(scopes)
-        found = {scope: np.maximum(self._far.table(scope), 0.0) for scope in outside}
-        for home, inside in asked.items():
-            axes = self._tree.cliques[home]
-            ordered = {scope: tuple(sorted(scope, key=axes.index)) for scope in inside}
-            sums = table_sums(self._beliefs[home], axes, set(ordered.values()))
-            for scope, own in ordered.items():
-                found[scope] = np.array(sums[own].transpose([own.index(i) for i in scope]))
-        return [found[scope] for scope in scopes]
-
-    # -- inside one clique ---------------------------------------------------------------------
-
-    def _within_cliques(self, scopes: np.ndarray, places: np.ndarray, home: np.ndarray, stack: np.ndarray) -> None:
-        """Sums of a clique's belief, shared by all sets that lie in it."""
-        for (k,), own in equal_rows(home[places][:, None]):
-            axes = self._tree.cliques[k]
-            wanted = {tuple(scope): places[at] for at, scope in zip(own, scopes[places[own]].tolist(), strict=True)}
-            # A set may be asked for twice, and in another order.
-            sums = table_sums(self._beliefs[k], axes, {tuple(sorted(s, key=axes.index)) for s in wanted})
-            for at in places[own]:
-                scope = tuple(scopes[at].tolist())
-                ordered = tuple(sorted(scope, key=axes.index))
-                stack[at] = sums[ordered].transpose([ordered.index(i) for i in scope])
-
-    # -- across cliques ------------------------------------------------------------------------
-
-    def _across_cliques(self, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> np.ndarray:
-        """Two or three variables by what separates them: a narrow separator, or a clique. Returns what is left."""
-        if not self._regions.dense:
-            if self._carried is None:
-                self._carried = CarriedRows(self._tree, self._beliefs, self._homes)
-            places = self._carried.answer(scopes, places, stack)
-        if self._regions.too_large:
-            return places
-        if scopes.shape[1] == 2:
-            asked = scopes[places]
-            for column in (0, 1):
-                below = self._regions.apart(self._home[asked], self._meeting, column)
-                for (k,), own in equal_rows(below[below >= 0][:, None]):
-                    self._at_separator(k, column, scopes, places[np.flatnonzero(below >= 0)[own]], stack)
-                places, asked = places[below < 0], asked[below < 0]
-        if len(places) == 0:
-            return places
-        centre = self._centres(scopes[places])
-        for (region,), own in equal_rows(self._regions.top[centre][:, None]):
-            some, at = places[own], centre[own]
-            inside = self._inside(region, np.unique(scopes[some]))
-            for (k,), these in equal_rows(at[:, None]):
-                self._at_clique(k, scopes, some[these], inside, stack)
-        return places[:0]
-
-    def _centres(self, scopes: np.ndarray) -> np.ndarray:
-        """A clique for each set without which its variables, as far as they are not in it, are in different parts."""
-        home = self._home[scopes]
-        if scopes.shape[1] == 2:
-            return home.max(axis=1)
-        a, b, c = home.T
-        # Of the three pairwise meetings two are the same and the third, the median, is not above them.
-        return np.minimum(np.minimum(self._meeting[a, b], self._meeting[a, c]), self._meeting[b, c])
-
-    def _at_separator(self, k: int, column: int, scopes: np.ndarray, places: np.ndarray, stack: np.ndarray) -> None:
-        """Pairs of which the separator above clique k separates the variable in this column from the other one."""
-        axes = self._tree.separator(k)
-        weight = table_sums(self._beliefs[k], self._tree.cliques[k], {axes})[axes]
-        asked = scopes[places][:, [column, 1 - column]]  # few variables times many, not the other way round
-        found = np.empty((len(places), stack.shape[1 + column], stack.shape[2 - column]))
-        given = Given(self._regions, self._given_narrow(), None)
-        self._answer(weight, axes, {axes: np.unique(asked)}, asked, np.arange(len(asked)), given, found)
-        stack[places] = found.transpose(0, 2, 1) if column else found
-
-    # -- conditional matrices ------------------------------------------------------------------
-
-    def _given_narrow(self) -> dict[Axes, np.ndarray]:
-        """P(x_v | x_S) of all variables, for each narrow separator S."""
-        if self._narrow is not None:
-            return self._narrow
-        regions, tree = self._regions, self._tree
-        found: dict[Axes, np.ndarray] = {}
-        under: dict[int, np.ndarray] = {}  # each region and what is below it, given the separator above
-        crossing: dict[int, Inside] = {}
-
-        def collect(region: int, target: Axes, table: np.ndarray, first: int) -> None:
-            inside = crossing[region]
-            for i in regions.own[region]:
-                start = int(regions.starts[i]) - first
-                table[start : start + tree.cardinalities[i]] = inside.rows((i,), target)
-            for child in regions.children[region]:
-                begin, end = regions.rows[child]
-                np.matmul(
-                    under[child], inside.rows(tree.separator(child), target), out=table[begin - first : end - first]
-                )
-
-        for region in regions.tops:  # upward
-            crossing[region] = self._crossing(region)
-            begin, end = regions.rows[region]
-            under[region] = np.empty((end - begin, tree.n_cells(tree.separator(region))))
-            collect(region, tree.separator(region), under[region], begin)
-        root = regions.tops[-1]
-        found[()] = under[root]
-        for region in reversed(regions.tops):  # downward
-            begin, end = regions.rows[region]
-            own = tree.separator(region)
-            for target in {tree.separator(child) for child in regions.children[region]} - found.keys():
-                table = found[target] = np.empty((regions.n_rows, tree.n_cells(target)))
-                collect(region, target, table, 0)
-                if region != root:
-                    across = crossing[region].rows(own, target)
-                    np.matmul(found[own][:begin], across, out=table[:begin])
-                    np.matmul(found[own][end:], across, out=table[end:])
-        self._narrow = found
-        return found
-
-    def _crossing(self, region: int) -> Inside:
-        """What leads to the narrow separators around a region."""
-        made = self._given_inside(region, np.array(self._regions.own[region], dtype=np.int64))
-        if region in self._wide:  # kept whatever is done here
-            return made
-        around = {target: made.tables[target] for target in self._regions.around[region]}
-        return Inside(made.starts, around, made.sizes)
-
-    def _inside(self, region: int, variables: np.ndarray) -> Given:
-        """Of these variables at least, given a separator in or around a region."""
-        inside = None
-        if self._regions.wide_cells[region]:
-            own = variables[self._regions.top[self._home[variables]] == region]
-            inside = self._wide.get(region) or self._given_inside(region, own)
-        return Given(self._regions, self._given_narrow(), inside, region)
-
-    def _given_inside(self, region: int, variables: np.ndarray) -> Inside:
-        """P(x_v | x_S) of these variables of a region and the states of what is around it, for all its separators."""
-        if region in self._wide:
-            return self._wide[region]
-        rows = RegionRows(self._tree, self._homes, self._regions, region, variables)
-        below = self._upward(rows)
-        made = Inside(rows.starts, self._downward(rows, below), rows.sizes)
-        if len(variables) == len(self._regions.own[region]) and self._regions.wide_cells[region]:
-            self._wide[region] = made
-        return made
-
-    def _upward(self, rows: RegionRows) -> dict[int, np.ndarray]:
-        """Of each clique of a region what is below its separator, given that."""
-        tree = self._tree
-        below: dict[int, np.ndarray] = {}
-        for k in rows.members:
-            separator = tree.separator(k)
-            moves = Moves(self._beliefs[k], tree.cliques[k], self._sizes)
-            table = np.empty((rows.high[k] - rows.low[k], tree.n_cells(separator)))
-            for child in rows.children(k):
-                here = slice(rows.low[child] - rows.low[k], rows.high[child] - rows.low[k])
-                table[here] = moves.move(below[child], tree.separator(child), separator)
-            for axes in rows.sources[k]:
-                at = rows.starts[axes] - rows.low[k]
-                table[at : at + tree.n_cells(axes)] = moves.of_own(axes, separator)
-            below[k] = table
-        return below
-
-    def _downward(self, rows: RegionRows, below: dict[int, np.ndarray]) -> dict[Axes, np.ndarray]:
-        """Everything that has rows, given each separator in a region or around it."""
-        tree, region = self._tree, rows.region
-        given = {tree.separator(region): below[region]}
-        for k in reversed(rows.members):
-            targets = rows.around[k] | {tree.separator(child) for child in rows.children(k, empty=True)}
-            targets -= given.keys()
-            if not targets:
-                continue
-            moves = Moves(self._beliefs[k], tree.cliques[k], self._sizes)
-            parts: dict[Axes, list[tuple[slice, np.ndarray]]] = defaultdict(list)
-            for child in rows.children(k):
-                parts[tree.separator(child)].append((slice(rows.low[child], rows.high[child]), below[child]))
-            if k != region:
-                separator = tree.separator(k)
-                for beyond in (slice(0, rows.low[k]), slice(rows.high[k], rows.n_rows)):
-                    if beyond.stop > beyond.start:
-                        parts[separator].append((beyond, given[separator][beyond]))
-            for target in targets:
-                table = np.empty((rows.n_rows, tree.n_cells(target)))
-                for source, some in parts.items():
-                    for places, part in some:
-                        table[places] = moves.move(part, source, target)
-                for axes in rows.sources[k]:
-                    table[rows.starts[axes] : rows.starts[axes] + tree.n_cells(axes)] = moves.of_own(axes, target)
-                given[target] = table
-        return given
-
-    def _sources(self, k: int, variables: np.ndarray) -> dict[Axes, np.ndarray]:
-        """Variables by the part of clique k that they depend on, given all of it."""
-        inside = self._has[k, variables]
-        sources: dict[Axes, list[np.ndarray]] = defaultdict(list)
-        for i in variables[inside].tolist():
-            sources[(i,)].append(np.array([i]))
-        outside = variables[~inside]
-        home = self._home[outside]
-        under = (home >= self._homes.first[k]) & (home < k)
-        sources[self._tree.separator(k)].append(outside[~under])
-        for (child,), places in equal_rows(self._homes.child(k, home[under])[:, None]):
-            sources[self._tree.separator(child)].append(outside[under][places])
-        return {source: np.concatenate(parts) for source, parts in sources.items() if sum(map(len, parts))}
-
-    def _at_clique(self, k: int, scopes: np.ndarray, places: np.ndarray, given: Given, stack: np.ndarray) -> None:
-        """Sets that clique k separates."""
-        sources = self._sources(k, np.unique(scopes[places]))
-        axes = self._tree.cliques[k]
-        if self._tree.n_cells(axes) <= _WHOLE:
-            self._answer(self._beliefs[k], axes, sources, scopes, places, given, stack)
+        if len(done) == len(rows):
+            self._write(table, axes, sets, own, done)
             return
-        # A large clique: by what of it the sets depend on.
-        number = np.zeros(len(self._sizes), dtype=np.int64)
-        for place, some in enumerate(sources.values()):
-            number[some] = place
-        kinds, parts = list(sources), []
-        for key, some in equal_rows(np.sort(number[scopes[places]], axis=1)):
-            together = {a for place in key for a in kinds[place]}
-            parts.append((tuple(a for a in axes if a in together), some))
-        sums = table_sums(self._beliefs[k], axes, {part for part, _ in parts})
-        for part, some in parts:
-            self._answer(sums[part], part, sources, scopes, places[some], given, stack)
-
-    def _answer(
-        self,
-        belief: np.ndarray,
-        axes: Axes,
-        sources: dict[Axes, np.ndarray],
-        scopes: np.ndarray,
-        places: np.ndarray,
-        given: Given,
-        stack: np.ndarray,
-    ) -> None:
-        """The products of the conditional matrices, summed over a (part of a) clique."""
-        asked = scopes[places]
-        flat, shape = belief.ravel(), belief.shape
-        size = stack.shape[1:]
-        n_cells = len(flat)
-
-        def expanded(here: np.ndarray, states: int) -> np.ndarray:
-            """P(x_i | x_M) of variables with so many states, of shape (variables, states, cells)."""
-            wide, inside = np.empty((len(here), states, *shape)), np.empty(len(self._sizes), dtype=bool)
-            for source, some in sources.items():
-                inside[:] = False
-                inside[some] = True
-                chosen = inside[here]
-                if chosen.any():
-                    itself = len(some) == 1 and source == (some[0],)
-                    own = np.eye(states) if itself else given.rows(here[chosen], source, states)
-                    aligned = (length if a in source else 1 for a, length in zip(axes, shape, strict=True))
-                    wide[chosen] = own.reshape(-1, states, *aligned)
-            return wide.reshape(len(here), states, n_cells)
-
-        by_column = []  # one array of all variables that are in a column of the sets
-        for column in range(asked.shape[1]):
-            here = np.unique(asked[:, column])
-            by_column.append((np.searchsorted(here, asked[:, column]), expanded(here, size[column])))
-        last, right = by_column[-1]
-        heads = np.stack([index for index, _ in by_column[:-1]], axis=1)
-        unique, which = np.unique(heads, axis=0, return_inverse=True)
-        which = which.ravel()
-        n_left, n_right = math.prod(size[:-1]), size[-1]
-        flat_right = right.reshape(-1, n_cells)
-        dense = len(asked) >= _SPARSE * len(unique) * len(right)
+        sizes, here, column = self._ways.sizes, rows[len(done)], sets.scopes[own, len(done)]
+        needed = {*sets.scopes[own[0], len(rows) :].tolist(), *(a for one in rows[len(done) + 1 :] for a in one.axes)}
+        later = tuple(a for a in axes if a in needed)
+        unique = [np.unique(sets.scopes[own, place]) for place in range(len(done), len(rows))]
+        states = math.prod(int(sizes[some].max()) for some in unique[:2])
+        per = max(1, _CHUNK // (len(table) * states * self._ways.tree.n_cells(later)))
+        if len(unique) > 1 and len(own) < _SPARSE * math.prod(map(len, unique)):
+            per = 1
+        which = np.searchsorted(unique[0], column)
         order = np.argsort(which, kind="stable")
-        per_chunk = max(1, _CHUNK // (n_left * max(n_cells, flat_right.shape[0] if dense else 1)))
-        bounds = np.searchsorted(which[order], np.arange(0, len(unique) + per_chunk, per_chunk))
-        for number, begin in enumerate(range(0, len(unique), per_chunk)):
-            chunk = unique[begin : begin + per_chunk]
-            left = by_column[0][1][chunk[:, 0]] * flat
-            for column in range(1, heads.shape[1]):
-                factor = by_column[column][1][chunk[:, column]]
-                left = (left[:, :, None, :] * factor[:, None, :, :]).reshape(len(chunk), -1, n_cells)
-            these = order[bounds[number] : bounds[number + 1]]
-            if dense:
-                product = (left.reshape(-1, n_cells) @ flat_right.T).reshape(len(chunk), n_left, len(right), n_right)
-                made = product[which[these] - begin, :, last[these], :]
-                stack[places[these]] = made.reshape(-1, *size)
-            else:
-                step = max(1, _CHUNK // (n_cells * (n_left + n_right)))
-                for at in range(0, len(these), step):
-                    some = these[at : at + step]
-                    made = np.matmul(left[which[some] - begin], right[last[some]].transpose(0, 2, 1))
-                    stack[places[some]] = made.reshape(-1, *size)
+        cuts = np.searchsorted(which[order], np.arange(per, len(unique[0]), per))
+        for number, some in enumerate(np.split(order, cuts)):
+            chunk = unique[0][number * per : (number + 1) * per]
+            product = joined(table, axes, here.of(chunk), here.axes, later)
+            ends = np.cumsum(sizes[chunk])
+            begin = (ends - sizes[chunk])[which[some] - number * per]
+            before = [(first[some], total) for first, total in done]
+            self._multiply(product, later, rows, sets, own[some], [*before, (begin, int(ends[-1]))])
 
-
-def _groups(rows: np.ndarray) -> list[tuple[np.ndarray, tuple[int, ...]]]:
-    """Places of equal rows, with the row."""
-    if len(rows) and (rows == rows[0]).all():
-        return [(np.arange(len(rows)), tuple(rows[0].tolist()))]
-    return [(places, key) for key, places in equal_rows(rows)]
+    def _write(
+        self, table: np.ndarray, axes: Axes, sets: _Sets, own: np.ndarray, done: list[tuple[np.ndarray, int]]
+    ) -> None:
+        """The tables of sets out of that of all combinations of rows."""
+        n = len(done)
+        for _, some in equal_rows(sets.kinds[own][:, None]):
+            at = own[some]
+            scope, place = sets.scopes[at[0]].tolist(), np.zeros(len(at), dtype=np.int64)
+            for (first, total), i in zip(done, scope, strict=False):
+                place = (
+                    place[..., None] * total
+                    + first[some].reshape(-1, *[1] * place.ndim)
+                    + np.arange(self._ways.sizes[i])
+                )
+            from_axes = [*range(1, 1 + n), *(1 + n + axes.index(i) for i in scope[n:])]
+            back = np.argsort(sets.order[at[0]])
+            made = table[place].transpose(0, *(from_axes[column] for column in back)).reshape(len(at), -1)
+            self._flat[sets.starts[at][:, None] + np.arange(made.shape[1])] = made
 
 
 def admissible(cliques: Cliques, scopes: Iterable[Scope], max_cells: int) -> list[Scope]:

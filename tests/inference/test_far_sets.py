@@ -71,8 +71,8 @@ def test_no_array_is_larger_than_planned_and_the_plan_is_within_the_bound(larges
     assert planned <= largest < most
     assert passes >= most / largest / 4  # halves of states: less than a quarter of the bound is never planned
     made = []
-    true = far_sets._joined
-    monkeypatch.setattr(far_sets, "_joined", lambda *given: made.append(true(*given)) or made[-1])
+    true = far_sets.joined
+    monkeypatch.setattr(far_sets, "joined", lambda *given: made.append(true(*given)) or made[-1])
     expected = whole.table(asked)
     assert max(part.size for part in made) <= most
     made.clear()

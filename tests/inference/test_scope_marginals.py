@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from pgmpy_dp.inference import carried_rows, scope_marginals, tree_regions
+from pgmpy_dp.inference import scope_marginals
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -37,18 +37,18 @@ def test_tables_of_all_sets_are_those_of_the_joint_distribution(seed):
         np.testing.assert_allclose(table, joint.sum(axis=others), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("most", [0, 50])
+@pytest.mark.parametrize("few", [0, 50])
 @pytest.mark.parametrize("seed", range(25))
-def test_few_sets_are_the_same_under_other_parameters_too(seed, most, monkeypatch):
+def test_sets_in_any_order_are_the_same_under_other_parameters_too(seed, few, monkeypatch):
     model = random_model(seed)
-    monkeypatch.setattr(scope_marginals, "_FEW_OUTSIDE", most)
+    monkeypatch.setattr(scope_marginals, "_FEW", few)
     p = len(model.cliques.variables)
     scopes = [scope for order in (1, 2, 3) for scope in itertools.permutations(range(p), order)][::3]
     found = ScopeMarginals(model.cliques, model.theta)
-    found.few(scopes)
+    found.tables(scopes)
     other = LogLinearModel(model.cliques, np.random.default_rng(seed).normal(size=model.cliques.n_cells))
     joint = other.marginal(range(p))
-    for scope, table in zip(scopes, found.at(other.theta).few(scopes), strict=True):
+    for scope, table in zip(scopes, found.at(other.theta).tables(scopes), strict=True):
         rest = tuple(i for i in range(p) if i not in scope)
         own = joint.sum(axis=rest).transpose(np.argsort(np.argsort(scope)))
         np.testing.assert_allclose(table, own, rtol=0, atol=1e-12)
@@ -58,17 +58,15 @@ def test_few_sets_are_the_same_under_other_parameters_too(seed, most, monkeypatc
 @pytest.mark.parametrize(
     "bounds",
     [
-        {"_CELLS": 20, "_FEW": 0},
-        {"_NARROW": 1, "_WHOLE": 1},
-        {"_NARROW": 3},
-        {"_NARROW": 3, "_CELLS": 60, "_FEW": 0},
-        {"_CHUNK": 1, "_SPARSE": 2.0},
-        {"_CHUNK": 30, "_SPARSE": 0.0, "_WHOLE": 1},
-        {"_DENSE": -1},
-        {"_DENSE": -1, "_FEW": 0},
-        {"_DENSE": -1, "_FEW": 0, "_NUMBERS": 1},
-        {"_DENSE": -1, "_FEW": 0, "_NUMBERS": 15},
-        {"_DENSE": -1, "_FEW": 0, "_NUMBERS": 15, "_CELLS": -1},
+        {"_FEW": 0},
+        {"_FEW": 1000},
+        {"_FEW": 0, "_WHOLE": 1},
+        {"_FEW": 1, "_NUMBERS": 30},
+        {"_FEW": 1, "_NUMBERS": 1},
+        {"_FEW": 0, "_CHUNK": 1, "_SPARSE": 0.0},
+        {"_FEW": 0, "_CHUNK": 30, "_SPARSE": 0.0, "_WHOLE": 1},
+        {"_FEW": 0, "_SPARSE": 2.0},
+        {"_FEW": 0, "_SPARSE": 2.0, "_WHOLE": 1},
     ],
     ids=str,
 )
@@ -76,10 +74,9 @@ def test_ranges_and_chunks_change_nothing(seed, bounds, monkeypatch):
     model = random_model(seed)
     p = len(model.cliques.variables)
     scopes = [tuple(reversed(scope)) for order in (2, 3) for scope in itertools.combinations(range(p), order)]
-    expected = ScopeMarginals(model.cliques, model.theta).tables(scopes)
+    expected = [model.marginal(scope) for scope in scopes]
     for name, value in bounds.items():
-        homes = [one for one in (carried_rows, scope_marginals, tree_regions) if hasattr(one, name)]
-        monkeypatch.setattr(*homes, name, value)
+        monkeypatch.setattr(scope_marginals, name, value)
     found = ScopeMarginals(model.cliques, model.theta)
     for table, other in zip(found.tables(scopes), expected, strict=True):
         np.testing.assert_allclose(table, other, rtol=0, atol=1e-12)
@@ -103,26 +100,47 @@ def test_all_triples_of_a_long_chain_take_one_calibration(monkeypatch):
         np.testing.assert_allclose(tables[scope], model.marginal(scope), rtol=0, atol=1e-12)
 
 
-def test_of_a_wide_tree_only_what_the_sets_need_is_computed(monkeypatch):
+def test_only_what_the_sets_need_is_computed(monkeypatch):
     names = tuple(range(40))
     band = Cliques(names, (2,) * 40, tuple(tuple(range(i, i + 8)) for i in range(33)))
     theta = 0.3 * np.random.default_rng(0).normal(size=band.n_cells)
-    made = []
-    true = carried_rows._Rows.new
-    monkeypatch.setattr(
-        carried_rows._Rows, "new", lambda self, *given: made.append(true(self, *given).size) or true(self, *given)
-    )
     near = [(i, i + 9) for i in range(31)] + [(i, i + 1, i + 9) for i in range(31)]
-    monkeypatch.setattr(tree_regions, "_NARROW", 1)
-    dense = ScopeMarginals(band, theta).tables(near)
-    assert not made
-    monkeypatch.setattr(tree_regions, "_DENSE", 1000)
-    monkeypatch.setattr(scope_marginals, "_FEW", 0)
-    found = ScopeMarginals(band, theta)
-    for table, other in zip(found.tables(near), dense, strict=True):
+    monkeypatch.setattr(scope_marginals, "_FEW", len(near))
+    alone = ScopeMarginals(band, theta).tables(near)
+    made, true = [], scope_marginals._Rows
+
+    def rows(*given):
+        made.append(true(*given))
+        return made[-1]
+
+    for name, value in {"_Rows": rows, "_FEW": 0, "_WHOLE": 1}.items():
+        monkeypatch.setattr(scope_marginals, name, value)
+    for table, other in zip(ScopeMarginals(band, theta).tables(near), alone, strict=True):
         np.testing.assert_allclose(table, other, rtol=0, atol=1e-12)
-    # A variable goes through 2 separators of 128 cells to meet the one that is 9 places on, of 32.
-    assert sum(made) <= 2 * 31 * 2 * 2 * 128 < found._regions.numbers / 10
+    # Pairs and triples: a variable of 2 states goes through 2 separators of 128 cells to meet the one 9 places on.
+    assert sum(one.table.size for one in made) == 2 * 31 * 2 * 2 * 128
+
+
+@pytest.mark.parametrize("numbers", [1 << 11, 1 << 14])
+def test_no_pass_holds_more_numbers_than_it_may(numbers, monkeypatch):
+    names = tuple(range(24))
+    band = Cliques(names, (2,) * 24, tuple(tuple(range(i, i + 6)) for i in range(19)))
+    theta = 0.3 * np.random.default_rng(0).normal(size=band.n_cells)
+    scopes = list(itertools.combinations(names, 2)) + list(itertools.combinations(names, 3))
+    expected = ScopeMarginals(band, theta).tables(scopes)
+    passes, true = [], scope_marginals._Pass.answer
+
+    def answer(self, *given):
+        passes.append(self._ways.cells @ (self._needs @ self._ways.sizes))
+        true(self, *given)
+
+    monkeypatch.setattr(scope_marginals._Pass, "answer", answer)
+    monkeypatch.setattr(scope_marginals, "_NUMBERS", numbers)
+    monkeypatch.setattr(scope_marginals, "_FEW", 5)
+    for table, other in zip(ScopeMarginals(band, theta).tables(scopes), expected, strict=True):
+        np.testing.assert_allclose(table, other, rtol=0, atol=1e-12)
+    assert len(passes) > 2
+    assert max(passes) <= numbers
 
 
 def test_impossible_states_of_separators_do_no_harm():

@@ -87,7 +87,7 @@ class Posterior:
         """Probabilities of many small sets of variables, shape (n_draws, cardinalities of the set...) each."""
         engine = SumProduct(self.cliques, memory_limit=self.memory_limit)
         source = ScopeMarginals(self.cliques, self.theta[0], engine)
-        draws = [source.at(theta).few(scopes) for theta in self.theta]
+        draws = [source.at(theta).tables(scopes) for theta in self.theta]
         return [np.array(tables) for tables in zip(*draws, strict=True)]
 
     def query(self, variables: Sequence[Hashable], given: Mapping[Hashable, int] | None = None) -> np.ndarray:

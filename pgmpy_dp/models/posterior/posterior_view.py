@@ -228,9 +228,9 @@ class ParameterPosterior:
             known, expected = self.discrepancy.measured, self.discrepancy.expected_variation
             own = self.model.cliques
             asked = [tuple(own.position[name] for name in both) for both in names]
-            tables = ScopeMarginals(own, self.model.theta, SumProduct(own, memory_limit=self.model.memory_limit)).few(
-                asked
-            )
+            tables = ScopeMarginals(
+                own, self.model.theta, SumProduct(own, memory_limit=self.model.memory_limit)
+            ).tables(asked)
             rows = [
                 (*both, any(set(pair) <= part for part in known), expected(pair, table, spread))
                 for pair, both, table, spread in zip(pairs, names, tables, spreads, strict=True)
