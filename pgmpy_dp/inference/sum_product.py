@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import InferenceSize, JunctionTree, build_junction_tree
@@ -136,20 +137,26 @@ def _plan_additions(
     terms: Sequence[tuple[Term, Axes]], ordered: Callable[[Iterable[int]], Axes], tree: JunctionTree
 ) -> tuple[list[Addition], Term | None]:
     """Add the pair with the smallest union first."""
-    waiting = list(terms)
+    waiting = [(term, axes, frozenset(axes)) for term, axes in terms]
     additions: list[Addition] = []
+    cells = cache(tree.n_cells)  # the same unions come again and again
+
+    def together(pair: tuple[int, int]) -> int:
+        return cells(waiting[pair[0]][2] | waiting[pair[1]][2])
+
     while len(waiting) > 1:
         # Quadratic in the number of terms of one clique, which is small except at hubs of stars: there
         # all terms have the hub's axis, and adding neighbours in the list is as good as any pair.
         pairs = itertools.combinations(range(min(len(waiting), 24)), 2)
-        i, j = min(pairs, key=lambda pair: tree.n_cells(set(waiting[pair[0]][1]).union(waiting[pair[1]][1])))
-        (left, left_axes), (right, right_axes) = waiting[i], waiting[j]
+        i, j = min(pairs, key=together)
+        (left, left_axes, left_set), (right, right_axes, right_set) = waiting[i], waiting[j]
         if len(right_axes) > len(left_axes):
             (left, left_axes), (right, right_axes) = (right, right_axes), (left, left_axes)
-        union = ordered(set(left_axes).union(right_axes))
+        both = left_set | right_set
+        union = ordered(both)
         additions.append(Addition(left, right, union, left[0] == "sum" and left_axes == union))
         del waiting[j], waiting[i]
-        waiting.insert(0, (("sum", len(additions) - 1), union))
+        waiting.insert(0, (("sum", len(additions) - 1), union, both))
     return additions, waiting[0][0] if waiting else None
 
 
