@@ -48,6 +48,7 @@ class Marginals(Protocol):
 _MAX_ITER = 100
 _MEMORY_LIMIT = 2**33  # cliques are bounded by their number of cells; this only stops what no machine could do
 _GRADIENT_TOL = 3e-4  # where 1 is the standard deviation of a coordinate in one record
+_MEMORY = 30  # corrections of L-BFGS; with 10 it needs twice the iterations where tables are many
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,9 @@ def estimate_network(
         gradient = nested.effects(mu)[nested.home] / share - mean + pull
         return log_partition - x @ mean + 0.5 * (x @ pull), steps.back(gradient)
 
-    found = minimize_lbfgs(objective, np.zeros(len(start)), max_iter=_MAX_ITER, gradient_tol=_GRADIENT_TOL)
+    found = minimize_lbfgs(
+        objective, np.zeros(len(start)), max_iter=_MAX_ITER, gradient_tol=_GRADIENT_TOL, memory=_MEMORY
+    )
     fitted = potentials(start + steps.of(found.x))
     marginals = ScopeMarginals(layout, obeying.potentials(fitted + engine.base), own)
     return NetworkEstimate(noisy, moved(fitted, tables, cliques), marginals, tree)
