@@ -23,7 +23,7 @@ from pgmpy_dp.tables.networks.structure_base import tables_of
 _DRAWS_OF_PROBES = 20
 """Draws for the variance of a residual, which is the smaller part of it."""
 
-DENSE = 300
+DENSE = 1500
 """Cells above which a diagonal covariance is quicker, and as good."""
 
 
