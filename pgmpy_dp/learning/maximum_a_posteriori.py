@@ -87,7 +87,7 @@ def collective_map(
     prior_tail : float
         Tail parameter a > 0 of the pseudo-Huber prior: an effect of prior variance s is shrunk as by a normal prior
         below about sqrt(a s), and as by a Laplace prior above. At a given s, larger shrinks strong effects more
-        (``inf`` is the normal prior) and smaller less; s is then learned.
+        (``inf`` is the normal prior) and smaller less; s is then learned. Main effects have a tenth of it.
     variance_shape : float
         Shape of the Gamma(shape, rate 1) prior of the prior variances, positive. Larger expects stronger effects;
         smaller stays nearer the uniform model where the release says little.

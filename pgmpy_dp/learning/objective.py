@@ -27,6 +27,10 @@ from pgmpy_dp.learning.structural_zeros import engine_within
 ENTROPY_SHARE, MARGIN_SHARE = 0.3, 0.5
 """Defaults of what shapes the prior."""
 
+MAIN_TAIL = 0.1
+"""Tail parameter of main effects, as a share of that of interactions: most variables of real tables have one or two
+frequent states and rare ones, and noise must not even them out."""
+
 _CAUTION = 0.8, 0.9
 """What is taken of the learned variances of interactions and of main effects: too large costs more than too small."""
 
@@ -54,11 +58,12 @@ class _Learned:
 class CollectiveObjective:
     """The penalised negative log-likelihood F(theta), its gradient, and its adaptive scales.
 
-    F = sum NL(N mu - y; v, b) + (1 - q) hub(I; t_C) + (1 - q (1 - w)) hub(phi; t_i)
+    F = sum NL(N mu - y; v, b) + (1 - q) hub(I; t_C, a) + (1 - q (1 - w)) hub(phi; t_i, a/10)
         + k (-H(theta) + w sum_i H(mu_i))
 
     with I and phi the interactions and main effects of theta (`InteractionSplit`), hub the pseudo-Huber
-    function, H entropies, b, N, y those of the release, q the `entropy_share` and w the `margin_share`.
+    function, a its `prior_tail`, H entropies, b, N, y those of the release, q the `entropy_share` and w the
+    `margin_share`.
 
     Interactions and main effects lie in subspaces: of the K x K cells of an interaction only (K - 1)^2 are free. So a
     prior of variance t per free direction leaves a cell the variance f t, with f the free share, 1/4 in a table of two
@@ -88,7 +93,7 @@ class CollectiveObjective:
         self.engine = engine_within(noisy.cliques, within, memory_limit=memory_limit) if engine is None else engine
         self.split = InteractionSplit(noisy.cliques)
         self.q, self.w = entropy_share, margin_share
-        self.tail, self.shape = prior_tail, variance_shape
+        self.tail, self.main_tail, self.shape = prior_tail, MAIN_TAIL * prior_tail, variance_shape
         self.n = noisy.n_records
         self.y = noisy.counts
         # Fisher information of the location of the noise is 1/b^2 for Laplace and 1/sigma^2 for Gaussian noise.
@@ -193,7 +198,7 @@ class CollectiveObjective:
         assert state is not None
         interaction, main = self.split.decompose(theta)
         interaction_value, interaction_slope = pseudo_huber(interaction, state.t_cell, self.tail)
-        main_value, main_slope = pseudo_huber(main, state.t_state, self.tail)
+        main_value, main_slope = pseudo_huber(main, state.t_state, self.main_tail)
         interaction_weight, main_weight = 1 - self.q, 1 - self.q * (1 - self.w)
         value = value + interaction_weight * interaction_value + main_weight * main_value
         if state.entropy_weight > 0:
@@ -220,7 +225,7 @@ class CollectiveObjective:
         node_curvature = node_information**2 / (self.node_noise + node_information)
         effects = self.split.decompose(theta)
         interaction, _ = pseudo_huber(effects[0], state.t_cell, self.tail)
-        main, _ = pseudo_huber(effects[1], state.t_state, self.tail)
+        main, _ = pseudo_huber(effects[1], state.t_state, self.main_tail)
         occam = (self.interacting * self.free_cell) @ np.log1p(state.t_cell * cell_curvature)
         occam += self.free_state @ np.log1p(state.t_state * node_curvature)
         return -self._misfit(mu) - interaction - main - 0.5 * float(occam)

@@ -49,7 +49,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
     memory_limit, inference, random_state
     prior_tail : float
         Where the prior of an effect turns from a normal to a Laplace one, in squared standard deviations. At a given
-        variance larger shrinks strong effects more (``inf``: a normal prior), smaller less.
+        variance larger shrinks strong effects more (``inf``: a normal prior), smaller less. Main effects have a tenth.
     variance_shape : float
         Shape of the Gamma prior of those variances. Larger expects stronger effects, smaller stays nearer the uniform
         model where the release says little.
