@@ -17,22 +17,9 @@ def test_a_quick_run_has_the_models_own_predictions_and_no_synthetic_records(tmp
     codes = np.column_stack([truth, *((rng.random(900) < 0.2 + 0.6 * truth) * 1 for _ in range(4))]).astype(np.int32)
     table = Table(("truth", "a", "b", "c", "d"), (2,) * 5, codes, "truth")
     monkeypatch.setitem(TABLES, "tiny", Source(lambda: table, "tiny", "made up"))
-    asked = [
-        "--tables",
-        "tiny",
-        "--epsilons",
-        "0.001",
-        "1",
-        "--modes",
-        "independent",
-        "target",
-        "--seeds",
-        "2",
-        "--first",
-        "7",
-        "--quick",
-    ]
-    monkeypatch.setattr(sys, "argv", ["uses", *asked, "--lines", str(tmp_path / "lines.jsonl")])
+    asked = ["--tables=tiny", "--epsilons", "0.001", "1", "--modes", "independent", "target"]
+    asked += ["--seeds=2", "--first=7", "--quick", f"--lines={tmp_path / 'lines.jsonl'}"]
+    monkeypatch.setattr(sys, "argv", ["uses", *asked])
     uses.main()
     rows = [json.loads(line) for line in (tmp_path / "lines.jsonl").read_text().splitlines()]
     assert len(rows) == 8 and {row["seed"] for row in rows} == {7, 8}
