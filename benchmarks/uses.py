@@ -43,7 +43,7 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 DELTA = 1e-9
 BEFORE = ", before"
-COLUMNS = ("edges", "pairs", "triples", "counts", "auc", "own_auc", "log_loss", "nats")
+COLUMNS = {"edges": 0, "pairs": 4, "triples": 4, "counts": 3, "auc": 3, "own_auc": 3, "log_loss": 3, "nats": 2}
 MODES = ("independent", "star", "chow-liu", "plain", "workload", "target")
 """Tables of single variables alone; all of the budget for pairs with the target, `CollectiveMAP` on this star;
 `PrivateChowLiu`; `learn` with its defaults; with a workload of all triples with the target; with `target=`."""
@@ -72,8 +72,8 @@ def fitted(
     return PrivateNetwork(epsilon, DELTA, **given).fit(frame)
 
 
-def scores(name: str, mode: str, epsilon: float, seed: int) -> dict:
-    """One fit, and all its scores."""
+def scores(name: str, mode: str, epsilon: float, seed: int, quick: bool = False) -> dict:
+    """One fit, and all its scores; quickly without those of synthetic records."""
     table = TABLES[name].read()
     unseen = held_out(table, seed)
     known, new = table.codes[~unseen], table.codes[unseen]
@@ -82,12 +82,13 @@ def scores(name: str, mode: str, epsilon: float, seed: int) -> dict:
     seconds = time.process_time() - start
     model = network.model_.to_log_linear()
     model = model.__class__(model.cliques, model.theta, memory_limit=2**32)
-    synthetic = network.model_.sample(len(known), random_state=seed)[list(table.names)].to_numpy().astype(np.int32)
     graph = getattr(network, "graph_", nx.Graph())
     found = {"table": name, "mode": mode, "epsilon": epsilon, "seed": seed, "edges": graph.number_of_edges()}
     found["target_edges"] = graph.degree(table.target) if table.target in graph else 0
     found |= model_scores(model, known, new, mutual_scopes(table.cardinalities))
-    found |= {"auc": classifier_auc(synthetic, new, table), "counts": counting_error(synthetic, known, seed)}
+    if not quick:
+        synthetic = network.model_.sample(len(known), random_state=seed)[list(table.names)].to_numpy().astype(np.int32)
+        found |= {"auc": classifier_auc(synthetic, new, table), "counts": counting_error(synthetic, known, seed)}
     return found | own_prediction(network, new, table) | {"seconds": seconds}
 
 
@@ -106,13 +107,12 @@ def own_prediction(network: CollectiveMAP | PrivateChowLiu | PrivateNetwork, uns
 def report(rows: list[dict]) -> str:
     """Means over seeds, one row for each table, epsilon and mode."""
     frame = pd.DataFrame(rows)
+    columns = {column: digits for column, digits in COLUMNS.items() if column in frame}
     lines = []
     for (name, epsilon, mode), group in frame.groupby(["table", "epsilon", "mode"], sort=False):
-        means = group[list(COLUMNS)].mean()
-        cells = [f"{means['edges']:.0f}", *(f"{means[c]:.4f}" for c in ("pairs", "triples"))]
-        cells += [f"{means[c]:.3f}" for c in ("counts", "auc", "own_auc", "log_loss")] + [f"{means['nats']:.2f}"]
+        cells = [f"{group[column].mean():.{digits}f}" for column, digits in columns.items()]
         lines.append([TABLES[name].label, f"{epsilon:g}", mode, str(len(group)), *cells])
-    return markdown_table(["table", "epsilon", "how", "seeds", *COLUMNS], lines)
+    return markdown_table(["table", "epsilon", "how", "seeds", *columns], lines)
 
 
 def settings(rows: list[dict], given: argparse.Namespace) -> list[tuple[str, float]]:
@@ -121,7 +121,8 @@ def settings(rows: list[dict], given: argparse.Namespace) -> list[tuple[str, flo
     if "target" not in given.modes or not rows:
         return asked
     frame = pd.DataFrame(rows)
-    auc = frame[frame["mode"].isin(given.modes)].pivot_table("auc", ["table", "epsilon"], "mode")
+    by = "auc" if "auc" in frame else "own_auc"
+    auc = frame[frame["mode"].isin(given.modes)].pivot_table(by, ["table", "epsilon"], "mode")
     ahead = auc["target"] - auc.drop(columns="target").max(axis=1)
     return sorted(asked, key=lambda where: ahead.get(where, np.inf))
 
@@ -132,6 +133,8 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 0.3, 1.0])
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=MODES)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=1, help="seed; default: %(default)s")
+    parser.add_argument("--quick", action="store_true", help="leave out what synthetic records are needed for")
     parser.add_argument("--lines", type=Path, default=Path("build/uses.jsonl"), help="one line for each fit; goes on")
     parser.add_argument("--before", type=Path, help="lines that an earlier version wrote, for rows beside")
     parser.add_argument("--out", type=Path, help="folder of the report")
@@ -142,11 +145,11 @@ def main() -> None:
     given.lines.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in given.lines.read_text().splitlines()] if given.lines.exists() else []
     done = {tuple(row[k] for k in ("table", "mode", "epsilon", "seed")) for row in rows}
-    seeds = range(1, given.seeds + 1)
+    seeds = range(given.first, given.first + given.seeds)
     for seed, name, epsilon, mode in itertools.product(seeds, given.tables, given.epsilons, given.modes):
         if (name, mode, epsilon, seed) in done:
             continue
-        rows.append(scores(name, mode, epsilon, seed))
+        rows.append(scores(name, mode, epsilon, seed, given.quick))
         with given.lines.open("a") as stream:
             stream.write(json.dumps(rows[-1]) + "\n")
         print(json.dumps({k: round(v, 4) if isinstance(v, float) else v for k, v in rows[-1].items()}), flush=True)

@@ -1158,6 +1158,7 @@ def test_a_graph_with_hardly_an_edge_is_foreseen_and_said(folder):
     assert said.stdout.startswith("Learned ") and "pass --workload with" in said.stderr
     foreseen = run(f"plan {budget} --n 400 --target c3")
     assert "to predict c3: tables of 20 variables, and of the 19 pairs with it, which get 50% of" in foreseen.stdout
+    assert "the 19 pairs with it, which get all of what is left\n" in run(f"plan {budget} --n 50 --target c3").stdout
     told = json.loads(run(f"plan {budget} --n 1000000 --target c3 --json").stdout)
     assert told["rounds"] and not told["few_edges"]
     assert "it is for a graph that learn" in run(f"plan {budget} --n 9 --target c3 --structure chow-liu", 2).stderr

@@ -30,6 +30,7 @@ from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.budget_shares import (
+    STAR,
     NetworkShares,
     asked_of,
     network_shares,
@@ -289,7 +290,7 @@ class Search:
             self._measure(scopes, share * n, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
 
     def measure_star(self) -> None:
-        """Tables of all pairs with the target, as far as no clique becomes too large, all at once."""
+        """Tables of all pairs with the target, as far as no clique becomes too large, at once; drowned, again."""
         if self.sets.target is None:
             return
         scopes: list[Scope] = []
@@ -297,10 +298,15 @@ class Search:
             if not any(set(pair) <= set(wanted) for wanted in self.shares.required) and self.tree.admits([pair])[0]:
                 self.tree.join(pair)
                 scopes.append(pair)
-        if spent := self.shares.star(self.n_records, [self.sets.cells(scope) for scope in scopes]):
-            n = len(scopes)
-            facts = {"round": 0, "share": float(spent / n), "selection_scale": None, "candidates": n, "weight": 1.0}
-            self._measure(scopes, spent, [facts] * n)
+        cells, spent, n = [self.sets.cells(scope) for scope in scopes], Fraction(0), len(scopes)
+        half = STAR * self.shares.rounds
+        # Before it may get more than half, its own tables say better how many records there are.
+        for most in (half, self.shares.rounds):
+            share = min(self.shares.star(self.n_records, cells), most) - spent
+            if share > 0 and spent in (0, half):
+                facts = {"round": 0, "share": float(share / n), "selection_scale": None, "candidates": n, "weight": 1.0}
+                self._measure(scopes, share, [facts] * n)
+                spent += share
 
     def measure_worst(self, number: int, spent: Fraction) -> bool:
         """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""

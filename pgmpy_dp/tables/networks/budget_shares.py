@@ -52,9 +52,9 @@ _LEAST_FOUND, _MOST_FOUND = 0.05, 2.0  # of :meth:`NetworkShares.found`
 _SMALL, _SEEN = 0.25, 0.8
 """Of :meth:`NetworkShares.start`: the quantile of pairs' cells that is a small table, and its noise over the dependence
 of strong pairs."""
-_CLEAR, _STAR = 0.05, Fraction(1, 2)
+_CLEAR, STAR = 0.05, Fraction(1, 2)
 """Of :meth:`NetworkShares.star`: the total variation that noise may add to tables with the target, on average, and the
-part of what rounds have that the star gets at most."""
+part of what rounds have that the star gets at most where its noise is no more than the records."""
 
 
 _SHARES = ("one_way_share", "number_share", "selection_share", "probe_share")
@@ -248,7 +248,8 @@ class NetworkShares:
         Fraction
             As much as makes their noise 5 % of the records on average, in total variation, and at least what as many
             tables of a first round have, but at most half of what there is for rounds: these measure the pairs again
-            that the star gets most wrong. 0 without a target.
+            that the star gets most wrong. Where noise would be as much as the records with half, rounds would not see
+            which these are: then at most what makes it as much, in tenths, up to all. 0 without a target.
         """
         if self.sets.target is None or not cells:
             return Fraction(0)
@@ -256,7 +257,8 @@ class NetworkShares:
         if_all = self.expected_noise(self.rounds, len(cells)) * float(np.mean(cells)) / (2 * max(n_records, 1.0))
         wanted = Fraction(round(1000 * min((if_all / _CLEAR) ** power, 1.0)), 1000) * self.rounds
         wanted = max(wanted, self._usual_start(n_records) * len(cells))
-        return min(wanted, _STAR * self.rounds)
+        drowned = Fraction(round(10 * min(if_all**power, 1.0)), 10)
+        return min(wanted, max(STAR, drowned) * self.rounds)
 
     def strength(self, n_records: float) -> float:
         """Records over the noise of a cell that a table would have if it got the whole budget."""

@@ -103,9 +103,9 @@ class PrivateNetwork(BaseStructureEstimator):
         none.
     target : variable, optional
         What will be predicted from the others. All pairs with it are measured first, as precisely as predictions need
-        it, with at most half of what single variables and probes leave. Rounds get the rest, and choose among sets with
-        the target, these pairs again among them. Other pairs are measured inside these alone. Not together with
-        `workload`.
+        it, with at most half of what single variables and probes leave, more where half would drown. Rounds get the
+        rest, and choose among sets with the target, these pairs again among them. Other pairs are measured inside these
+        alone. Not together with `workload`.
     number_share : float in [0, 1)
         Share of the budget for second tables of numbers that the schema does not divide, in cells that follow what
         their first tables on a fine grid say. 0: none.

@@ -245,6 +245,17 @@ class TestChoices:
         assert sum(shares[:3]) == pytest.approx(0.97 / 2) and sum(shares) == pytest.approx(0.97)
         assert 1 - 1e-9 < float(total_cost(release, "add_remove") / Fraction(1e-4)) <= 1
 
+    @pytest.mark.parametrize(("rho", "part"), [(1e-4, 0.5), (1e-8, 1.0)])
+    def test_where_noise_hides_all_that_half_says_the_star_gets_the_rest_too(self, rho, part):
+        release = run(private(adjacency="replace_one"), network_settings(target="c"), Budget(rho=rho))
+        star, times = (("a", "c"), ("b", "c"), ("c", "d")), int(2 * part)
+        assert release.scopes[4 : 4 + 3 * times] == star * times
+        shares = [record["share"] for record in release.public["rounds"] if record["round"] == 0]
+        assert len(shares) == 3 * times and sum(shares) == pytest.approx(0.97 * part)
+        assert (len(release.scopes) == 10) == (part == 1.0)
+        assert sum(record["share"] for record in release.public["rounds"]) == pytest.approx(0.97)
+        assert 1 - 1e-9 < float(total_cost(release, "replace_one") / Fraction(rho)) <= 1
+
     def test_a_star_lacks_what_is_forbidden_required_or_too_large(self):
         settings = network_settings(target="a", required_edges=[("a", "b", "c")], forbidden_edges=[("d", "a")])
         assert run(private(), settings, Budget(rho=1.0)).scopes[4] == ("a", "b", "c")
@@ -517,10 +528,10 @@ class TestShares:
 
     @pytest.mark.parametrize("budget", BUDGETS, ids=str)
     def test_of_a_star_fall_with_the_records(self, budget):
-        """Half of it where noise drowns; never less than in a first round, never more than that."""
+        """All where noise hides everything, half where half shows something; never less than in a first round."""
         shares = self.shares(budget, target="v2")
         found = [shares.star(n, [4] * 5) for n in (0.0, 1.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e12)]
-        assert found == sorted(found, reverse=True) and found[0] == shares.rounds / 2 > found[-1]
+        assert found == sorted(found, reverse=True) and found[0] == shares.rounds > shares.rounds / 2 > found[-1]
         for n, share in zip((1e4, 1e6), found[4::2], strict=False):
             assert shares.rounds / 2 >= share >= 5 * shares.start(n)
             if 5 * shares.start(n) < share < shares.rounds / 2:
