@@ -9,6 +9,7 @@ in every pass: they are coded once, or are those of files that have not changed.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +29,7 @@ from pgmpy_dp.schema import Schema
 def memory() -> int:
     """Bytes that this machine or its container has; 0 where the system does not say."""
     found = []
-    if hasattr(os, "sysconf"):
+    with contextlib.suppress(AttributeError, ValueError, OSError):  # no such function, or no such name
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
