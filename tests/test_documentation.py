@@ -222,6 +222,13 @@ def test_every_page_can_be_reached_from_the_index():
     assert [page.stem for page in pages if page.stem not in contents] == []
 
 
+def test_no_merge_was_left_half_done():
+    """No tool that reads the pages stumbles over them: one stood in the middle of a page for a session."""
+    pages = [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), *(ROOT / "benchmarks" / "results").glob("*.md")]
+    marked = [page.name for page in pages if re.search(r"^(<{7}|>{7}) ", page.read_text(), flags=re.MULTILINE)]
+    assert len(pages) > 100 and marked == []
+
+
 def test_pages_are_short():
     """A page answers one question; tables come from results or code, proofs lie beside the code."""
     words = {page.name: len(page.read_text().split()) for page in (ROOT / "docs").glob("*.md")}
