@@ -44,9 +44,10 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 DELTA = 1e-9
 BEFORE = ", before"
 COLUMNS = {"edges": 0, "pairs": 4, "triples": 4, "counts": 3, "auc": 3, "own_auc": 3, "log_loss": 3, "nats": 2}
-MODES = ("independent", "star", "chow-liu", "plain", "workload", "target")
+MODES = ("independent", "star", "chow-liu", "plain", "pairs", "workload", "target")
 """Tables of single variables alone; all of the budget for pairs with the target, `CollectiveMAP` on this star;
-`PrivateChowLiu`; `learn` with its defaults; with a workload of all triples with the target; with `target=`."""
+`PrivateChowLiu`; `learn` with its defaults; with ``optimise="pairs"``; with a workload of all triples with the target;
+with `target=`."""
 
 
 def fitted(
@@ -65,6 +66,8 @@ def fitted(
         return CollectiveMAP(epsilon, DELTA, noise="gaussian", **given).fit(graph, frame)
     if mode == "chow-liu":
         return PrivateChowLiu(epsilon, DELTA, **given).fit(frame)
+    if mode == "pairs":
+        given["optimise"] = mode
     if mode == "target":
         given["target"] = table.target
     if mode == "workload":

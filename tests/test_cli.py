@@ -317,6 +317,7 @@ def test_evidence_that_is_none(survey, evidence, message):
         ('--max-order 2 --workload "age,income"', 1),
         ('--workload "age, income, job = 2.5; age,job"', 3),
         ("--target income --max-order 2", 3),
+        ("--optimise pairs --max-order 2", 3),
     ],
 )
 def test_where_a_graph_may_come_from(folder, how, edges):
@@ -352,6 +353,7 @@ def test_a_prior_is_a_file_of_an_earlier_fit(folder):
         ("--workload age,job --edges age-job", "it is for a graph that learn is to find"),
         ("--target pay", "--target is 'pay': write the name of a variable; the schema has job"),
         ("--target income --structure chow-liu", "it is for a graph that learn is to find"),
+        ("--optimise pairs --structure chow-liu", "it is for a graph that learn is to find"),
         ("--target income --workload age,job", "target='income' and a workload were both passed"),
         ("--max-order 1", "max_order=1 is out of range"),
         ("--missing-at-random age", "--missing-at-random is 'age': write variable=driver,driver"),

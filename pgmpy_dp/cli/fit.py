@@ -33,6 +33,13 @@ class Parameters(StrEnum):
     COLLECTIVE_EM = "collective-em"
 
 
+class Optimise(StrEnum):
+    """What a weak budget is divided for."""
+
+    LIKELIHOOD = "likelihood"
+    PAIRS = "pairs"
+
+
 StructureOption = Annotated[
     option.Structure | None, typer.Option("--structure", help="How to find the graph if none is given; default learn.")
 ]
@@ -50,6 +57,10 @@ MissingOption = Annotated[
         "--missing-at-random",
         help='Variables without missing values in the model, and what decides if they are missing: "income=age,job".',
     ),
+]
+OptimiseOption = Annotated[
+    Optimise | None,
+    typer.Option("--optimise", help="What a weak budget is divided for: what records look like (default), or pairs."),
 ]
 EstimatorOption = Annotated[
     Parameters | None,
@@ -100,6 +111,7 @@ def fit(
     workload: WorkloadOption = None,
     target: TargetOption = None,
     missing_at_random: MissingOption = None,
+    optimise: OptimiseOption = None,
     edges: option.Edges = None,
     edges_file: option.EdgesFile = None,
     estimator: EstimatorOption = None,
@@ -138,6 +150,7 @@ def fit(
             **{"DATA": data, "--structure": structure, "--max-order": max_order, "--workload": workload},
             **{"--target": target, "--edges": edges, "--edges-file": edges_file, "--estimator": estimator},
             **{"--prior": prior, "--missing-at-random": missing_at_random, "--publish-if": published.publish_if},
+            "--optimise": optimise,
         }
         for name, value in one_table.items():
             if value is not None:
@@ -155,7 +168,7 @@ def fit(
     require_writable(overwrite, files, out=out, release=release)
     public_schema = column_options.described(described)
     graph = _fixed_graph(public_schema, structure, given_graph(public_schema, edges, edges_file))
-    search = _search(public_schema, structure, graph, max_order, workload, target, missing_at_random)
+    search = _search(public_schema, structure, graph, max_order, workload, target, missing_at_random, optimise)
     if graph is None:
         learner = _learner(structure, budget, protected.adjacency, **search)
     else:
@@ -341,6 +354,7 @@ def _search(
     workload: str | None,
     target: str | None,
     missing_at_random: str | None,
+    optimise: Optimise | None,
 ) -> dict[str, Any]:
     """How learn is to find a graph, as far as that was passed."""
     search = {
@@ -348,6 +362,7 @@ def _search(
         "workload": given_workload(schema.variables, workload),
         "target": given_variable("--target", schema.variables, target),
         "missing_at_random": given_drivers(schema.variables, missing_at_random),
+        "optimise": None if optimise is None else str(optimise),
     }
     search = {name: value for name, value in search.items() if value is not None}
     if search and (graph is not None or structure not in (None, option.Structure.LEARN)):

@@ -239,7 +239,7 @@ class Search:
         # What was merged from a fine grid is not asked for again.
         names = [name for name in self.asked_about if self.curator.facts.schema.cardinality(name) == kept[name]]
         more = min(wanted - self.of_singles, self.curator.left - self.kept)
-        if not names or more < self.of_singles / 2:  # too little to tell anything beside what is known
+        if not names or more < self.of_singles * self.shares.again:  # too little to tell anything beside what is known
             return False
         self.of_singles += more
         part = Fraction(sum(self._weights(names)) / sum(self._weights(self.asked_about)))

@@ -27,6 +27,8 @@ from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.tables.networks.candidates import N_PROBES, Candidates
 
+OPTIMISE = ("likelihood", "pairs")
+"""What the budget is divided for, where it is weak."""
 Edges = tuple[tuple[Hashable, ...], ...]
 Workload = tuple[tuple[tuple[Hashable, ...], float], ...]
 
@@ -48,6 +50,8 @@ pairs are. The first is .59 to .75 on Adult, page visits and Parkinson's, the se
 _MOST_SINGLES, _WORTH, _DROWNED = 0.98, 2, Fraction(1, 4)
 """The part for single variables at most, so that there is an edge; how many times their first share second tables are
 worth; what probes keep that drown in noise."""
+_AGAIN = {"likelihood": Fraction(1, 2), "pairs": Fraction(1, 10)}
+"""How much of what single variables had is worth a further table of each, once rounds have begun."""
 _LEAST_FOUND, _MOST_FOUND = 0.05, 2.0  # of :meth:`NetworkShares.found`
 _SMALL, _SEEN = 0.25, 0.8
 """Of :meth:`NetworkShares.start`: the quantile of pairs' cells that is a small table, and its noise over the dependence
@@ -58,12 +62,12 @@ part of what rounds have that the star gets at most where its noise is no more t
 
 
 _SHARES = ("one_way_share", "number_share", "selection_share", "probe_share")
-_ASKED = ("max_clique_cells", "n_rounds", *_SHARES, "merge_rare", "max_order")
+_ASKED = ("max_clique_cells", "n_rounds", *_SHARES, "merge_rare", "max_order", "optimise")
 
 
 def asked_of(settings: Settings, budget: Budget) -> dict[str, Any]:
     """What a release says of the budget and of all that was asked."""
-    settings = settings.filled(number_share=0.0)  # linked tables have no second tables of numbers
+    settings = _of_linked_too(settings)
     sets = {name: encoded_graph(getattr(settings, f"{name}_edges") or ()) for name in ("required", "forbidden")}
     workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in settings.workload or ()]
     target = None if settings.target is None else encode_label(settings.target)
@@ -103,6 +107,8 @@ class NetworkShares:
         Part of a round's share, at most.
     fixed : bool
         Whether it is always that part.
+    again : Fraction
+        Of what single variables had, the least that they are measured again with.
     """
 
     adjacency: Adjacency
@@ -120,6 +126,7 @@ class NetworkShares:
     n_rounds: int | None
     selection: Fraction
     fixed: bool
+    again: Fraction
 
     @property
     def rounds(self) -> Fraction:
@@ -318,7 +325,7 @@ def network_shares(
         For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
-    settings = settings.filled(number_share=0.0)
+    settings = _of_linked_too(settings)
     required, sets, candidates = _tables_to_choose(schema, settings, among)
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
@@ -360,6 +367,7 @@ def network_shares(
         n_rounds=settings.n_rounds,
         selection=Fraction(settings.selection_share or _MOST_SELECTION),
         fixed=settings.selection_share is not None,
+        again=_AGAIN[settings.optimise],
     )
     # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
@@ -368,6 +376,11 @@ def network_shares(
     if first:
         WorstFit.planned(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
     return made
+
+
+def _of_linked_too(settings: Settings) -> Settings:
+    """With what linked tables are not asked: they have no second tables of numbers, and nothing to optimise for."""
+    return settings.filled(number_share=0.0, optimise=OPTIMISE[0])
 
 
 def _tables_to_choose(

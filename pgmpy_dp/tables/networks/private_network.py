@@ -21,7 +21,7 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
-from pgmpy_dp.learning.options import anything, by, column, flag, number, option, whole
+from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option, whole
 from pgmpy_dp.learning.prior import given_prior
 from pgmpy_dp.learning.prior_model import collective_map_with_prior, with_unmeasured
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -40,7 +40,13 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
-from pgmpy_dp.tables.networks.budget_shares import MOST_IN_A_SET, checked_sets, checked_workload, workload_weights
+from pgmpy_dp.tables.networks.budget_shares import (
+    MOST_IN_A_SET,
+    OPTIMISE,
+    checked_sets,
+    checked_workload,
+    workload_weights,
+)
 from pgmpy_dp.tables.networks.network_estimate import first_guess
 from pgmpy_dp.tables.networks.network_posterior import network_posterior
 from pgmpy_dp.tables.networks.structure_base import (
@@ -109,6 +115,10 @@ class PrivateNetwork(BaseStructureEstimator):
     number_share : float in [0, 1)
         Share of the budget for second tables of numbers that the schema does not divide, in cells that follow what
         their first tables on a fine grid say. 0: none.
+    optimise : {"likelihood", "pairs"}
+        What the budget is divided for, where it is weak: "likelihood" for what new records will look like, and so for
+        dependence and predictions; "pairs" for tables of one and two variables as near as can be, with fewer edges:
+        then single variables get more even late, and for little. (docs/structure.md has what each costs.)
     missing_at_random : mapping of variable to list of variables, optional
         Variables whose state None (missing) the model shall not have, each with its drivers: what decides whether its
         value is missing. Tables of each with its drivers are required, and the model is completed from them
@@ -183,6 +193,7 @@ class PrivateNetwork(BaseStructureEstimator):
     probe_share: float = option(0.08, number(positive=False, below_one=True))
     target: Hashable = option(None, by(column))
     number_share: float = option(0.2, number(positive=False, below_one=True))
+    optimise: str = option(OPTIMISE[0], one_of(OPTIMISE))
     missing_at_random: Any = option(None, by(checked_drivers))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET

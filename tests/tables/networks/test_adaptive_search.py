@@ -724,6 +724,23 @@ class TestSinglesAgain:
             found.append(sum(len(scope) == 1 for scope in release.scopes))
         assert found == [36, 24]
 
+    def test_pairs_are_worth_single_variables_for_less(self):
+        """Where a few of many variables depend on one another: a third table of each, and the same budget."""
+        rng, names = np.random.default_rng(0), [f"v{i}" for i in range(16)]
+        common, data = rng.integers(4, size=600), pd.DataFrame(index=range(600))
+        for k, name in enumerate(names):
+            data[name] = np.where((rng.random(600) < 0.6) & (k < 4), common, rng.integers(4, size=600))
+        found = []
+        for optimise in ("likelihood", "pairs"):
+            table = PrivateTable(data, {name: range(4) for name in names}, ledger=self.BUDGET)
+            network = PrivateNetwork(rho=0.01, optimise=optimise, max_order=2, random_state=0).fit(table)
+            release = network.release_
+            assert release.public["settings"]["optimise"] == optimise
+            assert 1 - 1e-9 < float(total_cost(release, "add_remove") / Fraction(0.01)) <= 1
+            found.append((sum(len(scope) == 1 for scope in release.scopes), network.graph_.number_of_edges()))
+        assert [singles for singles, _ in found] == [32, 48]
+        assert 0 < found[1][1] <= found[0][1]
+
     def test_many_records_or_a_share_that_was_asked_for(self):
         for n, given in ((10**6, {}), (30, {"one_way_share": 0.1})):
             release = run(private(frame(n)), network_settings(**given), Budget(rho=0.1))
