@@ -5,6 +5,7 @@
     python -m benchmarks.uses --out benchmarks/results
     python -m benchmarks.uses --tables breast --epsilons 1 --seeds 3 --modes plain workload
     python -m benchmarks.uses --modes star chow-liu plain target --out benchmarks/results --name target
+    python -m benchmarks.uses --modes star target --lines build/uses.jsonl --as-far
 
 Of each table a tenth is held out (`benchmarks.compare_tables`). Scores of a model: mean total variation of its tables
 of pairs and of 300 triples to those of the records learned from; the mean relative error of 500 counting queries of
@@ -108,14 +109,19 @@ def own_prediction(network: CollectiveMAP | PrivateChowLiu | PrivateNetwork, uns
 
 
 def report(rows: list[dict]) -> str:
-    """Means over seeds, one row for each table, epsilon and mode."""
+    """Means over seeds, one row for each table, epsilon and mode; with a star, how far AUC is from its own."""
     frame = pd.DataFrame(rows)
     columns = {column: digits for column, digits in COLUMNS.items() if column in frame}
     lines = []
+    beside = frame[frame["mode"] == "star"].set_index(["table", "epsilon", "seed"]).get("auc")
     for (name, epsilon, mode), group in frame.groupby(["table", "epsilon", "mode"], sort=False):
         cells = [f"{group[column].mean():.{digits}f}" for column, digits in columns.items()]
+        if beside is not None and "auc" in columns:
+            ahead = (group.set_index(["table", "epsilon", "seed"])["auc"] - beside).dropna()
+            cells.append(f"{ahead.mean():+.3f}" + (f" +- {ahead.sem():.3f}" if len(ahead) > 1 else ""))
         lines.append([TABLES[name].label, f"{epsilon:g}", mode, str(len(group)), *cells])
-    return markdown_table(["table", "epsilon", "how", "seeds", *columns], lines)
+    more = ["auc less the star's"] if lines and len(lines[0]) > 4 + len(columns) else []
+    return markdown_table(["table", "epsilon", "how", "seeds", *columns, *more], lines)
 
 
 def settings(rows: list[dict], given: argparse.Namespace) -> list[tuple[str, float]]:
@@ -139,6 +145,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=1, help="seed; default: %(default)s")
     parser.add_argument("--quick", action="store_true", help="leave out what synthetic records are needed for")
     parser.add_argument("--lines", type=Path, default=Path("build/uses.jsonl"), help="one line for each fit; goes on")
+    parser.add_argument("--as-far", action="store_true", help="report what there is, and fit nothing")
     parser.add_argument("--before", type=Path, help="lines that an earlier version wrote, for rows beside")
     parser.add_argument("--out", type=Path, help="folder of the report")
     parser.add_argument("--name", default="uses", help="of the report; default: %(default)s")
@@ -150,7 +157,7 @@ def main() -> None:
     done = {tuple(row[k] for k in ("table", "mode", "epsilon", "seed")) for row in rows}
     seeds = range(given.first, given.first + given.seeds)
     for seed, name, epsilon, mode in itertools.product(seeds, given.tables, given.epsilons, given.modes):
-        if (name, mode, epsilon, seed) in done:
+        if given.as_far or (name, mode, epsilon, seed) in done:
             continue
         rows.append(scores(name, mode, epsilon, seed, given.quick))
         with given.lines.open("a") as stream:
