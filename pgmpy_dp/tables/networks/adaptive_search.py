@@ -152,25 +152,25 @@ def run(
         search.measure_variables(settings.merge_rare)
         search.measure_required()
         search.measure_star()
-        # A round selects one set, or one for each 16 variables (more of them above 512 variables), no two with a pair
-        # in common, and then measures them. For each it starts with `(1 - one_way_share)/n_rounds` of the budget,
-        # n_rounds following the number of records over the noise (`start`), and so does the part of it that selects
-        # (`selecting`). Once measurements have changed the model's tables by no more than noise alone would
-        # (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds get twice as much, and if less than two rounds'
-        # budget is left, the next takes it all. (What differs from the model by 1.3 times its noise says something,
-        # though so noisy a table changes little.) After a sixth of what rounds have, what they have found says whether
-        # single variables should have more of the budget. The score subtracts what measuring would add in noise, so
-        # that large tables are measured only for much; sets of three and more whose noise would be expected to exceed
-        # the number of records are no candidates.
+        # A round selects one set, or one for each 16 variables (more of them above 512 variables, and where records are
+        # known precisely, as first releases say), no two with a pair in common, and then measures them. For each it
+        # starts with `(1 - one_way_share)/n_rounds` of the budget, n_rounds following the number of records over the
+        # noise (`start`), and so does the part of it that selects (`selecting`). Once measurements have changed the
+        # model's tables by no more than noise alone would (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds
+        # get twice as much (of more sets than usual, if that is so of a part of them, as much of it again), and if less
+        # than two rounds' budget is left, the next takes it all. (What differs from the model by 1.3 times its noise
+        # says something, though so noisy a table changes little.) After a sixth of what rounds have, what they have
+        # found says whether single variables should have more of the budget. The score subtracts what measuring would
+        # add in noise, so that large tables are measured only for much; sets of three and more whose noise would be
+        # expected to exceed the number of records are no candidates.
         shares, before = search.shares, curator.left
-        share, number = min(search.first_share(), before), 0
+        share, number, together = min(search.first_share(), before), 0, shares.in_a_round(search.n_records)
         while (left := curator.left - search.kept) > 0:
             number += 1
-            spent = share * shares.in_a_round
+            spent = share * together
             # Where less than two rounds' budget is left, the next one takes it all.
-            if not search.measure_worst(number, left if left < 2 * spent else spent):
-                # They say nothing new, so rounds get more.
-                share *= 2
+            # As far as they say nothing new, rounds get more.
+            share *= 1 + search.measure_worst(number, left if left < 2 * spent else spent, together)
             if before and curator.left - search.kept <= _FIRST_LOOK * (before - search.kept):
                 before = Fraction(0)
                 search.look_again()
@@ -308,15 +308,15 @@ class Search:
                 self._measure(scopes, share, [facts] * n)
                 spent += share
 
-    def measure_worst(self, number: int, spent: Fraction) -> bool:
-        """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
-        shares = self.shares
+    def measure_worst(self, number: int, spent: Fraction, together: int) -> Fraction:
+        """One round: select so many sets, measure them, refit. The part that changed by no more than noise would."""
+        shares, usual = self.shares, self.shares.usual_in_a_round
         chosen: list[Scope] = []
         facts: list[dict[str, Any]] = []
         self.number = number
-        allowed, named = self._candidates(number, spent / shares.in_a_round)
-        share = spent / shares.in_a_round
-        n_parts = shares.in_a_round if len(allowed) * shares.in_a_round > _MOST_SCORES else 1
+        allowed, named = self._candidates(number, spent / together)
+        share = spent / together
+        n_parts = together if len(allowed) * together > _MOST_SCORES else 1
         selecting = share * shares.selecting(share, self.n_records, len(allowed) // n_parts)
         noise = shares.expected_noise(share - selecting)
         scale = WorstFit.planned(shares.adjacency, shares.cost, selecting).scale
@@ -327,7 +327,7 @@ class Search:
         orders, part = list(by_order(allowed)), np.empty(len(allowed), dtype=np.int64)
         for own, scopes in orders:
             part[own] = (scopes.sum(axis=1) + number) % n_parts
-        for turn in range(shares.in_a_round):
+        for turn in range(together):
             places = np.flatnonzero(part == turn % n_parts)
             if chosen:
                 places = places[self._apart(orders, places, chosen)]
@@ -348,8 +348,8 @@ class Search:
         measuring = spent - selecting * len(chosen)
         self._measure(chosen, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
         made = self.rounds[-len(chosen) :]
-        change, misfit, noise = (sum(record[of] for record in made) for of in ("change", "misfit", "offset"))
-        return change > noise or misfit > _TELLING * noise
+        told = [_telling(made[k : k + usual]) for k in range(0, len(made), usual)]
+        return 1 - Fraction(sum(told), len(told))
 
     def _join(self, scope: Scope) -> None:
         """Make room in the junction tree for a table."""
@@ -439,6 +439,12 @@ class Search:
             "settings": self.asked,
         }
         return self.curator.release("marginals", public)
+
+
+def _telling(made: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether tables changed the model by more than their noise would, or differed from it by clearly more."""
+    change, misfit, noise = (sum(record[of] for record in made) for of in ("change", "misfit", "offset"))
+    return change > noise or misfit > _TELLING * noise
 
 
 def _spread(noisy: NoisyMarginals) -> list[float]:
