@@ -157,20 +157,20 @@ def run(
         # starts with `(1 - one_way_share)/n_rounds` of the budget, n_rounds following the number of records over the
         # noise (`start`), and so does the part of it that selects (`selecting`). Once measurements have changed the
         # model's tables by no more than noise alone would (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds
-        # get twice as much (of more sets than usual, if that is so of a part of them, as much of it again), and if less
-        # than two rounds' budget is left, the next takes it all. (What differs from the model by 1.3 times its noise
-        # says something, though so noisy a table changes little.) After a sixth of what rounds have, what they have
-        # found says whether single variables should have more of the budget. The score subtracts what measuring would
-        # add in noise, so that large tables are measured only for much; sets of three and more whose noise would be
-        # expected to exceed the number of records are no candidates.
+        # get twice as much, and if less than two rounds' budget is left, the next takes it all. (What differs from the
+        # model by 1.3 times its noise says something, though so noisy a table changes little.) After a sixth of what
+        # rounds have, what they have found says whether single variables should have more of the budget. The score
+        # subtracts what measuring would add in noise, so that large tables are measured only for much; sets of three
+        # and more whose noise would be expected to exceed the number of records are no candidates.
         shares, before = search.shares, curator.left
         share, number, together = min(search.first_share(), before), 0, shares.in_a_round(search.n_records)
         while (left := curator.left - search.kept) > 0:
             number += 1
             spent = share * together
             # Where less than two rounds' budget is left, the next one takes it all.
-            # As far as they say nothing new, rounds get more.
-            share *= 1 + search.measure_worst(number, left if left < 2 * spent else spent, together)
+            if not search.measure_worst(number, left if left < 2 * spent else spent, together):
+                # They say nothing new, so rounds get more.
+                share *= 2
             if before and curator.left - search.kept <= _FIRST_LOOK * (before - search.kept):
                 before = Fraction(0)
                 search.look_again()
@@ -308,9 +308,9 @@ class Search:
                 self._measure(scopes, share, [facts] * n)
                 spent += share
 
-    def measure_worst(self, number: int, spent: Fraction, together: int) -> Fraction:
-        """One round: select so many sets, measure them, refit. The part that changed by no more than noise would."""
-        shares, usual = self.shares, self.shares.usual_in_a_round
+    def measure_worst(self, number: int, spent: Fraction, together: int) -> bool:
+        """One round: select so many sets, measure, refit. Whether their tables changed by more than noise would."""
+        shares = self.shares
         chosen: list[Scope] = []
         facts: list[dict[str, Any]] = []
         self.number = number
@@ -348,8 +348,10 @@ class Search:
         measuring = spent - selecting * len(chosen)
         self._measure(chosen, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
         made = self.rounds[-len(chosen) :]
-        told = [_telling(made[k : k + usual]) for k in range(0, len(made), usual)]
-        return 1 - Fraction(sum(told), len(told))
+        # Summed: the last of several sets often says nothing while the first says much, and doubling for it costs more
+        # than it saves.
+        change, misfit, noise = (sum(record[of] for record in made) for of in ("change", "misfit", "offset"))
+        return change > noise or misfit > _TELLING * noise
 
     def _join(self, scope: Scope) -> None:
         """Make room in the junction tree for a table."""
@@ -439,12 +441,6 @@ class Search:
             "settings": self.asked,
         }
         return self.curator.release("marginals", public)
-
-
-def _telling(made: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether tables changed the model by more than their noise would, or differed from it by clearly more."""
-    change, misfit, noise = (sum(record[of] for record in made) for of in ("change", "misfit", "offset"))
-    return change > noise or misfit > _TELLING * noise
 
 
 def _spread(noisy: NoisyMarginals) -> list[float]:

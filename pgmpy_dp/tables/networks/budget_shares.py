@@ -128,21 +128,15 @@ class NetworkShares:
             return Fraction(0)
         return 1 - self.one_way - self.numbers - self.probes - len(self.required) * self.each_required
 
-    @property
-    def usual_in_a_round(self) -> int:
+    def in_a_round(self, n_records: float) -> int:
         """How many tables a round selects before it measures them and fits: one for each 16 variables, at least one.
 
         Of p > 512 variables one for each 8192/p: a round scores p^2/2 pairs, of which there are then p/512 times fewer.
+        As many times more as there are tables where so many records are known precisely: no more rounds than usual.
         """
         p = len(self.sizes)
-        return max(p // _VARIABLES_A_TABLE, p * p // (_VARIABLES_A_TABLE * _MANY_VARIABLES), 1)
-
-    def in_a_round(self, n_records: float) -> int:
-        """The same, times two thirds of how many times the usual tables there are of records that are known precisely.
-
-        So there are no more rounds than one and a half times the usual ones, or little more.
-        """
-        return self.usual_in_a_round * max(int(self._more(n_records) / 1.5), 1)
+        usual = max(p // _VARIABLES_A_TABLE, p * p // (_VARIABLES_A_TABLE * _MANY_VARIABLES), 1)
+        return usual * int(self._more(n_records))
 
     def start(
         self, n_records: float, sizes: Sequence[int] | None = None, spread: Sequence[float] | None = None
