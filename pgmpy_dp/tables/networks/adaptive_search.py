@@ -163,12 +163,13 @@ def run(
         # subtracts what measuring would add in noise, so that large tables are measured only for much; sets of three
         # and more whose noise would be expected to exceed the number of records are no candidates.
         shares, before = search.shares, curator.left
-        share, number, together = min(search.first_share(), before), 0, shares.in_a_round(search.n_records)
+        share, number = min(search.first_share(), before), 0
+        search.together = shares.in_a_round(search.n_records)
         while (left := curator.left - search.kept) > 0:
             number += 1
-            spent = share * together
+            spent = share * search.together
             # Where less than two rounds' budget is left, the next one takes it all.
-            if not search.measure_worst(number, left if left < 2 * spent else spent, together):
+            if not search.measure_worst(number, left if left < 2 * spent else spent):
                 # They say nothing new, so rounds get more.
                 share *= 2
             if before and curator.left - search.kept <= _FIRST_LOOK * (before - search.kept):
@@ -184,6 +185,7 @@ class Search:
     """The course of a search: what was released, the fit to it, and which sets are left to choose from."""
 
     fit: NetworkEstimate
+    together: int  # how many sets a round selects
 
     def __init__(
         self,
@@ -308,9 +310,9 @@ class Search:
                 self._measure(scopes, share, [facts] * n)
                 spent += share
 
-    def measure_worst(self, number: int, spent: Fraction, together: int) -> bool:
-        """One round: select so many sets, measure, refit. Whether their tables changed by more than noise would."""
-        shares = self.shares
+    def measure_worst(self, number: int, spent: Fraction) -> bool:
+        """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
+        shares, together = self.shares, self.together
         chosen: list[Scope] = []
         facts: list[dict[str, Any]] = []
         self.number = number
