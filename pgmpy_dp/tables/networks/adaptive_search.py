@@ -152,21 +152,22 @@ def run(
         search.measure_variables(settings.merge_rare)
         search.measure_required()
         search.measure_star()
-        # A round selects one set, or one for each 16 variables (more of them above 512 variables), no two with a pair
-        # in common, and then measures them. For each it starts with `(1 - one_way_share)/n_rounds` of the budget,
-        # n_rounds following the number of records over the noise (`start`), and so does the part of it that selects
-        # (`selecting`). Once measurements have changed the model's tables by no more than noise alone would
-        # (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds get twice as much, and if less than two rounds'
-        # budget is left, the next takes it all. (What differs from the model by 1.3 times its noise says something,
-        # though so noisy a table changes little.) After a sixth of what rounds have, what they have found says whether
-        # single variables should have more of the budget. The score subtracts what measuring would add in noise, so
-        # that large tables are measured only for much; sets of three and more whose noise would be expected to exceed
-        # the number of records are no candidates.
+        # A round selects one set, or one for each 16 variables (more of them above 512 variables, and where records are
+        # known precisely, as first releases say), no two with a pair in common, and then measures them. For each it
+        # starts with `(1 - one_way_share)/n_rounds` of the budget, n_rounds following the number of records over the
+        # noise (`start`), and so does the part of it that selects (`selecting`). Once measurements have changed the
+        # model's tables by no more than noise alone would (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds
+        # get twice as much, and if less than two rounds' budget is left, the next takes it all. (What differs from the
+        # model by 1.3 times its noise says something, though so noisy a table changes little.) After a sixth of what
+        # rounds have, what they have found says whether single variables should have more of the budget. The score
+        # subtracts what measuring would add in noise, so that large tables are measured only for much; sets of three
+        # and more whose noise would be expected to exceed the number of records are no candidates.
         shares, before = search.shares, curator.left
         share, number = min(search.first_share(), before), 0
+        search.together = shares.in_a_round(search.n_records)
         while (left := curator.left - search.kept) > 0:
             number += 1
-            spent = share * shares.in_a_round
+            spent = share * search.together
             # Where less than two rounds' budget is left, the next one takes it all.
             if not search.measure_worst(number, left if left < 2 * spent else spent):
                 # They say nothing new, so rounds get more.
@@ -184,6 +185,7 @@ class Search:
     """The course of a search: what was released, the fit to it, and which sets are left to choose from."""
 
     fit: NetworkEstimate
+    together: int  # how many sets a round selects
 
     def __init__(
         self,
@@ -310,13 +312,13 @@ class Search:
 
     def measure_worst(self, number: int, spent: Fraction) -> bool:
         """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
-        shares = self.shares
+        shares, together = self.shares, self.together
         chosen: list[Scope] = []
         facts: list[dict[str, Any]] = []
         self.number = number
-        allowed, named = self._candidates(number, spent / shares.in_a_round)
-        share = spent / shares.in_a_round
-        n_parts = shares.in_a_round if len(allowed) * shares.in_a_round > _MOST_SCORES else 1
+        allowed, named = self._candidates(number, spent / together)
+        share = spent / together
+        n_parts = together if len(allowed) * together > _MOST_SCORES else 1
         selecting = share * shares.selecting(share, self.n_records, len(allowed) // n_parts)
         noise = shares.expected_noise(share - selecting)
         scale = WorstFit.planned(shares.adjacency, shares.cost, selecting).scale
@@ -327,7 +329,7 @@ class Search:
         orders, part = list(by_order(allowed)), np.empty(len(allowed), dtype=np.int64)
         for own, scopes in orders:
             part[own] = (scopes.sum(axis=1) + number) % n_parts
-        for turn in range(shares.in_a_round):
+        for turn in range(together):
             places = np.flatnonzero(part == turn % n_parts)
             if chosen:
                 places = places[self._apart(orders, places, chosen)]
@@ -348,6 +350,8 @@ class Search:
         measuring = spent - selecting * len(chosen)
         self._measure(chosen, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
         made = self.rounds[-len(chosen) :]
+        # Summed: the last of several sets often says nothing while the first says much, and doubling for it costs more
+        # than it saves.
         change, misfit, noise = (sum(record[of] for record in made) for of in ("change", "misfit", "offset"))
         return change > noise or misfit > _TELLING * noise
 

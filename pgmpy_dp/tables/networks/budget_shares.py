@@ -135,14 +135,15 @@ class NetworkShares:
             return Fraction(0)
         return 1 - self.one_way - self.numbers - self.probes - len(self.required) * self.each_required
 
-    @property
-    def in_a_round(self) -> int:
+    def in_a_round(self, n_records: float) -> int:
         """How many tables a round selects before it measures them and fits: one for each 16 variables, at least one.
 
         Of p > 512 variables one for each 8192/p: a round scores p^2/2 pairs, of which there are then p/512 times fewer.
+        As many times more as there are tables where so many records are known precisely: no more rounds than usual.
         """
         p = len(self.sizes)
-        return max(p // _VARIABLES_A_TABLE, p * p // (_VARIABLES_A_TABLE * _MANY_VARIABLES), 1)
+        usual = max(p // _VARIABLES_A_TABLE, p * p // (_VARIABLES_A_TABLE * _MANY_VARIABLES), 1)
+        return usual * int(self._more(n_records))
 
     def start(
         self, n_records: float, sizes: Sequence[int] | None = None, spread: Sequence[float] | None = None
@@ -167,8 +168,13 @@ class NetworkShares:
             return self.first_round
         # What was asked for; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
         # records are known precisely: then a smaller share tells as much, and more tables find more.
-        more = min(max((self.strength(n_records) / _PRECISE) ** 0.5, 1.0), _MOST_ROUNDS)
-        return self.rounds / math.floor(_usual_rounds(self.cost, len(self.sizes)) * more)
+        return self.rounds / math.floor(_usual_rounds(self.cost, len(self.sizes)) * self._more(n_records))
+
+    def _more(self, n_records: float) -> float:
+        """How many times the usual tables there are."""
+        if self.n_rounds is not None:
+            return 1.0
+        return min(max((self.strength(n_records) / _PRECISE) ** 0.5, 1.0), _MOST_ROUNDS)
 
     def knowing(self, n_records: float, sizes: Sequence[int]) -> NetworkShares:
         """The same where there are about so many records, of variables with so many states in tables of pairs.

@@ -117,7 +117,7 @@ def network_size(shares: NetworkShares, n_records: float, rows: float | None = N
     cells = pairs + sum(count * mean ** (order / 2) for order, count in enumerate(larger, start=3))
     star = shares.star(n_records, list(map(sets.cells, shares.candidates)))
     rounds = max(0 if star else 1, int((shares.rounds - star) / shares.start(n_records)))
-    fits = -(-rounds // shares.in_a_round) + (1 if star else 0)
+    fits = -(-rounds // shares.in_a_round(n_records)) + (1 if star else 0)
     entries = sum(shares.sizes) * p * sets.max_cells / _WIDE
     searching = min(read, MOST_KEPT) * _READ + candidates * _PER_TABLE + cells * _PER_CELL
     searching += min(entries, _MOST_ENTRIES) * _PER_ENTRY + 32 * sets.max_cells
