@@ -40,6 +40,7 @@ _CLOSE = 0.37  # of the records: how far from the best a choice may be
 _PRECISE = 5_000.0  # of `NetworkShares.strength`, above which there are more rounds
 _MOST_ROUNDS = 8  # times the usual ones
 _VARIABLES_A_TABLE, _MANY_VARIABLES = 16, 512
+_CROWDED = 5  # variables for each table of a round that has more than usual; with fewer, they tell of the same
 
 
 _ONE_WAY, _ONE_WAY_STAR = 0.1, 0.03  # the latter with a target, whose tables tell of single variables too
@@ -139,11 +140,12 @@ class NetworkShares:
         """How many tables a round selects before it measures them and fits: one for each 16 variables, at least one.
 
         Of p > 512 variables one for each 8192/p: a round scores p^2/2 pairs, of which there are then p/512 times fewer.
-        As many times more as there are tables where so many records are known precisely: no more rounds than usual.
+        As many times more as there are tables where so many records are known precisely: no more rounds than usual, but
+        for few variables, of which a round measures one table for each five at most.
         """
         p = len(self.sizes)
         usual = max(p // _VARIABLES_A_TABLE, p * p // (_VARIABLES_A_TABLE * _MANY_VARIABLES), 1)
-        return usual * int(self._more(n_records))
+        return max(usual, min(usual * int(self._more(n_records)), p // _CROWDED))
 
     def start(
         self, n_records: float, sizes: Sequence[int] | None = None, spread: Sequence[float] | None = None
