@@ -56,7 +56,7 @@ _USES = (
 NOT_RUN = (
     (
         "AIM with GReM (arXiv 2602.05674)",
-        "no code of it was found; it answers tables and makes no records or model",
+        "code of the GReM before it exists, none with AIM was found; it answers tables and makes no records or model",
         "orders of magnitude faster than the residual method before it, error competitive with AIM's (abstract)",
     ),
     (
