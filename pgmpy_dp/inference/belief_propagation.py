@@ -17,6 +17,7 @@ distributed downward.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -31,6 +32,9 @@ LOG_ZERO = -1e30
 
 _SMALLEST = np.finfo(np.float64).tiny
 """Below it a number is subnormal, and its reciprocal may be infinite."""
+
+_LONG, _APART = 64, 4
+"""Cells from which on numpy's inner loop is quick, and how many loops may take the place of one that is not."""
 
 Operation = tuple[Callable, tuple]
 
@@ -280,7 +284,7 @@ class _Tables:
             else:
                 out = full if addition.axes == clique.axes else np.empty(self.shape(addition.axes))
             buffers.append(out)
-            operations.append((np.add, (left, right, out)))
+            operations += _broadcast_sum(left, right, out)
         if clique.total is None:
             operations.append((full.fill, (0.0,)))
         elif clique.total[0] != "sum" or clique.additions[clique.total[1]].axes != clique.axes:
@@ -311,6 +315,20 @@ class _Tables:
                 source = source.transpose([axes_of[table].index(i) for i in own])
                 operations.append((np.copyto, (self.outputs[scope].reshape(self.shape(own)), source)))
         return operations
+
+
+def _broadcast_sum(left: np.ndarray, right: np.ndarray, out: np.ndarray) -> list[Operation]:
+    """The sum of two tables that have axes of length 1 for what they lack.
+
+    Numpy's inner loop goes over the last axes that both have or one lacks. That may be two cells, and then each takes
+    six times as long. So the states of such axes are added one by one, where those before them make a long loop.
+    """
+    axes = [axis for axis, size in enumerate(out.shape) if size > 1]
+    runs = [next(run) for _, run in itertools.groupby(axes, lambda axis: (left.shape[axis] > 1, right.shape[axis] > 1))]
+    long = [end for run, end in itertools.pairwise([*runs, out.ndim]) if math.prod(out.shape[run:end]) >= _LONG]
+    cut = long[-1] if long and math.prod(out.shape[long[-1] :]) <= _APART else out.ndim
+    whole = np.broadcast_to(left, out.shape), np.broadcast_to(right, out.shape), out
+    return [(np.add, tuple(array[(..., *states)] for array in whole)) for states in np.ndindex(out.shape[cut:])]
 
 
 def _sum_rows(table: np.ndarray, out: np.ndarray) -> Operation:
