@@ -86,6 +86,7 @@ class SumProduct:
         self._directions: _Tables | None = None
         self._calibration = self._compile_calibration()
         self._derivative: list[Operation] = []
+        self._log_partition: float | None = None  # of the last calibration, which is not done twice
 
     @property
     def n_extra_cells(self) -> int:
@@ -106,10 +107,14 @@ class SumProduct:
         log_partition : float
         """
         tables = self._beliefs
-        np.maximum(theta, LOG_ZERO, out=tables.input)
-        for function, arguments in self._calibration:
-            function(*arguments)
-        return tables.output.copy(), float(tables.maxima[-1][0] + math.log(tables.sums[-1][0]))
+        values = np.maximum(theta, LOG_ZERO)
+        if self._log_partition is None or not np.array_equal(values, tables.input):
+            self._log_partition = None
+            tables.input[:] = values
+            for function, arguments in self._calibration:
+                function(*arguments)
+            self._log_partition = float(tables.maxima[-1][0] + math.log(tables.sums[-1][0]))
+        return tables.output.copy(), self._log_partition
 
     def derivative(self, direction: np.ndarray) -> np.ndarray:
         """Derivative of the marginals at the last calibrated theta along `direction`.
@@ -216,9 +221,9 @@ class SumProduct:
 
 
 def _reciprocal(values: np.ndarray, out: np.ndarray) -> None:
-    """1/values, and 0 where a value is 0 or subnormal: what is impossible stays so in every direction."""
-    out.fill(0.0)
-    np.divide(1.0, values, out=out, where=values >= _SMALLEST)
+    """1/values, finite where a value is 0: it is multiplied by sums over what is impossible, which are 0 then."""
+    np.maximum(values, _SMALLEST, out=out)
+    np.divide(1.0, out, out=out)
 
 
 class _Tables:
