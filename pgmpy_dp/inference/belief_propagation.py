@@ -17,6 +17,7 @@ distributed downward.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -31,6 +32,9 @@ LOG_ZERO = -1e30
 
 _SMALLEST = np.finfo(np.float64).tiny
 """Below it a number is subnormal, and its reciprocal may be infinite."""
+
+_LONG, _APART = 64, 4
+"""Cells from which on numpy's inner loop is quick, and how many loops may take the place of one that is not."""
 
 Operation = tuple[Callable, tuple]
 
@@ -82,6 +86,7 @@ class SumProduct:
         self._directions: _Tables | None = None
         self._calibration = self._compile_calibration()
         self._derivative: list[Operation] = []
+        self._log_partition: float | None = None  # of the last calibration, which is not done twice
 
     @property
     def n_extra_cells(self) -> int:
@@ -102,10 +107,14 @@ class SumProduct:
         log_partition : float
         """
         tables = self._beliefs
-        np.maximum(theta, LOG_ZERO, out=tables.input)
-        for function, arguments in self._calibration:
-            function(*arguments)
-        return tables.output.copy(), float(tables.maxima[-1][0] + math.log(tables.sums[-1][0]))
+        values = np.maximum(theta, LOG_ZERO)
+        if self._log_partition is None or not np.array_equal(values, tables.input):
+            self._log_partition = None
+            tables.input[:] = values
+            for function, arguments in self._calibration:
+                function(*arguments)
+            self._log_partition = float(tables.maxima[-1][0] + math.log(tables.sums[-1][0]))
+        return tables.output.copy(), self._log_partition
 
     def derivative(self, direction: np.ndarray) -> np.ndarray:
         """Derivative of the marginals at the last calibrated theta along `direction`.
@@ -212,9 +221,9 @@ class SumProduct:
 
 
 def _reciprocal(values: np.ndarray, out: np.ndarray) -> None:
-    """1/values, and 0 where a value is 0 or subnormal: what is impossible stays so in every direction."""
-    out.fill(0.0)
-    np.divide(1.0, values, out=out, where=values >= _SMALLEST)
+    """1/values, finite where a value is 0: it is multiplied by sums over what is impossible, which are 0 then."""
+    np.maximum(values, _SMALLEST, out=out)
+    np.divide(1.0, out, out=out)
 
 
 class _Tables:
@@ -280,7 +289,7 @@ class _Tables:
             else:
                 out = full if addition.axes == clique.axes else np.empty(self.shape(addition.axes))
             buffers.append(out)
-            operations.append((np.add, (left, right, out)))
+            operations += _broadcast_sum(left, right, out)
         if clique.total is None:
             operations.append((full.fill, (0.0,)))
         elif clique.total[0] != "sum" or clique.additions[clique.total[1]].axes != clique.axes:
@@ -311,6 +320,20 @@ class _Tables:
                 source = source.transpose([axes_of[table].index(i) for i in own])
                 operations.append((np.copyto, (self.outputs[scope].reshape(self.shape(own)), source)))
         return operations
+
+
+def _broadcast_sum(left: np.ndarray, right: np.ndarray, out: np.ndarray) -> list[Operation]:
+    """The sum of two tables that have axes of length 1 for what they lack.
+
+    Numpy's inner loop goes over the last axes that both have or one lacks. That may be two cells, and then each takes
+    six times as long. So the states of such axes are added one by one, where those before them make a long loop.
+    """
+    axes = [axis for axis, size in enumerate(out.shape) if size > 1]
+    runs = [next(run) for _, run in itertools.groupby(axes, lambda axis: (left.shape[axis] > 1, right.shape[axis] > 1))]
+    long = [end for run, end in itertools.pairwise([*runs, out.ndim]) if math.prod(out.shape[run:end]) >= _LONG]
+    cut = long[-1] if long and math.prod(out.shape[long[-1] :]) <= _APART else out.ndim
+    whole = np.broadcast_to(left, out.shape), np.broadcast_to(right, out.shape), out
+    return [(np.add, tuple(array[(..., *states)] for array in whole)) for states in np.ndindex(out.shape[cut:])]
 
 
 def _sum_rows(table: np.ndarray, out: np.ndarray) -> Operation:

@@ -12,12 +12,17 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import networkx as nx
 import numpy as np
+from networkx.utils import cuthill_mckee_ordering
 
 from pgmpy_dp.inference.cliques import Cliques
 
 DEFAULT_MEMORY_LIMIT = 2**31
 """Bytes that exact inference may take unless the caller says otherwise (2 GiB)."""
+
+_LARGE = 2**16
+"""Cells of a tree from which on a third one is tried."""
 
 
 class InferenceTooLarge(ValueError):
@@ -176,7 +181,7 @@ def median(meeting: np.ndarray, cliques: np.ndarray) -> np.ndarray:
 
 
 def build_junction_tree(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -> JunctionTree:
-    """The smaller of the min-fill and the min-degree junction tree that covers all scopes.
+    """The smallest of the min-fill, the min-degree and, for large ones, the Cuthill-McKee tree that covers all scopes.
 
     Parameters
     ----------
@@ -199,7 +204,13 @@ def build_junction_tree(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -
             near[u].add(v)
     orders = (_eliminated(near, _least_fill), _eliminated(near, _least_degree(near)))
     trees = [_rooted(_merged(_bag_tree(*order)), cliques.cardinalities, scopes) for order in orders]
-    return min(trees, key=lambda tree: tree.cells)
+    smallest = min(trees, key=lambda tree: tree.cells)
+    if smallest.cells < _LARGE:
+        return smallest
+    order = _eliminated(near, _from_end_to_end(near, cliques.cardinalities, smallest.cells))
+    return min(
+        smallest, _rooted(_merged(_bag_tree(*order)), cliques.cardinalities, scopes), key=lambda tree: tree.cells
+    )
 
 
 class BagTree:
@@ -268,6 +279,21 @@ def _least_degree(start: _Graph) -> Callable[[_Graph], int | None]:
                 changed = near[node]
                 return node if degree < len(near) - 1 else None
         return None
+
+    return choose
+
+
+def _from_end_to_end(start: _Graph, cardinalities: Sequence[int], most: int) -> Callable[[_Graph], int | None]:
+    """What chooses the nodes of a grid diagonal by diagonal (Cuthill-McKee), until a clique has `most` cells.
+
+    The other rules go inward from all sides, and meet in one very large clique.
+    """
+    nodes = cuthill_mckee_ordering(nx.from_dict_of_lists(start))
+
+    def choose(near: _Graph) -> int | None:
+        node = next(nodes)
+        cells = math.prod(cardinalities[i] for i in (node, *near[node]))
+        return node if cells < most and len(near[node]) < len(near) - 1 else None
 
     return choose
 

@@ -44,6 +44,7 @@ _SHARES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9
 _LEFT = 0.25
 """Part of the cells with somebody in them whose R is anything below 1."""
 _SWEEPS, _LEAST = 100, 1e-3  # of proportional fitting; the share of a margin that is left for cells not believed empty
+_NOTHING = 1e-24  # probability of a share that makes no difference
 
 
 def _alternatives() -> np.ndarray:
@@ -268,8 +269,11 @@ def _pooled(noisy: NoisyMarginals) -> dict[tuple[int, int], tuple[np.ndarray, np
 
 def _two_groups(
     counts: np.ndarray, variance: np.ndarray, independent: np.ndarray, noise: str, some: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Probability of the spike, posterior mean and deviation of each cell of a table, shape (n_cells,) each."""
+) -> np.ndarray:
+    """Probability of the spike, posterior mean and deviation of each cell of a table; 0 in one that cannot be empty."""
+    found, unseen = np.zeros((3, len(counts))), counts <= _SEEN * np.sqrt(variance)
+    if not unseen.any():
+        return found
     scale = np.sqrt(variance / 2 if noise == "laplace" else variance)[:, None]
     expected = independent[:, None] * np.concatenate([[0.0], _RATIOS])
     # A ratio of the grid stands for those around it.
@@ -280,17 +284,18 @@ def _two_groups(
     log_posterior = np.array([np.log(s * spike + (1 - s) * alternative).sum(axis=0) + np.log(1 - s) for s in _SHARES])
     weights = np.exp(log_posterior - log_posterior.max())
     weights /= weights.sum()
-    first, second = ((p[:, 1:] * _RATIOS**k) @ _ALTERNATIVES for k in (1, 2))
-    empty, mean, square = np.zeros((3, len(counts)))
-    for share, weight in zip(_SHARES, weights, strict=True):
-        likely = weight / (share * spike + (1 - share) * alternative)
-        empty += (share * spike * likely).sum(axis=1)
-        mean += ((1 - share) * first * likely).sum(axis=1)
-        square += ((1 - share) * second * likely).sum(axis=1)
-    empty[counts > _SEEN * np.sqrt(variance)] = 0.0
     if weights[some <= _SHARES].sum() < _TABLE:
-        empty[:] = 0.0
-    return empty, independent * mean, independent * np.sqrt(np.maximum(square - mean**2, 0.0))
+        return found
+    spike, alternative, p = spike[unseen], alternative[unseen], p[unseen, 1:]
+    first, second = ((p * _RATIOS**k) @ _ALTERNATIVES for k in (1, 2))
+    for share, weight in zip(_SHARES, weights, strict=True):
+        if weight.max() > _NOTHING:
+            likely = weight / (share * spike + (1 - share) * alternative)
+            sums = [np.einsum("ij,ij->i", part, likely) for part in (first, second)]
+            found[:, unseen] += share * spike[:, 0] * likely.sum(axis=1), *((1 - share) * part for part in sums)
+    _, mean, square = found
+    found[1:] = independent * mean, independent * np.sqrt(np.maximum(square - mean**2, 0.0))
+    return found
 
 
 def _quasi_independence(table: PairTable) -> np.ndarray:

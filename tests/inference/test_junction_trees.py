@@ -19,7 +19,8 @@ from pgmpy.inference import VariableElimination
 from pgmpy.models import DiscreteMarkovNetwork
 from scipy.special import logsumexp
 
-from pgmpy_dp.inference.belief_propagation import SumProduct
+from pgmpy_dp.inference import junction_tree
+from pgmpy_dp.inference.belief_propagation import SumProduct, _broadcast_sum
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge, build_junction_tree
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -178,6 +179,41 @@ def test_stated_memory_is_what_is_allocated(layout):
     tracemalloc.stop()
     # Python's own objects and the vectors of ones come on top; both are small beside these tables.
     assert 0.9 * stated < peak < 1.1 * stated
+
+
+def test_a_grid_is_gone_through_from_end_to_end():
+    grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(15, 15))
+    size = inference_size(Cliques.from_graph(grid, dict.fromkeys(grid, 2)))
+    assert size.width == 15 and size.cells < 2**22  # min-fill has a clique of 2**22 cells
+
+
+def test_trees_from_end_to_end_give_the_marginals_of_the_others(monkeypatch, cliques):
+    theta, direction = np.random.default_rng(6).normal(size=(2, cliques.n_cells))
+    engine = SumProduct(cliques)
+    expected = *engine.calibrate(theta), engine.derivative(direction)
+    with monkeypatch.context() as patched:
+        patched.setattr(junction_tree, "_LARGE", 0)
+        patched.setattr(junction_tree, "_least_fill", lambda near: None)  # all variables in one clique
+        patched.setattr(junction_tree, "_least_degree", lambda near: lambda left: None)
+        engine = SumProduct(cliques)
+    found = *engine.calibrate(theta), engine.derivative(direction)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("lacking", ["l...lr", "r.l..bl", "b...rb", "rl...b", "lrlrlr", "b"])
+def test_a_sum_by_states_of_the_last_axes_is_the_sum(lacking):
+    sizes = [4 if of == "." else 2 for of in lacking]
+    left, right = (
+        np.random.default_rng(seed).normal(
+            size=[n if of in (own, "b", ".") else 1 for n, of in zip(sizes, lacking, strict=True)]
+        )
+        for seed, own in enumerate("lr")
+    )
+    out = np.empty(sizes)
+    for function, arguments in _broadcast_sum(left, right, out):
+        function(*arguments)
+    np.testing.assert_array_equal(out, left + right)
 
 
 def test_too_large_is_refused_before_allocation():
