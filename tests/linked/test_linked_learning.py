@@ -38,11 +38,12 @@ pytestmark = [
 ]
 
 HOUSEHOLDS, PERSONS, FAMILIES = made_up_families(4_000, random_state=0)
+QUICK = {"random_state": 1, "max_clique_cells": 6_000}  # fits to the default of it take five times as long
 
 
 @pytest.fixture(scope="module")
 def learned():
-    return learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=2.0), FAMILIES, random_state=1, n_rounds=16)
+    return learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=2.0), FAMILIES, n_rounds=16, **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +68,7 @@ class TestWhatIsMeasured:
 
     @pytest.mark.parametrize("siblings", [0, 1])
     def test_one_arrangement_of_children_stands_for_all(self, siblings):
-        found = learn_linked(
-            HOUSEHOLDS, PERSONS, Budget(rho=0.2), FAMILIES, siblings=siblings, random_state=1, n_rounds=8
-        )
+        found = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=0.2), FAMILIES, siblings=siblings, n_rounds=8, **QUICK)
         slots = Slots(wide_table(FAMILIES))
         names = found.release_.schema.variables
         for scope in found.release_.scopes:
@@ -79,7 +78,7 @@ class TestWhatIsMeasured:
 
     @pytest.mark.parametrize(("rho", "siblings"), [(1e-7, 0), (1e-3, 1), (2.0, 1)])
     def test_auto_takes_as_many_siblings_as_the_noise_lets_one_learn_about(self, rho, siblings):
-        found = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=rho), FAMILIES, random_state=1, n_rounds=4)
+        found = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=rho), FAMILIES, n_rounds=1, **QUICK)
         assert found.release_.public["settings"]["siblings"] == siblings
 
     def test_images_of_a_set_are_its_permutations(self):
@@ -157,7 +156,7 @@ class TestFamilies:
 
     def test_cells_outside_the_schema_are_not_drawn(self):
         persons = PERSONS.assign(speaks=PERSONS["speaks"].where(np.arange(len(PERSONS)) % 10 > 0, "?"))
-        found = learn_linked(HOUSEHOLDS, persons, Budget(rho=2.0), FAMILIES, random_state=1, n_rounds=8)
+        found = learn_linked(HOUSEHOLDS, persons, Budget(rho=2.0), FAMILIES, n_rounds=8, **QUICK)
         _, made = found.model_.sample(2_000, 0)
         assert set(made["speaks"]) == {"first", "second"}
         assert abs(found.n_records_ - 4_000) < 60
@@ -301,7 +300,7 @@ class TestNumbersDatesAndOrder:
 
     def test_numbers_and_dates_of_children_have_one_grid_in_all_slots(self):
         schema = LinkedSchema(None, self.SCHEMA, "patient", 4)
-        found = learn_linked(None, self.visits(), Budget(rho=1.0), schema, random_state=1, n_rounds=6)
+        found = learn_linked(None, self.visits(), Budget(rho=1.0), schema, n_rounds=6, **QUICK)
         states = found.release_.schema.states
         assert states["a.weight"] == states["b.weight"] and 4 < len(states["a.weight"]) < 40
         patients, visits = found.model_.sample(500, 0)
@@ -310,7 +309,7 @@ class TestNumbersDatesAndOrder:
 
     def test_visits_in_their_order_are_chains(self):
         schema = LinkedSchema(None, self.SCHEMA, "patient", 4, order=["day"])
-        found = learn_linked(None, self.visits(), Budget(rho=2.0), schema, random_state=1, n_rounds=12)
+        found = learn_linked(None, self.visits(), Budget(rho=2.0), schema, n_rounds=12, **QUICK)
         after = found.model_.query_pairs("ill").values
         assert after[1, 1] / after[1].sum() > 0.7 > 0.3 > after[0, 1] / after[0].sum()
         _, visits = found.model_.sample(1_000, 0)

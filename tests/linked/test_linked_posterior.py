@@ -130,7 +130,7 @@ class TestIntervals:
         assert said == ("it is about 4 variables together, and probes have 3; the number of children is one of them")
 
     def test_two_children_have_none_where_they_were_learned_apart(self):
-        apart = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), FAMILIES, siblings=0, **OPTIONS).posterior(6)
+        apart = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), FAMILIES, siblings=0, **OPTIONS).posterior(3)
         assert len(apart.interval("speaks", level=0.5)) == 2
         with pytest.raises(ValueError, match=r"no interval for two children of one parent: .*siblings=0"):
             apart.interval_pairs("speaks")
@@ -151,7 +151,7 @@ class TestIntervals:
 
     def test_without_probes_the_graph_is_the_truth(self):
         fitted = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), FAMILIES, probe_share=0.0, **OPTIONS)
-        frame = fitted.posterior(20, random_state=0).interval("speaks")
+        frame = fitted.posterior(6, random_state=0).interval("speaks", level=0.5)
         assert frame.attrs["outside"] == "there were no probes, so the graph is taken for the truth"
         assert (frame["lower"] <= frame["estimate"]).all() and (frame["estimate"] <= frame["upper"]).all()
 
