@@ -71,8 +71,9 @@ class LinkedModel:
     >>> import warnings
     >>> from pgmpy_dp import Budget, learn_linked
     >>> from pgmpy_dp.linked import made_up_families
+    >>> households, persons, schema = made_up_families(500, most=3)
     >>> with warnings.catch_warnings(action="ignore"):
-    ...     model = learn_linked(*made_up_families(2_000)[:2], Budget(rho=2.0), made_up_families(0)[2]).model_
+    ...     model = learn_linked(households, persons, Budget(rho=2.0), schema).model_
     >>> float(model.query("person.status", {"age": "0:15", "n": 3}).values[0].round(2))
     1.0
     >>> households, persons = model.sample(5)

@@ -89,7 +89,7 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
     --------
     >>> import warnings
     >>> from pgmpy_dp.linked.made_up import made_up_families
-    >>> households, persons, schema = made_up_families(3_000, random_state=0)
+    >>> households, persons, schema = made_up_families(500, most=3, random_state=0)
     >>> with warnings.catch_warnings(action="ignore"):
     ...     estimator = PrivateLinkedNetwork(rho=1.0, schema=schema).fit(households, persons)
     >>> households, persons = estimator.model_.sample(100, random_state=0)
