@@ -222,8 +222,8 @@ def write_docs(results: Path, docs: Path) -> None:
 
 
 def _page(found: list[dict], machine: str) -> str:
-    sizes = _sizes()
     tables = list(dict.fromkeys(row["table"] for row in found))
+    sizes = _sizes(tables)
     body = [[TABLES[t].label, *sizes.get(t, ("", "", "", "")), TABLES[t].source] for t in tables]
     minutes = _range([row["minutes"] for row in found if "minutes" in row] or [0.0])
     machines = "; ".join(sorted({f"{row['made']} {row['machine']}" for row in found if "machine" in row}))
@@ -345,11 +345,11 @@ def _range(values: list[float]) -> str:
     return f"{min(values):g}" if min(values) == max(values) else f"{min(values):g} to {max(values):g}"
 
 
-def _sizes() -> dict[str, tuple[str, str, str, str]]:
+def _sizes(tables: Iterable[str]) -> dict[str, tuple[str, str, str, str]]:
     found = {}
-    for name, source in TABLES.items():
+    for name in tables:
         try:
-            table = source.read()
+            table = TABLES[name].read()
         except FileNotFoundError:
             continue
         low, high = min(table.cardinalities), max(table.cardinalities)
