@@ -46,7 +46,7 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
     "docs/benchmarks.md": {
         "Synthetic populations (the paper's section 4.1)": ".90 800 753 763",
         "Adult": "14",
-        "`learn` beside other packages": "989,818 111 512",
+        "`learn` beside other packages": "989,818 111",
         "Intervals": "17",
         "Markov random fields": "8",
         "Graphs": "2020",
