@@ -213,6 +213,26 @@ class TestChoices:
             assert len(set(together)) == 3
         assert 1 - 1e-9 < float(total_cost(release, "add_remove")) / 0.5 <= 1
 
+    def test_where_records_are_known_precisely_a_round_measures_several_sets_too(self):
+        """Of 15 variables three at most, and one where that many rounds were asked for, or where records are few."""
+        rng = np.random.default_rng(3)
+        common = rng.integers(0, 2, 3000)
+        data = pd.DataFrame({f"v{k}": np.where(rng.random(3000) < 0.8, common, 1 - common) for k in range(15)})
+        states, budget, found = {name: [0, 1] for name in data}, Budget(rho=200.0), []
+        for asked in ({}, {"n_rounds": 9}):
+            settings = network_settings(max_order=2, **asked)
+            release = run(private(data, states=states), settings, budget)
+            rounds = [record["round"] for record in release.public["rounds"]]
+            chosen = [scope for scope in release.scopes if len(scope) > 1]
+            for number in set(rounds):
+                together = [scope for scope, k in zip(chosen, rounds, strict=False) if k == number]
+                assert len(set(together)) == len(together)
+            found.append(max(map(rounds.count, rounds)))
+            assert 1 - 1e-9 < float(total_cost(release, "add_remove")) / 200.0 <= 1
+        assert found == [3, 1]
+        shares = network_shares(Schema(states), Adjacency.ADD_REMOVE, network_settings(), budget)
+        assert [shares.in_a_round(n) for n in (1.0, 1e3, 2e3, 1e9)] == [1, 2, 3, 3]
+
     def test_forbidden_sets_are_never_measured(self):
         banned = [("c", "a"), ("b", "c", "d")]
         release = run(private(), network_settings(forbidden_edges=banned, max_order=4), Budget(rho=100.0))
