@@ -12,9 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import networkx as nx
 import numpy as np
-from networkx.utils import cuthill_mckee_ordering
 
 from pgmpy_dp.inference.cliques import Cliques
 
@@ -288,7 +286,9 @@ def _from_end_to_end(start: _Graph, cardinalities: Sequence[int], most: int) -> 
 
     The other rules go inward from all sides, and meet in one very large clique.
     """
-    nodes = cuthill_mckee_ordering(nx.from_dict_of_lists(start))
+    import networkx as nx  # for large trees alone: a model is asked without it
+
+    nodes = nx.utils.cuthill_mckee_ordering(nx.from_dict_of_lists(start))
 
     def choose(near: _Graph) -> int | None:
         node = next(nodes)
