@@ -113,14 +113,15 @@ def report(rows: list[dict]) -> str:
     frame = pd.DataFrame(rows)
     columns = {column: digits for column, digits in COLUMNS.items() if column in frame}
     lines = []
-    beside = frame[frame["mode"] == "star"].set_index(["table", "epsilon", "seed"]).get("auc")
+    seed = ["table", "epsilon", "seed"]
+    stars = frame[frame["mode"] == "star"].set_index(seed)["auc"] if "auc" in columns else pd.Series(dtype=float)
+    more = ["auc less the star's"] if len(stars) else []
     for (name, epsilon, mode), group in frame.groupby(["table", "epsilon", "mode"], sort=False):
         cells = [f"{group[column].mean():.{digits}f}" for column, digits in columns.items()]
-        if beside is not None and "auc" in columns:
-            ahead = (group.set_index(["table", "epsilon", "seed"])["auc"] - beside).dropna()
+        if more:
+            ahead = (group.set_index(seed)["auc"] - stars).dropna()
             cells.append(f"{ahead.mean():+.3f}" + (f" +- {ahead.sem():.3f}" if len(ahead) > 1 else ""))
         lines.append([TABLES[name].label, f"{epsilon:g}", mode, str(len(group)), *cells])
-    more = ["auc less the star's"] if lines and len(lines[0]) > 4 + len(columns) else []
     return markdown_table(["table", "epsilon", "how", "seeds", *columns, *more], lines)
 
 

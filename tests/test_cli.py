@@ -356,6 +356,7 @@ def test_a_prior_is_a_file_of_an_earlier_fit(folder):
         ("--optimise pairs --structure chow-liu", "it is for a graph that learn is to find"),
         ("--target income --workload age,job", "target='income' and a workload were both passed"),
         ("--max-order 1", "max_order=1 is out of range"),
+        ("--optimise triples", "optimise='triples' is not supported; pass one of ('likelihood', 'pairs')"),
         ("--missing-at-random age", "--missing-at-random is 'age': write variable=driver,driver"),
         ("--missing-at-random age=pay", "each variable once; the schema has job"),
         ("--missing-at-random age=age", "some variable drives itself"),

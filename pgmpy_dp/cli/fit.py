@@ -33,13 +33,6 @@ class Parameters(StrEnum):
     COLLECTIVE_EM = "collective-em"
 
 
-class Optimise(StrEnum):
-    """What a weak budget is divided for."""
-
-    LIKELIHOOD = "likelihood"
-    PAIRS = "pairs"
-
-
 StructureOption = Annotated[
     option.Structure | None, typer.Option("--structure", help="How to find the graph if none is given; default learn.")
 ]
@@ -59,8 +52,8 @@ MissingOption = Annotated[
     ),
 ]
 OptimiseOption = Annotated[
-    Optimise | None,
-    typer.Option("--optimise", help="What a weak budget is divided for: what records look like (default), or pairs."),
+    str | None,
+    typer.Option("--optimise", help="What a weak budget is divided for: likelihood (of records; default) or pairs."),
 ]
 EstimatorOption = Annotated[
     Parameters | None,
@@ -354,7 +347,7 @@ def _search(
     workload: str | None,
     target: str | None,
     missing_at_random: str | None,
-    optimise: Optimise | None,
+    optimise: str | None,
 ) -> dict[str, Any]:
     """How learn is to find a graph, as far as that was passed."""
     search = {
@@ -362,7 +355,7 @@ def _search(
         "workload": given_workload(schema.variables, workload),
         "target": given_variable("--target", schema.variables, target),
         "missing_at_random": given_drivers(schema.variables, missing_at_random),
-        "optimise": None if optimise is None else str(optimise),
+        "optimise": optimise,
     }
     search = {name: value for name, value in search.items() if value is not None}
     if search and (graph is not None or structure not in (None, option.Structure.LEARN)):

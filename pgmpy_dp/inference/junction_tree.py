@@ -200,15 +200,15 @@ def build_junction_tree(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -
     for scope in scopes:
         for u, v in itertools.permutations(scope, 2):
             near[u].add(v)
-    orders = (_eliminated(near, _least_fill), _eliminated(near, _least_degree(near)))
-    trees = [_rooted(_merged(_bag_tree(*order)), cliques.cardinalities, scopes) for order in orders]
-    smallest = min(trees, key=lambda tree: tree.cells)
-    if smallest.cells < _LARGE:
-        return smallest
-    order = _eliminated(near, _from_end_to_end(near, cliques.cardinalities, smallest.cells))
-    return min(
-        smallest, _rooted(_merged(_bag_tree(*order)), cliques.cardinalities, scopes), key=lambda tree: tree.cells
-    )
+
+    def tree(choose: Callable[[_Graph], int | None]) -> JunctionTree:
+        return _rooted(_merged(_bag_tree(*_eliminated(near, choose))), cliques.cardinalities, scopes)
+
+    trees = [tree(_least_fill), tree(_least_degree(near))]
+    fewest = min(found.cells for found in trees)
+    if fewest >= _LARGE:
+        trees.append(tree(_from_end_to_end(near, cliques.cardinalities, fewest)))
+    return min(trees, key=lambda found: found.cells)
 
 
 class BagTree:

@@ -37,6 +37,7 @@ from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
+from pgmpy_dp.tables.networks.budget_shares import OPTIMISE
 from pgmpy_dp.tables.networks.network_estimate import first_guess
 from pgmpy_dp.tables.networks.network_posterior import DENSE, probed_discrepancy
 
@@ -189,6 +190,8 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
             required_edges=_required(linked, wide),
             forbidden_edges=None,
             merge_rare=False,
+            number_share=0.0,
+            optimise=OPTIMISE[0],
             max_order=3,
             workload=None,
             target=None,

@@ -201,6 +201,19 @@ def test_trees_from_end_to_end_give_the_marginals_of_the_others(monkeypatch, cli
         np.testing.assert_allclose(one, other, atol=1e-12)
 
 
+def test_an_engine_that_is_asked_again_answers_as_a_new_one(cliques):
+    """It does not calibrate twice at one theta, whatever it was asked in between."""
+    first, second, direction = np.random.default_rng(7).normal(size=(3, cliques.n_cells))
+    engine = SumProduct(cliques)
+    for theta in (first, first, second, first, first):
+        new = SumProduct(cliques)
+        for one, other in zip(engine.calibrate(theta), new.calibrate(theta), strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(engine.derivative(direction), new.derivative(direction))
+        for one, other in zip(engine.beliefs(), new.beliefs(), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("lacking", ["l...lr", "r.l..bl", "b...rb", "rl...b", "lrlrlr", "b"])
 def test_a_sum_by_states_of_the_last_axes_is_the_sum(lacking):
     sizes = [4 if of == "." else 2 for of in lacking]

@@ -68,7 +68,6 @@ _ASKED = ("max_clique_cells", "n_rounds", *_SHARES, "merge_rare", "max_order", "
 
 def asked_of(settings: Settings, budget: Budget) -> dict[str, Any]:
     """What a release says of the budget and of all that was asked."""
-    settings = _of_linked_too(settings)
     sets = {name: encoded_graph(getattr(settings, f"{name}_edges") or ()) for name in ("required", "forbidden")}
     workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in settings.workload or ()]
     target = None if settings.target is None else encode_label(settings.target)
@@ -333,7 +332,6 @@ def network_shares(
         For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
-    settings = _of_linked_too(settings)
     required, sets, candidates = _tables_to_choose(schema, settings, among)
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
@@ -384,11 +382,6 @@ def network_shares(
     if first:
         WorstFit.planned(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
     return made
-
-
-def _of_linked_too(settings: Settings) -> Settings:
-    """With what linked tables are not asked: they have no second tables of numbers, and nothing to optimise for."""
-    return settings.filled(number_share=0.0, optimise=OPTIMISE[0])
 
 
 def _tables_to_choose(

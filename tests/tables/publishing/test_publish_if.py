@@ -231,7 +231,7 @@ class TestWhatIsSilenced:
     @pytest.mark.parametrize("budget", [Budget(epsilon=1e-4), Budget(rho=1e-8)], ids=str)
     def test_noise_larger_than_the_records_says_no(self, budget, tmp_path):
         criteria = [{"test": "log_loss", "target": "c", "given": ["a"], "clip": 2.0, "at_most": 1.9}]
-        answers = [published(tmp_path / f"{k}.json", criteria, budget=budget).published for k in range(6)]
+        answers = [published(tmp_path / f"{k}.json", criteria, budget=budget).published for k in range(12)]
         assert not any(answers)
         assert (preview_publish_if(criteria, 3000, budget, STATES)["margin"] > 1.9).all()
 
