@@ -25,7 +25,9 @@ import pyarrow.compute as pc
 
 from pgmpy_dp.schema import INTERRUPTS, clock_text, duration_nanoseconds, match_key, moment_text
 
-_FILTERS = threading.RLock()
+FILTERS = threading.RLock()
+"""Held by whoever changes the filters of warnings. They are the process's: a second thread that saved and restored them
+meanwhile would leave them off for good."""
 
 NOT_OURS = (*INTERRUPTS, MemoryError)
 """What is no failure to read a cell. Some failures are not an Exception: engines in Rust panic with their own class."""
@@ -83,8 +85,7 @@ def quietly(read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
     Nor does numpy raise or print an overflow, if it is told to.
     """
-    # Filters are the process's: two threads that changed them at once could leave them off for good.
-    with _FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
+    with FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return read(*arguments, **options)
 

@@ -6,7 +6,6 @@ import gc
 import logging
 import math
 import os
-import threading
 import traceback
 import warnings
 from asyncio import CancelledError
@@ -29,6 +28,7 @@ from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.private.reading.arrow_cells import FILTERS
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.tables.networks.budget_shares import network_shares, select_and_measure
 from pgmpy_dp.tables.networks.private_network import PrivateNetwork
@@ -37,8 +37,6 @@ from pgmpy_dp.tables.publishing.criteria import Criteria
 
 MARK = "publish only if "
 """What every charge of an attempt begins with in a ledger: it is how a second one is seen."""
-
-_ONE_AT_A_TIME = threading.RLock()  # what is silenced is the process's
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,8 +128,8 @@ def publish_if(
 
         How long it takes is no part of what the guarantee covers, as of every fit (known limits). The same holds for a
         failure of the program: that it ended without an answer is seen. While it runs nothing of this process is logged
-        or warned of, and other attempts wait. Other threads that set filters of warnings meanwhile could let one
-        through: run it alone.
+        or warned of, and other attempts wait, as reading other records does. Other threads that set filters of warnings
+        meanwhile could let one through: run it alone.
 
     Errors. See `preview_publish_if`. Each attempt may say "yes" to a bad model by chance: of several, the published one
     was selected by its noise too.
@@ -337,7 +335,7 @@ def _tested(
 @contextmanager
 def _silence() -> Iterator[None]:
     """Nothing is shown, logged or warned of in this block, by one attempt at a time: these are the process's."""
-    with _ONE_AT_A_TIME, warnings.catch_warnings(), np.errstate(all="ignore"):
+    with FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
         shown, disabled = config.get_show_progress(), logging.root.manager.disable
         warnings.simplefilter("ignore")
         config.set_show_progress(False)

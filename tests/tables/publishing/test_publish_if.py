@@ -40,6 +40,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.operators import tables as table_operator
+from pgmpy_dp.private.reading.arrow_cells import quietly
 from pgmpy_dp.reporting import report_page
 from pgmpy_dp.tables.publishing import noisy_test
 from pgmpy_dp.tables.publishing import publish_if as module
@@ -227,6 +228,23 @@ class TestWhatIsSilenced:
         [thread.join() for thread in threads]
         assert before == (logging.root.manager.disable, module.config.get_show_progress(), list(warnings.filters))
         assert seen == [logging.CRITICAL] * 2
+
+    def test_who_reads_beside_it_leaves_warnings_as_they_were(self, ledger, monkeypatch):
+        """It found them off, and put them back when they were on again."""
+        true, reads, ended = module._tested, threading.Event(), threading.Event()
+        reader = threading.Thread(target=quietly, args=(lambda: (reads.set(), ended.wait()),))
+
+        def tested(*given):
+            reader.start()
+            reads.wait(0.2)
+            return true(*given)
+
+        monkeypatch.setattr(module, "_tested", tested)
+        before = list(warnings.filters)
+        published(ledger, NO)
+        ended.set()
+        reader.join()
+        assert list(warnings.filters) == before
 
     @pytest.mark.parametrize("budget", [Budget(epsilon=1e-4), Budget(rho=1e-8)], ids=str)
     def test_noise_larger_than_the_records_says_no(self, budget, tmp_path):
