@@ -222,11 +222,15 @@ class NetworkShares:
         Notes
         -----
         Single variables with all of that, F, would be wrong by E, on average over pairs, in total variation; with a
-        part x of it by ``E x^-a``, a being 1/2 under zCDP and 1 under pure DP. Dependence of D is left without pairs,
-        and the further the less of the budget is for pairs: its square is taken to grow by ``-D^2 log(1 - x)``. Errors
-        of both kinds are not of the same direction, so squares add up, and ``x^(1 + 2 a)/(1 - x) = 2 a (E/D)^2`` has
-        the least sum. Before anything is known of a pair, D is expected at .35 spread_i spread_j, as of interactions
-        with a standard deviation of .7 (.59 to .75 on Adult, page visits and Parkinson's).
+        part y of it by ``E y^-a``, a being 1/2 under zCDP and 1 under pure DP. Tables of pairs say something of them
+        too: with the part x for single variables y is ``x + c (1 - x)``, where c is ``mean(1/k)`` of variables of k
+        states. (A pair tells of both its variables, but a variable's noise is that of all its partner's states: 2/k
+        of what a table of its own would tell. Half of that is expected, since pairs are chosen unevenly.) Dependence
+        of D is left without pairs, and the further the less of the budget is for pairs: its square is taken to grow by
+        ``-D^2 log(1 - x)``. Errors of both kinds are not of the same direction, so squares add up, and
+        ``y^(1 + 2 a)/(1 - x) = 2 a (1 - c) (E/D)^2`` has the least sum. Before anything is known of a pair, D is
+        expected at .35 spread_i spread_j, as of interactions with a standard deviation of .7 (.59 to .75 on Adult, page
+        visits and Parkinson's).
         """
         asked = self.one_way_given or self.sets.workload or self.sets.target is not None
         if asked or not self.first_round or len(sizes) < 2:
@@ -235,11 +239,12 @@ class NetworkShares:
         both = self.one_way + self.rounds
         first = np.array([noise.mean_size for noise in self.one_way_noise]) / n_records
         error = float((np.asarray(sizes) * first).mean()) * float(self.one_way / both) ** power
-        ratio = 2 * power * (error / max(found * float(self.usual(spread).mean()), 1e-12)) ** 2
+        told = float(np.mean(1 / np.asarray(sizes, dtype=float)))  # by tables of pairs
+        ratio = 2 * power * (1 - told) * (error / max(found * float(self.usual(spread).mean()), 1e-12)) ** 2
         low, high = 0.0, 1.0
         for _ in range(30):
-            middle = (low + high) / 2
-            low, high = (low, middle) if middle ** (1 + 2 * power) > ratio * (1 - middle) else (middle, high)
+            x = (low + high) / 2
+            low, high = (low, x) if (x + told * (1 - x)) ** (1 + 2 * power) > ratio * (1 - x) else (x, high)
         wanted = Fraction(round(1000 * min(low, _MOST_SINGLES)), 1000) * both
         return wanted if wanted >= _WORTH * self.one_way else self.one_way
 
