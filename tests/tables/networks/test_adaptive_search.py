@@ -95,13 +95,13 @@ class TestCost:
 
     def test_one_entry_is_charged_and_the_release_says_what_it_is(self, tmp_path):
         table = private(ledger=Budget(epsilon=1.0))
-        release = run(table, network_settings(n_rounds=3, forbidden_edges=[("a", "c")]), Budget(epsilon=0.4))
+        release = run(table, network_settings(n_rounds=3, forbidden_edges=[("a", "c")]), Budget(epsilon=0.1))
         (entry,) = table.ledger.entries
-        assert (entry.cost, entry.columns) == (PureDP(0.4), tuple(STATES))
+        assert (entry.cost, entry.columns) == (PureDP(0.1), tuple(STATES))
         assert entry.mechanism == release.mechanism == "exponential_noisy_max+discrete_laplace"
         assert release.kind == "marginals"
         assert release.scopes[:4] == (("a",), ("b",), ("c",), ("d",))
-        assert release.scopes[4:8] == release.scopes[:4]  # 2,000 records are few for a pure budget of .4
+        assert release.scopes[4:8] == release.scopes[:4]  # 2,000 records are few for a pure budget of .1
         assert len(release.scopes) == 8 + len(release.public["rounds"])
         assert [v.shape for v in release.values] == [tuple(len(STATES[x]) for x in s) for s in release.scopes]
         release.save(tmp_path / "release.npz")
@@ -742,14 +742,14 @@ class TestSinglesAgain:
             assert [len(release.scopes[c]) > 1 for c in places] == [True] * len(release.public["rounds"])
             assert network.report_["variables"].tolist() == [release.scopes[c] for c in places]
             found.append(sum(len(scope) == 1 for scope in release.scopes))
-        assert found == [36, 24]
+        assert found == [24, 12]
 
     def test_pairs_are_worth_single_variables_for_less(self):
         """Where a few of many variables depend on one another: a third table of each, and the same budget."""
         rng, names = np.random.default_rng(0), [f"v{i}" for i in range(16)]
-        common, data = rng.integers(4, size=600), pd.DataFrame(index=range(600))
+        common, data = rng.integers(4, size=550), pd.DataFrame(index=range(550))
         for k, name in enumerate(names):
-            data[name] = np.where((rng.random(600) < 0.6) & (k < 4), common, rng.integers(4, size=600))
+            data[name] = np.where((rng.random(550) < 0.6) & (k < 4), common, rng.integers(4, size=550))
         found = []
         for optimise in ("likelihood", "pairs"):
             table = PrivateTable(data, {name: range(4) for name in names}, ledger=self.BUDGET)
@@ -794,7 +794,8 @@ class TestSinglesAgain:
         error = 9 * noise.mean_size / n * 0.1**power
         usual = 0.35 * 0.8**2
         part = np.arange(1, 1000) / 1000
-        left = (error * part**-power) ** 2 - usual**2 * np.log(1 - part)
+        told = part + (1 - part) / 9  # by tables of pairs, too
+        left = (error * told**-power) ** 2 - usual**2 * np.log(1 - part)
         wanted = shares.singles(n, (9,) * 8, (0.8,) * 8)
         best = min(part[left.argmin()], 0.98)  # below a fifth second tables are not worth it
         assert float(wanted) == pytest.approx(best if best >= 0.2 else 0.1, abs=0.002)
