@@ -86,6 +86,7 @@ def test_files_are_as_ruff_wants_them(copy):
     run(copy, "ruff", "format", "--check", *changed())
 
 
+@pytest.mark.slow
 def test_files_have_types(copy, tmp_path):
     """`make lint` leaves a cache, with which this takes seconds; a copy of it, as two that write one break it."""
     cache = Path(os.environ.get("MYPY_CACHE_DIR", ROOT / ".mypy_cache"))
@@ -94,6 +95,7 @@ def test_files_have_types(copy, tmp_path):
     run(copy, "mypy", "--cache-dir", str(tmp_path / "cache"), *(name for name in changed() if name.startswith("pgmpy")))
 
 
+@pytest.mark.slow
 def test_every_generic_test_passes(copy):
     tests = [f"tests/{name}" for name in (*GENERIC, *OF_OPERATORS, *OWN)]
     modules = [name for name in changed() if name.startswith("pgmpy_dp/") and "__init__" not in name]

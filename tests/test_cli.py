@@ -1153,7 +1153,7 @@ def test_a_graph_with_hardly_an_edge_is_foreseen_and_said(folder):
     pd.DataFrame(codes, columns=names).to_csv("codes.csv", index=False)
     Schema({name: range(5) for name in names}).to_json("codes.json")
     budget = "--schema codes.json --epsilon 1 --delta 1e-9"
-    assert "A graph with hardly an edge is expected: 98% of" in run(f"plan {budget} --n 150").stdout
+    assert "A graph with hardly an edge is expected: 97% of" in run(f"plan {budget} --n 150").stdout
     told = json.loads(run(f"plan {budget} --n 150 --json").stdout)
     assert told["few_edges"] and len(told["tables"]) == 22
     assert not json.loads(run(f"plan {budget} --n 1000000 --json").stdout)["few_edges"]

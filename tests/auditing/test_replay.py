@@ -64,7 +64,7 @@ def test_right_fits_hold_and_attain_their_bounds(fit, answers):
     assert "nothing found" in str(report)
 
 
-@pytest.mark.parametrize("turns", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [12, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_catalogue_holds_and_attains_every_bound(turns):
     best: dict[tuple, float] = {}
     for item in run_replays(table_cases(), turns=turns):

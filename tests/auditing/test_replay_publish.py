@@ -28,7 +28,7 @@ def found(what, adjacency="add_remove", count=4) -> str:
     return "; ".join(problem for report in reports for problem in report.problems)
 
 
-@pytest.mark.parametrize("turns", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [12, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_catalogue_holds_and_the_test_attains_its_bounds(turns):
     best: dict[tuple, float] = {}
     for item in run_replays(publish_cases(), turns=turns):

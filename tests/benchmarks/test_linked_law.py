@@ -25,6 +25,7 @@ def test_the_law_is_what_it_says(families):
         assert abs(value - {"strong": 0.64, "weak": 0.25}[name]) < 0.07
 
 
+@pytest.mark.slow
 def test_small_families_do_not_make_up_for_large_ones(families):
     """Drawn were .33 in families of two and .18 in those of twenty, while all sizes had one table in the choice."""
     homes, persons, schema = families
