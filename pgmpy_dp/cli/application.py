@@ -58,7 +58,8 @@ class _InOrder(TyperGroup):
 
 def _refuse(error: Any, words: list[str]) -> NoReturn:
     """Say what is wrong with a command line, in one line, and exit; of a group without a command, its help."""
-    context, told = getattr(error, "ctx", None), error.format_message()
+    context = getattr(error, "ctx", None)
+    told = error.format_message().replace(" (env var: 'None')", "")  # Click 8.2 says so where there is none
     if context is not None and told == context.get_help():
         typer.echo(told)
         sys.exit(USAGE)

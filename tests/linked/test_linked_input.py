@@ -178,8 +178,8 @@ class TestCombinations:
     def test_parents_of_an_engine_with_a_frame_of_children(self, engine, tmp_path):
         if engine == "folder":
             (tmp_path / "homes").mkdir()
-            for k, part in enumerate(np.array_split(HOUSEHOLDS, 3)):
-                pd.DataFrame(part, columns=HOUSEHOLDS.columns).to_parquet(tmp_path / "homes" / f"{k}.parquet")
+            for k, places in enumerate(np.array_split(np.arange(len(HOUSEHOLDS)), 3)):
+                HOUSEHOLDS.iloc[places].to_parquet(tmp_path / "homes" / f"{k}.parquet")
             parents = tmp_path / "homes"
         elif engine == "polars":
             parents = pytest.importorskip("polars").from_pandas(HOUSEHOLDS).lazy()
