@@ -14,6 +14,8 @@ import scipy.sparse.linalg
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from pgmpy_dp.private.reading.arrow_cells import FILTERS
+
 
 def random_labels(n: int, k: int, rng: np.random.Generator) -> np.ndarray:
     """Independent uniform labels, shape (n,)."""
@@ -207,7 +209,7 @@ def spectral_labels(matrix: np.ndarray, k: int) -> np.ndarray:
     vectors = _leading(matrix, k - 1)
     if k == 2:
         return labels_of(vectors)
-    with warnings.catch_warnings():
+    with FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than communities: some stay empty
         return KMeans(k, n_init=10, random_state=0).fit(vectors).labels_.astype(np.int64)
 

@@ -325,7 +325,7 @@ def test_collective_map_from_a_guess_does_not_stop_half_way(monkeypatch):
     noisy = NoisyMarginals(cliques, counts, "gaussian", np.full(cliques.n_cliques, 1000.0), total=50_000)
     alone, guessed = collective_map(noisy), collective_map(noisy, start=first_guess)
     # Both stop where rounding says: on four kernels at .2 to 1.3, and at 3.8 to 30.
-    assert 2 * guessed.details["gradient_norm"] < alone.details["gradient_norm"]
+    assert guessed.details["gradient_norm"] < 2 < alone.details["gradient_norm"]
     assert guessed.details["log_evidence"] > alone.details["log_evidence"] + 100
 
     pairs = list(itertools.combinations(range(14), 2))
@@ -335,7 +335,7 @@ def test_collective_map_from_a_guess_does_not_stop_half_way(monkeypatch):
         )
         for fit in (guessed, alone)
     ]
-    assert errors[0] < 0.8 * errors[1]
+    assert errors[0] < 0.75 * errors[1]  # .61 to .72 on these
 
 
 def test_the_tail_is_that_of_the_objective_that_is_minimised():

@@ -232,7 +232,7 @@ class TestWhatIsSilenced:
     def test_who_reads_beside_it_leaves_warnings_as_they_were(self, ledger, monkeypatch):
         """It found them off, and put them back when they were on again."""
         true, reads, ended = module._tested, threading.Event(), threading.Event()
-        reader = threading.Thread(target=quietly, args=(lambda: (reads.set(), ended.wait()),))
+        reader = threading.Thread(target=quietly, args=(lambda: (reads.set(), ended.wait()),), daemon=True)
 
         def tested(*given):
             reader.start()
