@@ -19,7 +19,7 @@ import numpy as np
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import BagTree, Homes, JunctionTree, build_junction_tree, median, rooted
 
-_Stamp = tuple[frozenset[int], tuple[int, ...], frozenset[frozenset[int]]]
+_Stamp = tuple[frozenset[int], tuple[int, ...], frozenset[frozenset[int]]]  # a clique, its edges, cliques beside it
 
 _TRIES = 64
 """Triangulations per question: what they could decide beyond that counts as too large for now."""
@@ -77,14 +77,18 @@ class GrowingTree:
 
     @property
     def _stamps(self) -> dict[_Stamp, int]:
-        """All that triangulating a clique anew depends on, and its number."""
+        """All that triangulating a clique anew depends on, and its number.
+
+        Neighbours count by what they are, not by what they share: one that comes between two cliques on a way, or
+        beside one of them, may share the same variables, which then have to stay together where they had not.
+        """
         if self._known_stamps is None:
             self._known_stamps = {}
             for k, bag in enumerate(self._bags):
                 mask = sum(1 << i for i in bag)
                 edges = tuple(self._around[i] & mask for i in sorted(bag))
-                shared = frozenset(bag & self._bags[other] for other in self._ways.beside[k])
-                self._known_stamps[bag, edges, shared] = k
+                beside = frozenset(self._bags[other] for other in self._ways.beside[k])
+                self._known_stamps[bag, edges, beside] = k
         return self._known_stamps
 
     def _connect(self, scopes: Iterable[Sequence[int]]) -> None:
@@ -153,7 +157,7 @@ class GrowingTree:
         turn = (pending[begin:] + pending[:begin])[:most_tries]
         self._next_try = begin + len(turn)
         for place, scope in turn:
-            on_way = list(self._on_way(scope))
+            on_way = set(self._on_way(scope))
             if self._triangulated(scope, on_way) is None:
                 self._too_large.add(scope)
             else:
@@ -168,11 +172,12 @@ class GrowingTree:
             self._connect([scope])
             return
         along = self._on_way(scope)
+        on_way = set(along)
         fitting = self._fitting.get(tuple(sorted(scope)), None)
         fits = max(map(self.tree.n_cells, along.values())) <= self.max_cells
         if not fits and fitting is not None and fitting <= self._stamps.keys():
-            along = {self._stamps[stamp]: frozenset() for stamp in fitting}
-        fresh = self._triangulated(scope, list(along))
+            on_way = {self._stamps[stamp] for stamp in fitting}
+        fresh = self._triangulated(scope, on_way)
         self._connect([scope])
         size = self.tree.n_cells
         if fresh is not None and fits:
@@ -190,7 +195,7 @@ class GrowingTree:
         else:
             count = len(self._bags)
             for k, bag in enumerate(self._bags):
-                if k not in along:
+                if k not in on_way:
                     tree.add(k, bag)
             for number, (bag, _) in enumerate(fresh):
                 tree.add(count + number, bag)
@@ -198,11 +203,11 @@ class GrowingTree:
             for number, (_, parent) in enumerate(fresh[:-1]):
                 tree.join(count + number, count + (parent if parent >= 0 else last))
             for child, parent in edges:
-                if (child in along) == (parent in along):
-                    if child not in along:
+                if (child in on_way) == (parent in on_way):
+                    if child not in on_way:
                         tree.join(child, parent)
                     continue
-                outer = parent if child in along else child
+                outer = parent if child in on_way else child
                 shared = self._bags[child] & self._bags[parent]
                 inner = next(number for number, (bag, _) in enumerate(fresh) if shared <= bag)
                 tree.join(outer, count + inner)
@@ -242,14 +247,14 @@ class GrowingTree:
                 along.setdefault(k, set(self._bags[k])).add(int(i))
         return {k: frozenset(bag) for k, bag in along.items()}
 
-    def _triangulated(self, scope: Sequence[int], on_way: Sequence[int]) -> list[tuple[frozenset[int], int]] | None:
+    def _triangulated(self, scope: Sequence[int], on_way: set[int]) -> list[tuple[frozenset[int], int]] | None:
         """Cliques, each with the number of its parent, in place of those on the way; None where one is too large."""
-        inside = set(on_way)
-        variables = frozenset().union(*(self._bags[k] for k in inside))
+        variables = sorted(frozenset().union(*(self._bags[k] for k in on_way)))
         mask = sum(1 << i for i in variables)
+        # In one order, in which equal choices are made: a verdict has to be the same when the table is added.
         around = {i: self._around[i] & mask for i in variables}
         # What other cliques share with these has to stay together.
-        beside = ((k, other) for k in inside for other in self._ways.beside[k] if other not in inside)
+        beside = ((k, other) for k in on_way for other in self._ways.beside[k] if other not in on_way)
         shared = {self._bags[k] & self._bags[other] for k, other in beside}
         for part in (frozenset(scope), *shared):
             own = sum(1 << i for i in part)
@@ -258,8 +263,7 @@ class GrowingTree:
         made = min_fill_cliques(around, self.tree.cardinalities, self.max_cells)
         if made is None:
             return None
-        numbers = sorted(variables)
-        return [(frozenset(i for i in numbers if clique >> i & 1), parent) for clique, parent in made]
+        return [(frozenset(i for i in variables if clique >> i & 1), parent) for clique, parent in made]
 
 
 def _maximal(bags: Iterable[frozenset[int]]) -> list[frozenset[int]]:
