@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -1071,8 +1072,8 @@ def test_a_model_that_cannot_be_written_is_not_lost(folder, monkeypatch):
 
 def test_an_audit_refutes_what_is_broken(monkeypatch):
     """Claims that hold survive but for 1e-6 each; noise of a fiftieth escapes with a probability below 1e-6."""
-    told = run("audit --epsilon 1 --trials 40 --confidence 0.999999").stdout
-    again = "audit --estimator CollectiveMAP --epsilon 1.0 --adjacency add_remove --trials 40 --confidence 0.999999"
+    told = run("audit --epsilon 1 --trials 10 --confidence 0.999999").stdout
+    again = "audit --estimator CollectiveMAP --epsilon 1.0 --adjacency add_remove --trials 10 --confidence 0.999999"
     assert "holds so far" in told and f"Do it again: pgmpy-dp {again}\n" in told
     assert "holds so far" in run(again).stdout
     assert "CollectiveEM(epsilon, replace_one, n_iter=2)" in run("audit --list").stdout
@@ -1189,40 +1190,57 @@ def test_in_a_process_of_its_own(folder):
     assert again.stderr == "pgmpy-dp: --out is 'model.npz': the file exists; pass another name, or --overwrite\n"
 
 
+HEAVY = ("pgmpy.models", "torch", "pandas", "sklearn", "networkx", "matplotlib")
+
+
+def waits_for_none(words: list[str], heavy: tuple[str, ...]) -> str:
+    """What a command prints in a process of its own, in which none of these modules may have been imported."""
+    code = (
+        "import sys; from pgmpy_dp.cli import app\n"
+        f"try: app({words})\n"  # it ends the process, as the program does
+        f"except SystemExit as end: sys.exit(end.code or ', '.join(n for n in {heavy} if n in sys.modules) or 0)\n"
+        "sys.exit('it went on')"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout, done.stderr
+    return done.stdout
+
+
 def test_the_version_is_quick(folder):
-    code = "import sys; from pgmpy_dp.cli import app; app(['--version'], standalone_mode=False); " \
-           "assert 'pandas' not in sys.modules and 'pgmpy' not in sys.modules"  # fmt: skip
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert (done.returncode, done.stdout) == (0, f"pgmpy-dp {__version__}\n"), done.stderr
+    assert waits_for_none(["--version"], ("pandas", "pgmpy")) == f"pgmpy-dp {__version__}\n"
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory) -> Path:
+    """A folder with a schema, a model with draws and a ledger, which nobody writes to."""
+    made = tmp_path_factory.mktemp("jobs")
+    with contextlib.chdir(made):
+        Path("job.json").write_text(json.dumps(Schema({"job": ["a", "b"], "sex": ["F", "M"]}).to_dict()))
+        frame = pd.DataFrame({"job": ["a", "b"] * 50, "sex": ["F", "M", "M", "F"] * 25})
+        frame.to_csv("jobs.csv", index=False)
+        # What rho converts to is dp-accounting's, which has SciPy.
+        budget = "--epsilon 1 --delta 1e-9 --ledger jobs.json"
+        run(f"fit jobs.csv --schema job.json {budget} --edges job-sex --draws 10 --out jobs.npz")
+    return made
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        *("info {model}", "info {model} --json", "plan --schema {schema} --n 500 --rho 1", "ledger show {ledger}"),
-        *(
-            "query {model} --variables sex --evidence job=a --counts --level 0.8",
-            "sample {model} --n 5 --out drawn.csv",
-        ),
-        *("report {model} --level 0.8 --out page.html", "explore {model} --level 0.8 --out page.html"),
-        "evidence {model} --out evidence",
+        *("info {jobs}/jobs.npz", "info {jobs}/jobs.npz --json"),
+        "query {jobs}/jobs.npz --variables sex --evidence job=a --counts --level 0.8",
+        "sample {jobs}/jobs.npz --n 5 --out drawn.csv",
+        *(f"{kind} {{jobs}}/jobs.npz --level 0.8 --out page.html" for kind in ("report", "explore")),
+        "evidence {jobs}/jobs.npz --out evidence",
     ],
 )
-def test_what_needs_no_learner_waits_for_none(folder, arguments):
-    heavy = ("pgmpy.models", "torch", "pandas", "sklearn", "scipy", "networkx", "matplotlib")
-    Path("job.json").write_text(json.dumps(Schema({"job": ["a", "b"], "sex": ["F", "M"]}).to_dict()))
-    frame = pd.DataFrame({"job": ["a", "b"] * 50, "sex": ["F", "M", "M", "F"] * 25})
-    frame.to_csv("jobs.csv", index=False)
-    budget = "--epsilon 1 --delta 1e-9 --ledger jobs.json"  # what rho converts to is dp-accounting's, which has SciPy
-    run(f"fit jobs.csv --schema job.json {budget} --edges job-sex --draws 10 --out jobs.npz")
-    waits_for_none(arguments.format(model="jobs.npz", schema="job.json", ledger="jobs.json").split(), heavy)
+def test_what_needs_no_learner_waits_for_none(jobs, folder, arguments):
+    waits_for_none(arguments.format(jobs=jobs).split(), (*HEAVY, "scipy"))
 
 
-def waits_for_none(words: list[str], heavy: tuple[str, ...]) -> None:
-    code = f"import sys; from pgmpy_dp.cli import app; app({words}, standalone_mode=False); " \
-           f"sys.exit(', '.join(name for name in {heavy} if name in sys.modules) or 0)"  # fmt: skip
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0 and done.stdout, done.stderr
+def test_a_ledger_waits_for_the_accountant_alone(jobs):
+    """What was spent is converted by dp-accounting, which imports SciPy."""
+    waits_for_none(["ledger", "show", str(jobs / "jobs.json")], HEAVY)
 
 
 def test_a_report_draws_no_density_that_the_file_has(folder):

@@ -77,7 +77,15 @@ def test_all_kinds_of_pages_are_looked_at():
     }
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=name)
+# Of these what README has is in `make test`; CI runs them beside the tutorials.
+LONG = {"docs/auditing.md", "docs/command-line.md", "docs/index.md", "docs/linked.md"}
+
+
+def with_marks(pages: list[Path]) -> list:
+    return [pytest.param(page, marks=pytest.mark.slow) if name(page) in LONG else page for page in pages]
+
+
+@pytest.mark.parametrize("page", with_marks([p for p in PAGES if blocks(p)]), ids=name)
 def test_the_code_of_a_page_runs(page, few, monkeypatch, capsys):
     """On the first 5,000 records of Adult and of visits; tests/test_quickstart.py learns from all of Adult."""
     monkeypatch.chdir(few)
@@ -161,7 +169,7 @@ def families(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize("attacks", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("page", [p for p in PAGES if "pgmpy-dp" in program_lines(p)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", with_marks([p for p in PAGES if "pgmpy-dp" in program_lines(p)]), ids=name)
 def test_the_commands_of_a_page_run(page, attacks, records, survey, families, tmp_path, monkeypatch):
     """One after the other in this process, which imports once; tests/test_cli.py has processes of their own.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from pgmpy_dp.auditing.movements import INVENTED, invented
 from pgmpy_dp.auditing.replay import ReplayReport, replay
 
-__all__ = ["ReplayCase", "Found", "run_replays"]
+__all__ = ["ReplayCase", "Found", "one_adjacency_each", "run_replays"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,23 @@ class Found:
     pair: int
     answers: str
     report: ReplayReport
+
+
+def one_adjacency_each(cases: Sequence[ReplayCase]) -> list[ReplayCase]:
+    """Every fit with every budget under one of the adjacencies, in turns: half of the cases, for the quick tests.
+
+    Parameters
+    ----------
+    cases : sequence of ReplayCase
+
+    Returns
+    -------
+    list of ReplayCase
+    """
+    alike: dict[str, list[ReplayCase]] = {}
+    for case in cases:
+        alike.setdefault(re.sub("add_remove|replace_one", "", case.name), []).append(case)
+    return [group[number % len(group)] for number, group in enumerate(alike.values())]
 
 
 def run_replays(

@@ -107,7 +107,7 @@ class TestSharpness:
 
 
 class TestFalseAlarms:
-    @pytest.mark.parametrize("n_events", [1, 3])
+    @pytest.mark.parametrize("n_events", [pytest.param(1, marks=pytest.mark.slow), 3])
     def test_no_more_than_stated(self, n_events):
         """Exactly tight mechanism, 10 % alarms allowed: more than 44 of 200 has probability below 1e-6."""
         rng = np.random.default_rng(10)

@@ -20,9 +20,23 @@ from pgmpy_dp.private.guarantee import PureDP
 ROOT = Path(__file__).parents[2]
 
 
+# What replay finds on one pair of neighbours, where the attack may need hundreds of releases. The others are of the law
+# of the noise, which replay does not test, or ask no curator.
+BY_REPLAY = {
+    "half the noise: NaiveMLE(epsilon, replace_one)": "tables: noise of scale",
+    "half the noise: NaiveMLE(rho, add_remove)": "tables: noise of scale",
+    "sensitivity of the other adjacency: NaiveMLE(epsilon, replace_one)": "tables: exact statistics moved by 2",
+    "unclipped rows: PrivateGraphicalLasso(epsilon, add_remove, d=2)": "second_moments: exact statistics moved by 100",
+    "inferred domain: NaiveMLE(epsilon, replace_one)": "error differs",
+    "spends more than it charges: NaiveMLE(epsilon, add_remove, two tables)": "tables: noise of scale",
+    "forgotten threshold: StableStructure(delta, add_remove)": "agreed_graph: the same noisy numbers make",
+    "spends more than it charges: NaiveMLE(epsilon, add_remove)": "the ledger was charged 0.25-DP for a curator of 1",
+}
+
+
 def _slow(mutant):
-    """Those that take hundreds of releases, and one that takes seconds where replay takes none."""
-    slow = mutant.trials > 200 or mutant.name.startswith("unclipped rows: PrivateGraphicalLasso")
+    """Those that take hundreds of releases, and those that take seconds where replay takes none (`BY_REPLAY`)."""
+    slow = mutant.trials > 200 or mutant.name in BY_REPLAY
     return pytest.param(mutant, marks=pytest.mark.slow) if slow else mutant
 
 
@@ -39,20 +53,6 @@ def test_mutants_are_caught(mutant):
 def test_the_whole_package_passes_the_same_attack(mutant):
     """Of the quick ones; above the claim with probability at most 1e-7."""
     assert mutant.run(confidence=1 - 1e-7, broken=False).holds
-
-
-# What replay finds on one pair of neighbours, where the attack may need hundreds of releases. The others are of the law
-# of the noise, which replay does not test, or ask no curator.
-BY_REPLAY = {
-    "half the noise: NaiveMLE(epsilon, replace_one)": "tables: noise of scale",
-    "half the noise: NaiveMLE(rho, add_remove)": "tables: noise of scale",
-    "sensitivity of the other adjacency: NaiveMLE(epsilon, replace_one)": "tables: exact statistics moved by 2",
-    "unclipped rows: PrivateGraphicalLasso(epsilon, add_remove, d=2)": "second_moments: exact statistics moved by 100",
-    "inferred domain: NaiveMLE(epsilon, replace_one)": "error differs",
-    "spends more than it charges: NaiveMLE(epsilon, add_remove, two tables)": "tables: noise of scale",
-    "forgotten threshold: StableStructure(delta, add_remove)": "agreed_graph: the same noisy numbers make",
-    "spends more than it charges: NaiveMLE(epsilon, add_remove)": "the ledger was charged 0.25-DP for a curator of 1",
-}
 
 
 @pytest.mark.parametrize("name", BY_REPLAY)

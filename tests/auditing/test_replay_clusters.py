@@ -66,7 +66,7 @@ def found(fit, data=None) -> str:
     return "; ".join(problem for pair in (data or pairs()) for problem in replay(fit, *pair).problems)
 
 
-@pytest.mark.parametrize("turns", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [12, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_catalogue_holds_and_attains_every_bound(turns):
     cases, best = cluster_cases(), {}
     first = [(case, next(case.pairs(np.random.default_rng(0)))) for case in cases if "scale=None" in case.name]

@@ -35,7 +35,7 @@ from tests.auditing.replay_gradients import (
 from tests.auditing.replay_parities import BINARY
 
 
-@pytest.mark.parametrize("turns", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [12, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 def test_the_catalogue_holds_and_attains_every_bound(adjacency, turns):
     most: dict[str, float] = {}

@@ -78,7 +78,7 @@ def found(learner, data=None, **options) -> str:
     return "; ".join(problem for pair in (data or pairs()) for problem in replay(learner, *pair, **options).problems)
 
 
-@pytest.mark.parametrize("turns", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [12, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_catalogue_holds_and_attains_every_bound(monkeypatch, turns):
     best: dict[tuple, float] = {}
     true, behind = projection_solvers.central_path, []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics import walsh_hadamard
 from pgmpy_dp.private.operators import record_count as counted
 from pgmpy_dp.private.sensitive import Sensitive
-from tests.auditing.replay_cases import run_replays
+from tests.auditing.replay_cases import one_adjacency_each, run_replays
 from tests.auditing.replay_parities import BINARY, EQUAL, FITS, LARGE, moment_pairs, parity_cases
 
 OPERATORS = ("parity_sums", "parity_matrix", "worst_parity", "record_count", "interaction_sums", "interaction_matrix")
@@ -36,10 +37,12 @@ def found(name: str, adjacency: str = "add_remove", size: int = 3, budget=None, 
     return "; ".join(replay(fit, *pair(adjacency, size, states=states), **options).problems)
 
 
-@pytest.mark.parametrize("turns", [3, pytest.param(1, marks=pytest.mark.slow)])
-def test_the_catalogue_holds_and_attains_every_bound(turns):
+@pytest.mark.parametrize(("some", "turns"), [(one_adjacency_each, 3), pytest.param(list, 1, marks=pytest.mark.slow)])
+def test_the_catalogue_holds_and_attains_every_bound(some, turns):
     best: dict[tuple, float] = {}
-    for item in run_replays(parity_cases(), turns=turns):
+    rarely = ("interactions of no pair, replace_one", "halves by pmw, replace_one")  # few pairs move a sum, or a count
+    few = [case for case in parity_cases() if case.name.startswith(rarely)]
+    for item in itertools.chain(run_replays(some(parity_cases()), turns=turns), run_replays(few)):
         assert item.report.holds, item
         for operator, ratio in item.report.movement.items():
             key = operator, "replace_one" if "replace_one" in item.case else "add_remove", item.case.split(", ")[0]

@@ -78,6 +78,7 @@ class TestNoisyPower:
         budget, claim = CLAIMS[kind]
         assert 0.25 * claim <= audit_power(monkeypatch, kind, budget, 8000) <= claim
 
+    @pytest.mark.slow  # a third of the noise is caught below, and what each round costs is held by replay
     def test_forgotten_rounds_are_caught(self, kind, monkeypatch):
         budget, claim = CLAIMS[kind]
         true = graph_operators.ManySums.planned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -42,12 +43,16 @@ def neighbours():
 def test_sums_over_neighbours(k):
     all_marks = [marks_of(np.array(labels), k) for labels in itertools.product(range(k), repeat=N)]
     largest = np.zeros(3)
+
+    @functools.cache
+    def sums(*edges):
+        of = matrix(edges)
+        return np.array([neighbour_sums(of, marks).value for marks in all_marks]).reshape(len(all_marks), -1)
+
     for first, second in neighbours():
-        matrices = matrix(first), matrix(second)
-        for marks in all_marks:
-            sums = [neighbour_sums(m, marks) for m in matrices]
-            moved = np.abs(sums[0].value - sums[1].value).ravel()
-            largest = np.maximum(largest, [moved.sum(), np.sqrt((moved**2).sum()), moved.max()])
+        moved = np.abs(sums(*first) - sums(*second))
+        norms = moved.sum(axis=1), np.sqrt((moved**2).sum(axis=1)), moved.max(axis=1)
+        largest = np.maximum(largest, [norm.max() for norm in norms])
     claimed = neighbour_sums(matrix([]), all_marks[0])
     assert (claimed.l1, claimed.l2, claimed.linf) == (2.0, math.nextafter(math.sqrt(2.0), 0), 1.0) or (
         claimed.l2 >= math.sqrt(2.0) and claimed.l2 < 1.4142136
@@ -86,9 +91,8 @@ class TestFlips:
         edges = [(0, 1), (2, 3)]
         rng = np.random.default_rng(5)
         rate = 0.25
-        answers = np.array(
-            [RandomisedResponse(matrix(edges), rate).draw(rng)[np.triu_indices(N, 1)] for _ in range(4000)]
-        )
+        response, upper = RandomisedResponse(matrix(edges), rate), np.triu_indices(N, 1)
+        answers = np.array([response.draw(rng)[upper] for _ in range(4000)])
         truth = np.array([pair in edges for pair in PAIRS])
         flips = answers != truth
         # Each rate, and each pair's rate given another's flip, within 5 standard deviations; the draws are seeded.
@@ -169,9 +173,9 @@ class TestExponential:
         "draw",
         [
             sign_sampling._enumerate,
-            sign_sampling._eliminate,
+            pytest.param(sign_sampling._eliminate, marks=pytest.mark.slow),
             lambda *a: sign_sampling._eliminate(*a, width=1),
-            lambda *a: sign_sampling._eliminate(*a, width=0),
+            pytest.param(lambda *a: sign_sampling._eliminate(*a, width=0), marks=pytest.mark.slow),
         ],
         ids=["listed", "eliminated", "width 1", "width 0"],
     )

@@ -47,7 +47,7 @@ def test_the_pair_is_feasible_and_near_the_other_solver_s(name, scale):
     assert pair.n_points <= most_points(24, row_sum(y), 1e-5)
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (k % 2)) for k, n in enumerate(GRAPHS)])
 def test_short_steps_alone_stay_near_the_path_and_within_the_bound(name, monkeypatch):
     """What the bound rests on: without longer steps no decrement is ever above 1/4."""
     graph = nx.convert_node_labels_to_integers(GRAPHS[name].subgraph(range(0, 24, 4)))

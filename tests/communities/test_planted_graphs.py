@@ -33,7 +33,9 @@ class TestGraphs:
         expected = np.ones(shares) if isinstance(shares, int) else np.array(shares)
         assert np.abs(counts - 700 * expected / expected.sum()).max() <= 1 and counts.sum() == 700
 
-    @pytest.mark.parametrize(("k", "bias"), [(2, 0.8), (2, -0.5), (3, 0.4), (1, 0.0)])
+    @pytest.mark.parametrize(
+        ("k", "bias"), [*(pytest.param(2, bias, marks=pytest.mark.slow) for bias in (0.8, -0.5)), (3, 0.4), (1, 0.0)]
+    )
     def test_every_pair_has_its_probability(self, k, bias, rng):
         n, d, graphs = 12, 4.0, 3000
         labels = np.arange(n) % k

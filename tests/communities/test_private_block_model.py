@@ -40,8 +40,14 @@ def budget_of(method: str, epsilon: float = 1.0) -> dict:
     return {"epsilon": epsilon, "delta": 1e-6} if method.startswith("sdp") else {"epsilon": epsilon}
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        pytest.param(method, name, marks=[pytest.mark.slow] * ((j + k) % 2))
+        for j, method in enumerate(METHODS)
+        for k, name in enumerate(GRAPHS)
+    ],
+)
 def test_awkward_graphs_have_labels(method, name):
     graph = GRAPHS[name]
     found = PrivateBlockModel(method=method, **budget_of(method)).fit(graph)

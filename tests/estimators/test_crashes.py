@@ -13,6 +13,7 @@ from pgmpy_dp.estimators import NaiveMLE
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.noise import samplers
 from tests.estimators.cases import CASES, GRAPH, ORDINARY, STATES, rows
+from tests.estimators.test_every_estimator import OF_EACH
 
 MEASUREMENTS = ("laplace_measurement", "gaussian_measurement", "gumbel_measurement", "exponential_measurement")
 
@@ -88,7 +89,10 @@ def test_cut_off_at_every_charge(case, events, monkeypatch, tmp_path):
     assert "draw" not in events
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] * (case not in OF_EACH), id=case.name) for case in CASES],
+)
 def test_a_ledger_that_cannot_be_written_stops_a_fit_before_its_noise(case, events, monkeypatch, tmp_path):
     path = tmp_path / "ledger.json"
     data = case.data(ORDINARY[case.kind], Ledger.open(path, case.budget), **public(case))

@@ -26,7 +26,8 @@ from pgmpy_dp.estimators import (
     PrivatePairwise,
 )
 from pgmpy_dp.learning.few_records import dropped_records, few_records, no_edge
-from tests.estimators.cases import CASES, ORDINARY
+from tests.estimators.cases import CASES
+from tests.estimators.test_every_estimator import fitted_case
 from tests.strategies import frames, graphs, labels, schemas, states
 
 few = settings(
@@ -159,8 +160,7 @@ def test_any_sequences_have_a_chain(caplog, declared, data, method):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_fit_has_the_documented_attributes(case):
-    public = {"n_records": case.options["n_records"]} if "n_records" in case.options else {}
-    estimator = case.fit(case.make(), case.data(ORDINARY[case.kind], **public))
+    estimator = fitted_case(case)
     names = documented(case.estimator)
     # Second moments about a point that nobody has called the centre are no covariance, and have another name.
     named_else = set() if getattr(estimator, "centered_", True) else {"covariance_"}

@@ -11,7 +11,7 @@ from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.curator.charged_base import ChargedCurator
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from tests.estimators.cases import CASES, ORDINARY, STATES
-from tests.estimators.test_every_estimator import fit, fit_release, public
+from tests.estimators.test_every_estimator import OF_EACH, fit, fit_release, public
 
 
 def interrupt(monkeypatch, number: int) -> list[int]:
@@ -30,7 +30,13 @@ def interrupt(monkeypatch, number: int) -> list[int]:
 
 
 @pytest.mark.filterwarnings("ignore:the graph has:pgmpy_dp.NoEdgeWarning")  # as before its first table of two
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.slow] * (k % 2 and case not in OF_EACH), id=case.name)
+        for k, case in enumerate(CASES)
+    ],
+)
 def test_what_was_released_can_be_taken(case, monkeypatch):
     estimator = case.make()
     with monkeypatch.context() as patch:

@@ -12,7 +12,8 @@ from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.words import guarantee_words
-from tests.estimators.cases import CASES, GRAPH, ORDINARY, STATES, rows
+from tests.estimators.cases import CASES, GRAPH, STATES, rows
+from tests.estimators.test_every_estimator import fitted_case
 
 
 def test_the_words_that_were_asked_for():
@@ -27,8 +28,7 @@ def test_the_words_that_were_asked_for():
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_release_says_what_was_asked_for(case):
-    public = {"n_records": case.options["n_records"]} if "n_records" in case.options else {}
-    estimator = case.fit(case.make(), case.data(ORDINARY[case.kind], **public))
+    estimator = fitted_case(case)
     asked = case.budget.guarantee
     assert estimator.privacy_.asked in (None, asked)
     assert (estimator.privacy_.asked or estimator.privacy_.guarantee) == asked

@@ -286,7 +286,7 @@ def test_a_tree_whose_model_is_too_large_is_not_lost(monkeypatch):
 
 
 def test_what_a_search_may_choose_leaves_room_for_the_rules():
-    names = [f"x{i}" for i in range(6)]
+    names = [f"x{i}" for i in range(5)]
     rules = [{u: 0, v: 0} for u, v in itertools.pairwise(names)]
     schema = Schema({name: [0, 1, 2] for name in names}, impossible=rules)
     rng = np.random.default_rng(0)

@@ -264,7 +264,9 @@ def test_pairwise_models_with_unequal_alphabets_come_back(exact, monkeypatch):
         np.testing.assert_allclose(fit.model.weights[edge], truth.weights[edge], atol=1e-4 if exact else 0.03)
     for a, b in zip(fit.model.fields, truth.fields, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-4 if exact else 0.03)
-    # What the tables have in their margins is not read.
+    if not exact:
+        return
+    # What the tables have in their margins is not read, whatever fits the rest.
     shifted = {pair: table + 3.0 * np.arange(table.shape[0])[:, None] for pair, table in pairs.items()}
     same = match_interactions(fields, shifted, field_noise_sd=s, pair_noise_sd=s, n=10**12)
     np.testing.assert_allclose(same.model.weights[0, 1], fit.model.weights[0, 1], atol=1e-6)

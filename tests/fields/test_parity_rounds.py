@@ -111,8 +111,14 @@ class TestWeights:
 
 
 class TestAccuracy:
-    @pytest.mark.parametrize("budget", [Budget(rho=1e6), Budget(epsilon=1e6)])
-    @pytest.mark.parametrize(("p", "order"), [(3, 3), (6, 2), (8, 3)])
+    @pytest.mark.parametrize(
+        ("p", "order", "budget"),
+        [
+            pytest.param(p, order, budget, marks=[pytest.mark.slow] * ((j + k) % 2))
+            for j, (p, order) in enumerate([(3, 3), (6, 2), (8, 3)])
+            for k, budget in enumerate([Budget(rho=1e6), Budget(epsilon=1e6)])
+        ],
+    )
     def test_pmw_with_a_large_budget_answers_everything(self, budget, p, order):
         codes = chain_records(p, 4_000)
         *_, answers = pmw_answers(curator(codes, budget), order, 4_000.0, 300, Fraction(1))

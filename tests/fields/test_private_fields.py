@@ -87,7 +87,11 @@ class TestRecovery:
         assert ("c" not in nx.node_connected_component(estimator.graph_, "a")) == (method != "frank-wolfe")
 
     @pytest.mark.parametrize(
-        ("method", "objective"), [*((m, "l1") for m in METHODS), ("auto", "linf"), ("frank-wolfe", "linf")]
+        ("method", "objective"),
+        [
+            *((method, "l1") for method in METHODS),
+            *(("auto", "linf"), pytest.param("frank-wolfe", "linf", marks=pytest.mark.slow)),
+        ],
     )
     def test_third_order(self, method, objective):
         estimator = PrivateBinaryMRF(
@@ -120,7 +124,7 @@ class TestRecovery:
     def test_only_edges_of_a_public_graph_interact(self, method):
         graph = nx.Graph([("b", "a"), ("c", "b")])
         graph.add_node("d")
-        for given in (graph, [("a", "b"), ("b", "c")]):
+        for given in (graph, [("a", "b"), ("b", "c")])[method == "frank-wolfe" :]:  # how it is said is for all the same
             estimator = PrivateIsing(
                 2.0, rho=1e3, state_names=STATES, method=method, graph=given, n_iter=steps(method)
             ).fit(DATA)
@@ -128,7 +132,14 @@ class TestRecovery:
             assert {tuple(pair) for pair in interacting} <= {(0, 1), (1, 0), (1, 2), (2, 1)}
             assert abs(estimator.weights_[0, 1] - 0.6) < 0.08
 
-    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize(
+        ("estimator_class", "method"),
+        [
+            pytest.param(kind, method, marks=[pytest.mark.slow] * (method == "frank-wolfe" and kind is not CLASSES[1]))
+            for kind in CLASSES
+            for method in METHODS
+        ],
+    )
     def test_fields_of_variables_without_neighbours_are_learned(self, method, estimator_class):
         """P(d = y) is .6 and nothing else is in the graph of d."""
         data = DATA.assign(d=np.where(np.arange(len(DATA)) % 5 < 3, "y", "x"))
@@ -159,8 +170,14 @@ class TestRecovery:
         with pytest.raises(ValueError, match="which the release was not made for"):
             estimator_class(2.0, graph=[("a", "d")]).fit_release(given.release_)
 
-    @pytest.mark.parametrize("queries", ["gaussian", "pmw", "sepfem"])
-    @pytest.mark.parametrize(("method", "objective"), [("moments", "l1"), ("frank-wolfe", "linf")])
+    @pytest.mark.parametrize(
+        ("queries", "method", "objective"),
+        [
+            *((queries, "moments", "l1") for queries in ("gaussian", "pmw", "sepfem")),
+            ("gaussian", "frank-wolfe", "linf"),
+            *(pytest.param(queries, "frank-wolfe", "linf", marks=pytest.mark.slow) for queries in ("pmw", "sepfem")),
+        ],
+    )
     def test_cliques_of_a_public_graph(self, queries, method, objective):
         estimator = PrivateBinaryMRF(
             2.0,
@@ -189,8 +206,15 @@ class TestRecovery:
 class TestGraphs:
     """`min_edge_weight` makes structure learners of them: eta/2 is the threshold."""
 
-    @pytest.mark.parametrize("budget", [{"rho": 0.1}, {"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6}], ids=str)
-    @pytest.mark.parametrize("method", ["moments", "frank-wolfe"])
+    @pytest.mark.parametrize(
+        ("estimator_class", "method", "budget"),
+        [
+            pytest.param(kind, method, budget, marks=[pytest.mark.slow] * ((i + j + k) % 2))
+            for i, kind in enumerate(CLASSES)
+            for j, method in enumerate(["moments", "frank-wolfe"])
+            for k, budget in enumerate([{"rho": 0.1}, {"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6}])
+        ],
+    )
     def test_the_exact_graph_under_each_budget(self, estimator_class, budget, method):
         """A cycle of six variables."""
         rng = np.random.default_rng(3)
@@ -220,7 +244,9 @@ class TestGraphs:
         assert {frozenset(edge) for edge in estimator.graph_.edges} == true
 
     def test_the_threshold_is_half_of_it_and_belongs_to_the_graph(self, estimator_class):
-        plain = estimator_class(2.0, rho=0.5, state_names=STATES, random_state=1, method="frank-wolfe").fit(DATA)
+        plain = estimator_class(2.0, rho=0.5, state_names=STATES, random_state=1, method="frank-wolfe", n_iter=60).fit(
+            DATA
+        )
         scores = plain.edge_scores_
         for value in np.sort(scores[np.triu_indices(4, 1)])[-3:]:
             for eta, least in ((2 * value, value), (2 * np.nextafter(value, np.inf), np.nextafter(value, np.inf))):
@@ -231,16 +257,21 @@ class TestGraphs:
 
 
 class TestBudgets:
-    @pytest.mark.parametrize("method", METHODS)
-    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     @pytest.mark.parametrize(
-        ("budget", "guarantee"),
+        ("estimator_class", "method", "adjacency", "budget", "guarantee"),
         [
-            ({"epsilon": 1.0}, PureDP(1.0)),
-            ({"epsilon": 1.0, "delta": 1e-5}, ZCDP(approx_to_zcdp(1.0, 1e-5))),
-            ({"rho": 0.2}, ZCDP(0.2)),
+            pytest.param(kind, method, adjacency, *budget, marks=[pytest.mark.slow] * ((h + i + j + k) % 2))
+            for h, kind in enumerate(CLASSES)
+            for i, method in enumerate(METHODS)
+            for j, adjacency in enumerate(["add_remove", "replace_one"])
+            for k, budget in enumerate(
+                [
+                    ({"epsilon": 1.0}, PureDP(1.0)),
+                    ({"epsilon": 1.0, "delta": 1e-5}, ZCDP(approx_to_zcdp(1.0, 1e-5))),
+                    ({"rho": 0.2}, ZCDP(0.2)),
+                ]
+            )
         ],
-        ids=["pure", "approximate", "zcdp"],
     )
     def test_each_kind_of_budget(self, estimator_class, method, adjacency, budget, guarantee):
         n_records = 400 if adjacency == "replace_one" else None
@@ -399,7 +430,14 @@ class TestRefusals:
 
 
 class TestRecords:
-    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize(
+        ("estimator_class", "method"),
+        [
+            pytest.param(kind, method, marks=[pytest.mark.slow] * ((j + k) % 2))
+            for j, kind in enumerate(CLASSES)
+            for k, method in enumerate(METHODS)
+        ],
+    )
     def test_odd_records_have_a_defined_result(self, estimator_class, method):
         odd = {
             "none": SMALL[:0],

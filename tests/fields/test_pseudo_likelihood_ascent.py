@@ -83,7 +83,7 @@ def of_one(design, theta, grid, record) -> np.ndarray:
 
 
 class TestGradientSums:
-    @pytest.mark.parametrize("strength", [0.0, 0.5, 3.0])
+    @pytest.mark.parametrize("strength", [pytest.param(0.0, marks=pytest.mark.slow), 0.5, 3.0])
     def test_naive_twin(self, design, strength):
         theta = parameters_of(design, strength)
         grid = ResidualGrid(5.0 * design.reference_norm, design)  # so much that nothing is clipped
@@ -113,7 +113,7 @@ class TestGradientSums:
 
     def test_sums_do_not_depend_on_order_nor_on_the_size_of_blocks(self, design, monkeypatch):
         rng = np.random.default_rng(1)
-        codes = np.column_stack([rng.integers(0, k, 997) for k in design.cardinalities]).astype(np.uint8)
+        codes = np.column_stack([rng.integers(0, k, 307) for k in design.cardinalities]).astype(np.uint8)
         theta = parameters_of(design, 1.0)
         grid = ResidualGrid(0.7 * design.reference_norm, design)
         expected = sum(of_one(design, theta, grid, record) for record in codes)
@@ -125,7 +125,7 @@ class TestGradientSums:
                 value = gradient_sum(rows, counts, theta, grid, "add_remove").value
                 np.testing.assert_array_equal(value, expected)
 
-    @pytest.mark.parametrize("clip", [0.05, 0.5, 2.0])
+    @pytest.mark.parametrize("clip", [0.05, pytest.param(0.5, marks=pytest.mark.slow), 2.0])
     @pytest.mark.parametrize("strength", [0.0, 2.0])
     def test_sensitivity_by_exhaustive_neighbours(self, design, clip, strength):
         theta = parameters_of(design, strength)
@@ -311,7 +311,7 @@ class TestRecovery:
                             Budget(rho=0.002),
                         )
                     )
-                    for s in range(5)
+                    for s in range(3)
                 ]
                 errors[sparse] = np.mean([np.abs(f - truth).max() for f in found])
         assert errors[True] < 0.6 * errors[False]

@@ -167,7 +167,7 @@ class TestCovariance:
         """Of many seeded releases; 6 standard errors."""
         rows = ROWS[:50]
         settings = [
-            covariance(3.0, mechanism, random_state=k) for mechanism in ("double-wishart", "goe") for k in range(300)
+            covariance(3.0, mechanism, random_state=k) for mechanism in ("double-wishart", "goe") for k in range(150)
         ]
         budget = Budget(epsilon=1.0, delta=1e-6)
         for mechanism in ("double-wishart", "goe"):
@@ -330,6 +330,8 @@ class TestPrecision:
             )
             top = float(np.linalg.eigvalsh(found.precision)[-1])
             largest = max(largest, (top - uncapped_distance_bound(found.duality_gap, top)) * penalty)
+            if largest > 1.05:
+                break
         assert largest > 1.05
 
     def test_the_certificate_is_as_planned(self):
@@ -392,8 +394,14 @@ class TestPrecision:
             release = output_perturbation.run(vectors(rows, n_records=5), self.SETTINGS, PLENTY)
             assert np.isfinite(noisy_precision(release).precision).all()
 
-    @pytest.mark.parametrize("d", [1, 2, 6, 40])
-    @pytest.mark.parametrize("condition", [1e14, 2e10, 1e6])
+    @pytest.mark.parametrize(
+        ("d", "condition"),
+        [
+            pytest.param(d, condition, marks=[pytest.mark.slow] * (d == 40 and condition != 1e14))
+            for d in (1, 2, 6, 40)
+            for condition in (1e14, 2e10, 1e6)
+        ],
+    )
     def test_a_solution_is_found_wherever_one_is_sought(self, d, condition):
         """Of records for which Theta has eigenvalues up to `condition` apart, or as far as they may be."""
         rng = np.random.default_rng(d)

@@ -287,6 +287,15 @@ def test_what_is_not_centred_is_called_second_moments():
     np.testing.assert_array_equal(centred.covariance_, centred.second_moments_)
 
 
+def in_turns(cases, options) -> list:
+    """Every other pair in the quick part."""
+    return [
+        pytest.param(case, chosen, marks=[pytest.mark.slow] * ((j + k) % 2), id=f"{chosen}-{case}")
+        for j, case in enumerate(cases)
+        for k, chosen in enumerate(options)
+    ]
+
+
 class TestRecordsNeverMatter:
     """Whatever the records are, there is a result, and no warning."""
 
@@ -305,23 +314,20 @@ class TestRecordsNeverMatter:
         "a constant": np.full((50, 1), 2.0),
     }
 
-    @pytest.mark.parametrize("case", CASES)
-    @pytest.mark.parametrize(
-        "options",
-        [
-            {"epsilon": 1.0},
-            {"epsilon": 1e6, "n_records": 50},
-            {"epsilon": 1e6, "n_records": 50, "penalty": 0.0},
-            {"epsilon": 1e6, "n_records": 50, "penalty": 0.0, "refit": False},
-            {"epsilon": 1e-3, "penalty": 0.0, "refit": False},
-            {"rho": 1e3, "adjacency": "replace_one", "n_records": 50, "penalty": 0.1},
-            {"epsilon": 1.0, "delta": 1e-6, "mechanism": "goe"},
-            {"epsilon": 1.0, "center": "private", "center_radius": 1.0},
-            {"epsilon": 1.0, "perturb": "output", "penalty": 0.1, "n_records": 50},
-            {"epsilon": 1e6, "perturb": "output", "penalty": 0.1, "n_records": 50},
-        ],
-        ids=str,
+    OPTIONS = (
+        {"epsilon": 1.0},
+        {"epsilon": 1e6, "n_records": 50},
+        {"epsilon": 1e6, "n_records": 50, "penalty": 0.0},
+        {"epsilon": 1e6, "n_records": 50, "penalty": 0.0, "refit": False},
+        {"epsilon": 1e-3, "penalty": 0.0, "refit": False},
+        {"rho": 1e3, "adjacency": "replace_one", "n_records": 50, "penalty": 0.1},
+        {"epsilon": 1.0, "delta": 1e-6, "mechanism": "goe"},
+        {"epsilon": 1.0, "center": "private", "center_radius": 1.0},
+        {"epsilon": 1.0, "perturb": "output", "penalty": 0.1, "n_records": 50},
+        {"epsilon": 1e6, "perturb": "output", "penalty": 0.1, "n_records": 50},
     )
+
+    @pytest.mark.parametrize(("case", "options"), in_turns(CASES, OPTIONS))
     def test_there_is_a_defined_result(self, case, options):
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -44,7 +44,7 @@ def far_sets_of(model, **bound):
     return FarSets(engine.plan.tree, engine.beliefs(), **bound)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", [pytest.param(k, marks=[pytest.mark.slow] * (k > 6)) for k in range(15)])
 def test_tables_of_sets_of_all_sizes_and_in_any_order_are_those_of_the_joint_distribution(seed):
     model, rng = random_model(seed)
     if not model.is_possible:

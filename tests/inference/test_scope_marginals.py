@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -38,7 +39,7 @@ def test_tables_of_all_sets_are_those_of_the_joint_distribution(seed):
 
 
 @pytest.mark.parametrize("few", [0, 50])
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", [pytest.param(k, marks=[pytest.mark.slow] * (k > 9)) for k in range(25)])
 def test_sets_in_any_order_are_the_same_under_other_parameters_too(seed, few, monkeypatch):
     model = random_model(seed)
     monkeypatch.setattr(scope_marginals, "_FEW", few)
@@ -52,6 +53,15 @@ def test_sets_in_any_order_are_the_same_under_other_parameters_too(seed, few, mo
         rest = tuple(i for i in range(p) if i not in scope)
         own = joint.sum(axis=rest).transpose(np.argsort(np.argsort(scope)))
         np.testing.assert_allclose(table, own, rtol=0, atol=1e-12)
+
+
+@functools.cache
+def backwards(seed):
+    """A model, its pairs and triples with their variables in reverse, and the tables of these."""
+    model = random_model(seed)
+    p = len(model.cliques.variables)
+    scopes = [tuple(reversed(scope)) for order in (2, 3) for scope in itertools.combinations(range(p), order)]
+    return model, scopes, [model.marginal(scope) for scope in scopes]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -71,10 +81,7 @@ def test_sets_in_any_order_are_the_same_under_other_parameters_too(seed, few, mo
     ids=str,
 )
 def test_ranges_and_chunks_change_nothing(seed, bounds, monkeypatch):
-    model = random_model(seed)
-    p = len(model.cliques.variables)
-    scopes = [tuple(reversed(scope)) for order in (2, 3) for scope in itertools.combinations(range(p), order)]
-    expected = [model.marginal(scope) for scope in scopes]
+    model, scopes, expected = backwards(seed)
     for name, value in bounds.items():
         monkeypatch.setattr(scope_marginals, name, value)
     found = ScopeMarginals(model.cliques, model.theta)
@@ -121,7 +128,7 @@ def test_only_what_the_sets_need_is_computed(monkeypatch):
     assert sum(one.table.size for one in made) == 2 * 31 * 2 * 2 * 128
 
 
-@pytest.mark.parametrize("numbers", [1 << 11, 1 << 14])
+@pytest.mark.parametrize("numbers", [pytest.param(1 << 11, marks=pytest.mark.slow), 1 << 14])
 def test_no_pass_holds_more_numbers_than_it_may(numbers, monkeypatch):
     names = tuple(range(24))
     band = Cliques(names, (2,) * 24, tuple(tuple(range(i, i + 6)) for i in range(19)))

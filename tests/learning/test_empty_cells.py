@@ -70,10 +70,14 @@ def test_cells_that_are_impossible_stay_so_and_the_rest_is_still_found():
     assert 0 < fitted[1:][EMPTY[1:]].sum() < 0.05
 
 
-def test_draws_of_the_posterior_leave_room_for_what_the_noise_cannot_exclude():
-    """Of 12 intervals of .9 for the records in all empty cells, 8 or fewer hold with a probability of .026."""
+@pytest.mark.parametrize(("n_seeds", "most"), [(5, 3), pytest.param(12, 8, marks=pytest.mark.slow)])
+def test_draws_of_the_posterior_leave_room_for_what_the_noise_cannot_exclude(n_seeds, most):
+    """Of 12 intervals of .9 for the records in all empty cells, 8 or fewer hold with a probability of .026.
+
+    Of 5, 3 or fewer with one of .08; all of the first five seeds do, far from their ends.
+    """
     held = 0
-    for seed in range(12):
+    for seed in range(n_seeds):
         rng = np.random.default_rng(seed)
         few = np.where(EMPTY, rng.choice([0, 0, 0, 1, 5], (10, 10)), DIAGONAL)
         noisy = noisy_pair(few, 20.0, seed)
@@ -83,7 +87,7 @@ def test_draws_of_the_posterior_leave_room_for_what_the_noise_cannot_exclude():
         assert (draws > 0).all()
         lower, upper = np.quantile(draws[:, EMPTY].sum(axis=1), [0.05, 0.95], method="weibull")
         held += lower <= few[EMPTY].sum() / few.sum() <= upper
-    assert held > 8
+    assert held > most
 
 
 def test_a_factor_is_drawn_of_a_sum_that_is_above_nothing():

@@ -223,13 +223,14 @@ def test_it_ends_at_the_same_model_when_it_goes_on(small):
     assert long.objective <= short.objective <= long.objective + 0.5
 
 
-def test_it_is_nearer_to_the_truth_than_naive_mle():
-    """Geometric mean of 48 ratios of divergences, six seeds of eight draws.
+@pytest.mark.parametrize("n_seeds", [3, pytest.param(6, marks=pytest.mark.slow)])
+def test_it_is_nearer_to_the_truth_than_naive_mle(n_seeds):
+    """Geometric mean of 24 or 48 ratios of divergences, seeds of eight draws.
 
     Over 16 seeds the mean of eight has the geometric mean .82 and, as a logarithm, the standard deviation .068. So .90
     is 3.3 standard deviations of a mean of six above: one choice of seeds in 2,000 would miss it. The seeds are fixed.
     """
-    assert np.exp(np.mean([log_ratios(seed) for seed in range(200, 206)])) < 0.90
+    assert np.exp(np.mean([log_ratios(seed) for seed in range(200, 200 + n_seeds)])) < 0.90
 
 
 def log_ratios(seed: int) -> list[float]:

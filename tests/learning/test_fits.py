@@ -179,8 +179,14 @@ def test_extreme_releases_have_defined_results(fit, counts):
 # --- all estimators -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize(
+    ("name", "noise"),
+    [
+        pytest.param(name, noise, marks=[pytest.mark.slow] * ((j + k) % 2))  # "em as published" with laplace is quick
+        for j, name in enumerate(["naive", "em", "em as published, exact steps", "map", "em as published"])
+        for k, noise in enumerate(["laplace", "gaussian"])
+    ],
+)
 def test_every_layout_is_fitted(cliques, name, noise):
     if name == "em as published" and noise == "gaussian":
         return  # its explicit steps of (y - n) / sigma^2 oscillate where the noise is small beside N: see below
@@ -238,14 +244,17 @@ def paper_chain(seed: int, n: int, epsilon: float) -> tuple[LogLinearModel, Nois
     return release(cliques, n, cliques.n_cliques / epsilon, seed)
 
 
-def test_better_than_naive_and_em_in_geometric_mean():
-    """12 draws of a third-order chain; the measured ratios are near .85 and .9, with a spread of .1 a draw."""
+@pytest.mark.parametrize(
+    ("others", "n_draws"), [(("naive",), 3), pytest.param(("naive", "em"), 12, marks=pytest.mark.slow)]
+)
+def test_better_than_naive_and_as_good_as_em_in_geometric_mean(others, n_draws):
+    """Draws of a third-order chain; the measured ratios are .55 and, of EM, which has the same prior, .998: a tie."""
     logs = []
-    for seed in range(12):
+    for seed in range(n_draws):
         truth, noisy = paper_chain(seed, n=20_000, epsilon=0.3)
-        divergence = {name: kl_divergence(truth, FITS[name](noisy).model) for name in ("naive", "em", "map")}
-        logs.append([np.log(divergence["map"] / divergence[other]) for other in ("naive", "em")])
-    assert (np.mean(logs, axis=0) < 0).all()
+        divergence = {name: kl_divergence(truth, FITS[name](noisy).model) for name in (*others, "map")}
+        logs.append([np.log(divergence["map"] / divergence[other]) for other in others])
+    assert (np.mean(logs, axis=0) < [0.0, np.log(1.05)][: len(others)]).all()
 
 
 @pytest.mark.parametrize("strength", [0.3, 1.0])
@@ -417,7 +426,9 @@ def test_published_algorithm_reaches_the_optimum_with_little_damping_and_many_pr
     assert kl_divergence(truth, fine.model) < 0.001 * uniform
 
 
-@pytest.mark.parametrize(("n", "scale"), [(2_000, 3.0), (100_000, 10.0), (1_000_000, 6.0)])
+@pytest.mark.parametrize(
+    ("n", "scale"), [(2_000, 3.0), pytest.param(100_000, 10.0, marks=pytest.mark.slow), (1_000_000, 6.0)]
+)
 def test_published_algorithm_with_its_defaults_ends_where_the_default_does(n, scale):
     """... or below: its steps are shorter. 40 iterations of 100 propagations at alpha = .1 end at 18 times the last."""
     truth, noisy = release(chain(1, 4, 4), n, scale, seed=31)
@@ -438,7 +449,7 @@ def weak_release(order: int, seed: int, noise: str = "laplace") -> tuple[float, 
 @pytest.mark.parametrize(
     ("order", "seed", "noise"),
     [
-        pytest.param(order, seed, noise, marks=[pytest.mark.slow] * (seed % 2 == gaussian))
+        pytest.param(order, seed, noise, marks=[pytest.mark.slow] * (seed % 4 != 2 * gaussian))
         for order, seed in WEAK
         for gaussian, noise in enumerate(("laplace", "gaussian"))
     ],
@@ -464,7 +475,7 @@ def test_the_stop_is_near_the_best_one(noise):
     assert np.exp(np.mean(np.log(ratios))) < 1.25 and max(ratios) < 2
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("noise", ["laplace", pytest.param("gaussian", marks=pytest.mark.slow)])
 def test_the_estimated_risk_is_unbiased_where_noise_dominates(noise):
     """The mean over 300 draws of the estimate, less its caution, against the exact divergence after one small step.
 
@@ -493,7 +504,7 @@ def test_the_estimated_risk_is_unbiased_where_noise_dominates(noise):
 
 
 def test_stopping_rule_and_path():
-    _, noisy = paper_chain(1, n=20_000, epsilon=0.5)
+    _, noisy = release(chain(2, 6, 4), 20_000, 8.0, seed=1)
     stopped = published_em(noisy, keep_path=True)
     assert stopped.converged and len(stopped.details["path"]) == stopped.n_iter + 1 < 41
     risks = stopped.details["risks"]

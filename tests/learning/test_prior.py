@@ -214,7 +214,9 @@ def test_clones_and_copies_have_it(last):
 
 
 class TestNetworks:
-    @pytest.mark.parametrize("most", [4, 6, 8, 12])
+    @pytest.mark.parametrize(
+        "most", [4, pytest.param(6, marks=pytest.mark.slow), 8, pytest.param(12, marks=pytest.mark.slow)]
+    )
     def test_tables_of_the_prior_that_would_make_cliques_too_large_are_left_out(self, last, most):
         how = {"epsilon": 0.05, "delta": 1e-6, "state_names": STATES, "max_clique_cells": most}
         for seed in range(4):

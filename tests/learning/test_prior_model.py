@@ -130,7 +130,7 @@ class TestPriors:
         "prior_of",
         [
             lambda theta, rng: -theta,
-            lambda theta, rng: 3 * rng.permutation(theta),
+            pytest.param(lambda theta, rng: 3 * rng.permutation(theta), marks=pytest.mark.slow),
             lambda theta, rng: rng.permutation(theta),
             lambda theta, rng: np.where(rng.random(len(theta)) < 0.2, 0.0, -1e3),  # nearly everything is impossible
         ],

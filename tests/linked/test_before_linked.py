@@ -12,7 +12,7 @@ import pytest
 
 from pgmpy_dp import Budget, FewRecordsWarning, Ledger, Number, Release, Schema
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.linked import LinkedSchema, PrivateLinkedTables, learn_linked, made_up_families
+from pgmpy_dp.linked import LinkedSchema, PrivateLinkedNetwork, PrivateLinkedTables, learn_linked, made_up_families
 from pgmpy_dp.linked.family_check import FamilyCheck, check_linked
 from pgmpy_dp.linked.linked_discovery import discover_linked
 from pgmpy_dp.linked.linked_plan import plan_linked
@@ -86,7 +86,7 @@ class TestCheck:
         again = FamilyCheck.of(Release.load(tmp_path / "r.npz"))
         assert again.kinds.equals(found.kinds) and again.linked == FAMILIES and str(again) == str(found)
         with pytest.raises(ValueError, match="'linked_check'"):
-            learn_linked(private, None, budget, n_rounds=1).fit_release(found.release_)
+            PrivateLinkedNetwork().fit_release(found.release_)
 
     def test_one_file_with_several_rows_a_person(self):
         found = check_linked(PERSONS, None, RICH, {"sex": ["f", "m"]}, key="household")
@@ -109,7 +109,9 @@ class TestCheck:
             check_linked(**arguments)
 
     def test_a_release_of_another_kind_is_none(self):
-        release = learn_linked(HOUSEHOLDS[:99], PERSONS, Budget(rho=1.0), FAMILIES, n_rounds=1).release_
+        private = PrivateLinkedTables(HOUSEHOLDS[:99], PERSONS, FAMILIES, ledger=Budget(rho=2.0))
+        check_linked(private, None, Budget(rho=1.0))
+        release = learn_linked(private, None, Budget(rho=1.0), n_rounds=1).release_
         with pytest.raises(ValueError, match="kind 'marginals'"):
             FamilyCheck.of(release)
 

@@ -224,7 +224,12 @@ def test_damage_is_said(tmp_path):
 
 
 def test_intervals_are_those_of_the_model_s_draws(tmp_path):
-    run(f"refit tables.npz --out {tmp_path}/m.npz --draws 6")
+    child = Schema({"age": Number(0, 99, cuts=[16, 50], missing="drop"), "speaks": ["first", "second"]})
+    few = LinkedSchema({"tenure": ["owns", "rents"]}, child, "household", 3, names=("household", "person"))
+    few.to_json(tmp_path / "few.json")
+    fit = f"fit --parents households.csv --children persons.csv --schema {tmp_path}/few.json --rho 1"
+    run(f"{fit} --release {tmp_path}/t.npz --out {tmp_path}/f.npz")
+    run(f"refit {tmp_path}/t.npz --out {tmp_path}/m.npz --draws 6")
     of_pairs = json.loads(run(f"query {tmp_path}/m.npz --variables speaks --of pair --level 0.5 --json").stdout)
     frame = LinkedModel.load(tmp_path / "m.npz").posterior.interval_pairs("speaks", level=0.5)
     assert np.allclose([[row["lower"], row["upper"]] for row in of_pairs["table"]], frame[["lower", "upper"]])

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 HOUSEHOLDS, PERSONS, FAMILIES = made_up_families(400, most=3, random_state=0)
-SMALL = {"n_rounds": 2, "siblings": 1, "probe_share": 0.0, "random_state": 0}
+SMALL = {"n_rounds": 2, "siblings": 1, "probe_share": 0.0, "random_state": 0, "max_clique_cells": 1_000}
 
 
 class TestDroppedInSilence:
@@ -206,7 +206,7 @@ class TestCombinations:
         schema = LinkedSchema(parent, child, "household", 3, counts=["age >= 16"])
         ledger = Ledger.open(tmp_path / "l.json", Budget(rho=9.0), adjacency="add_remove")
         private = PrivateLinkedTables(homes, persons, schema, ledger=ledger)
-        fit = learn_linked(private, None, Budget(rho=5.0), **SMALL)
+        fit = learn_linked(private, None, Budget(rho=5.0), **SMALL | {"max_clique_cells": 4_000})
         states = fit.release_.schema.states
         assert states["a.age"] == states["b.age"] and states["a.moved"] == states["b.moved"]
         fit.model_.save(tmp_path / "m.npz")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget
-from pgmpy_dp.linked import LinkedModel, learn_linked, made_up_families
+from pgmpy_dp.linked import LinkedModel, LinkedSchema, learn_linked, made_up_families
 from pgmpy_dp.linked.as_one_table import of_a_random_child
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.reporting.linked_report import linked_report_page
@@ -21,6 +21,12 @@ pytestmark = [
 
 HOUSEHOLDS, PERSONS, FAMILIES = made_up_families(1_500, 4, random_state=0)
 OPTIONS = {"random_state": 1, "n_rounds": 4, "max_clique_cells": 1_000}
+SMALL = LinkedSchema(
+    {"tenure": FAMILIES.parent["tenure"]},
+    {"sex": FAMILIES.child["sex"], "speaks": FAMILIES.child["speaks"]},
+    "household",
+    2,
+)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +136,7 @@ class TestIntervals:
         assert said == ("it is about 4 variables together, and probes have 3; the number of children is one of them")
 
     def test_two_children_have_none_where_they_were_learned_apart(self):
-        apart = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), FAMILIES, siblings=0, **OPTIONS).posterior(3)
+        apart = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), SMALL, siblings=0, **OPTIONS).posterior(3)
         assert len(apart.interval("speaks", level=0.5)) == 2
         with pytest.raises(ValueError, match=r"no interval for two children of one parent: .*siblings=0"):
             apart.interval_pairs("speaks")
@@ -150,7 +156,7 @@ class TestIntervals:
             ask(posterior)
 
     def test_without_probes_the_graph_is_the_truth(self):
-        fitted = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), FAMILIES, probe_share=0.0, **OPTIONS)
+        fitted = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), SMALL, probe_share=0.0, **OPTIONS)
         frame = fitted.posterior(6, random_state=0).interval("speaks", level=0.5)
         assert frame.attrs["outside"] == "there were no probes, so the graph is taken for the truth"
         assert (frame["lower"] <= frame["estimate"]).all() and (frame["estimate"] <= frame["upper"]).all()

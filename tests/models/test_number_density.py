@@ -33,10 +33,11 @@ def released(number, values, sd, rng, second=True):
     return number_density(fine, first, Counts(group, sums + rng.normal(0, sd, len(sums)), sd))
 
 
-def test_quantiles_of_costs_are_found_and_intervals_hold_them():
+@pytest.mark.parametrize("n_seeds", [6, pytest.param(12, marks=pytest.mark.slow)])
+def test_quantiles_of_costs_are_found_and_intervals_hold_them(n_seeds):
     """A cell of equal width holds the median and 40 % of all; second counts take noise away."""
     inside, errors = [], {False: [], True: []}
-    for seed in range(12):
+    for seed in range(n_seeds):
         rng = np.random.default_rng(seed)
         values = np.exp(7 + 1.2 * rng.normal(size=20_000)).clip(0, 100_000)
         true = np.exp(7 + 1.2 * np.array([-1.6449, 0, 1.6449]))
@@ -47,9 +48,9 @@ def test_quantiles_of_costs_are_found_and_intervals_hold_them():
         lower, upper = number_interval(numbers, np.ones((29, 1)), LEVELS, 0.9)
         assert (upper - lower).min() > 0 and (upper[1:] < 1.5 * true).all()
         inside.append((lower[1:] <= true) & (true <= upper[1:]))
-    # With the seeds above: .043 from first counts alone, .029 with second ones, 31 of 36 intervals.
+    # With 12 seeds: .049 from first counts alone, .029 with second ones, 35 of 36 intervals; with 6: .063, .025, all.
     assert np.mean(errors[True]) < 0.035 < np.mean(errors[False])
-    assert 27 <= np.sum(inside) <= 36
+    assert np.mean(inside) >= 0.75
 
 
 def test_the_interval_of_a_mean_counts_how_far_a_tail_may_go_that_noise_hides():
@@ -93,9 +94,15 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("number", ODD, ids=repr)
-@pytest.mark.parametrize("sd", [0.1, 1e7])
-@pytest.mark.parametrize("kind", ["nothing", "one cell", "few cells"])
+@pytest.mark.parametrize(
+    ("number", "sd", "kind"),
+    [
+        pytest.param(number, sd, kind, marks=[pytest.mark.slow] * ((h + i + j) % 2), id=f"{number!r}-{sd}-{kind}")
+        for h, number in enumerate(ODD)
+        for i, sd in enumerate([0.1, 1e7])
+        for j, kind in enumerate(["nothing", "one cell", "few cells"])
+    ],
+)
 def test_any_counts_have_a_density(number, sd, kind):
     rng, fine = np.random.default_rng(1), number.fine()
     true = np.zeros(len(fine.cells))

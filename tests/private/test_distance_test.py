@@ -36,7 +36,7 @@ def neighbours(votes):
 
 
 class TestDistance:
-    @pytest.mark.parametrize("voters", range(1, 9))
+    @pytest.mark.parametrize("voters", [*range(1, 8), pytest.param(8, marks=pytest.mark.slow)])
     def test_one_vote_moves_it_by_at_most_one_and_changes_the_mode_only_at_zero(self, voters):
         """All multisets of up to 8 votes, all changes of one vote. Names of options matter for ties only."""
         largest = 0

@@ -200,6 +200,10 @@ def assert_same(one: list[np.ndarray], other: list[np.ndarray]) -> None:
         assert a.dtype == b.dtype == np.int64 and a.tolist() == b.tolist()
 
 
+# Each example reads a file or asks a database, or several.
+A_THIRD, A_FIFTH = (settings(max_examples=settings.default.max_examples // part) for part in (3, 5))
+
+
 class TestCounts:
     @pytest.mark.parametrize("schema", [SCHEMA, READ], ids=["states", "numbers"])
     @pytest.mark.parametrize("engine", LAZY)
@@ -209,7 +213,7 @@ class TestCounts:
         assert counts[0].sum() > 100 and all((part > 0).any() for part in counts)
         assert_same(exact(engine(table), schema), counts)
 
-    @settings(max_examples=15, deadline=None)
+    @A_FIFTH
     @given(records, st.sampled_from([SCHEMA, READ]))
     def test_whatever_the_records(self, rows, schema):
         table = arrow(rows)
@@ -356,7 +360,7 @@ WHOLE = [
 
 
 class TestNumbers:
-    @settings(max_examples=20, deadline=None)
+    @A_FIFTH
     @given(st.data())
     def test_integers_of_every_width(self, data):
         """Which queries look up, or put between cuts; sentinels before that."""
@@ -378,7 +382,7 @@ class TestIntervals:
         found = [interval_of(cell) for cell in table[name].to_pylist()]
         return [found.count(code) for code in range(len(AGES))]
 
-    @settings(max_examples=25, deadline=None)
+    @A_FIFTH
     @given(ages)
     def test_numbers_are_counted_in_their_intervals(self, rows):
         table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, (kind, _) in FIELDS.items()})
@@ -510,7 +514,6 @@ def sums(data, columns=("x", "y", "z"), **options) -> list[np.ndarray]:
     ]
 
 
-A_THIRD = settings(max_examples=settings.default.max_examples // 3)  # each reads a file or asks a database
 numbers = st.floats(-10, 10) | st.sampled_from([0.1, 1 / 3, 1e308, -1e308, 5e-324, math.inf, math.nan, None])
 
 

@@ -474,8 +474,11 @@ class TestAnswers:
         assert name.endswith("mine")
 
 
-def attacked(files, work, hostile):
-    """Run `work()` again and again, each time with `hostile()` at one place more where a signal could be handled.
+EVERY_FIFTH = pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
+
+
+def attacked(files, work, hostile, first=1, step=1):
+    """Run `work()` again and again, each time with `hostile()` at the next place where a signal could be handled.
 
     In the same thread, where code of these files enters a function, or comes back from one of C: there Python calls the
     handlers of signals, and in allocations before it finalisers. Yields after each run.
@@ -488,7 +491,7 @@ def attacked(files, work, hostile):
             if places == number:
                 hostile()
 
-    for number in itertools.count(1):
+    for number in itertools.count(first, step):
         places, before = 0, sys.getprofile()
         sys.setprofile(called)
         try:
@@ -670,13 +673,15 @@ class TestQuestionsInTheMiddleOfAnAnswer:
             self.ask(one, one.left or 1)
             self.ask(one, Fraction(1, 8))
 
-    def test_spend_nothing_twice_at_any_place(self, spent):
+    @EVERY_FIFTH
+    def test_spend_nothing_twice_at_any_place(self, spent, step):
         known = []
-        for _ in attacked(CURATORS, lambda: self.plan(self.ask, known), lambda: self.greedy(known)):
+        for _ in attacked(CURATORS, lambda: self.plan(self.ask, known), lambda: self.greedy(known), 1, step):
             self.greedy(known)
             assert spent() <= 1
 
-    def test_by_a_block_that_is_ended_at_any_place(self, spent):
+    @EVERY_FIFTH
+    def test_by_a_block_that_is_ended_at_any_place(self, spent, step):
         """What a generator keeps open ends when the generator is collected, wherever the thread is then."""
         known, blocks = [], []
 
@@ -696,7 +701,7 @@ class TestQuestionsInTheMiddleOfAnAnswer:
             self.end(blocks)
             self.greedy(known)
 
-        for _ in attacked(CURATORS, work, lambda: self.end(blocks)):
+        for _ in attacked(CURATORS, work, lambda: self.end(blocks), min(2, step), step):
             self.end(blocks)
             self.greedy(known)
             assert spent() <= 1
@@ -707,7 +712,8 @@ class TestQuestionsInTheMiddleOfAnAnswer:
             with contextlib.suppress(*REFUSED, ValueError):  # a generator that runs is not ended
                 one.close()
 
-    def test_an_interrupt_at_any_place_keeps_what_was_answered(self, spent):
+    @EVERY_FIFTH
+    def test_an_interrupt_at_any_place_keeps_what_was_answered(self, spent, step):
         known, told = [], []
 
         def ask(one, share):
@@ -717,7 +723,7 @@ class TestQuestionsInTheMiddleOfAnAnswer:
             told.clear()
             self.plan(ask, known)
 
-        for _ in attacked(CURATORS, work, interrupt):
+        for _ in attacked(CURATORS, work, interrupt, step, step):
             kept = known[0].release("marginals", {}).values if known else ()
             assert len(kept) >= len(told)
             for array in told:

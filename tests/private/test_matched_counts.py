@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import itertools
 import math
@@ -123,10 +124,15 @@ class TestSensitivity:
     CELLS = (*itertools.product(["a", "?"], [0, 1, "?"]),)
     STATES = Schema({"x": ["a", "b"], "y": [0, 1]}, other={"y": 0})
 
-    def moved(self, one, other, adjacency="add_remove", n_records=None):
-        frames = [pd.DataFrame(rows, columns=["x", "y"], dtype=object) for rows in (one, other)]
+    @classmethod
+    @functools.cache
+    def counts(cls, rows, adjacency, n_records):
+        frame = pd.DataFrame([*rows], columns=["x", "y"], dtype=object)
         options = {"adjacency": adjacency, "n_records": n_records, "ledger": Budget(epsilon=1.0)}
-        first, second = (matched_records(PrivateTable(frame, self.STATES, **options)) for frame in frames)
+        return matched_records(PrivateTable(frame, cls.STATES, **options))
+
+    def moved(self, one, other, adjacency="add_remove", n_records=None):
+        first, second = (self.counts(tuple(rows), adjacency, n_records) for rows in (one, other))
         change = np.abs(first.value - second.value)
         assert change.sum() <= first.l1 and np.sqrt((change**2).sum()) <= first.l2 and change.max() <= first.linf
         return change.sum() / first.l1
@@ -176,14 +182,14 @@ class TestLines:
     def test_exhaustive_neighbours(self, table):
         attained = {}
         for adjacency, n in (("add_remove", None), ("add_remove", 4), ("replace_one", 4)):
-            moved = []
+            moved, options = [], {"adjacency": adjacency, "n_records": n}
+            counts = functools.cache(lambda lines, options=options: matched_records(table(lines, **options)))
             for rows in itertools.combinations_with_replacement(self.LINES[::2], 2):
                 sides = [(rows, (*rows, line)) for line in self.LINES]
                 if adjacency == "replace_one":
                     sides = [((*rows, one), (*rows, two)) for one, two in itertools.combinations(self.LINES, 2)]
                 for one, other in sides:
-                    options = {"adjacency": adjacency, "n_records": n}
-                    first, second = (matched_records(table(lines, **options)) for lines in (one, other))
+                    first, second = counts(one), counts(other)
                     change = np.abs(first.value - second.value)
                     assert change.sum() <= first.l1 and np.sqrt((change**2).sum()) <= first.l2 and change.max() <= 1
                     moved.append(change.sum() / first.l1)

@@ -206,7 +206,7 @@ class TestFits:
         n = 60 if adjacency == "replace_one" else None
 
         def learn(frame):
-            return PrivateNetwork(rho=0.5, state_names=SCHEMA, adjacency=adjacency, n_records=n, n_rounds=4).fit(frame)
+            return PrivateNetwork(rho=0.5, state_names=SCHEMA, adjacency=adjacency, n_records=n, n_rounds=2).fit(frame)
 
         def known(frame):
             graph = nx.Graph([("x", "y"), ("y", "z")])

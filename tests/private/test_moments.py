@@ -117,7 +117,7 @@ class TestSums:
 
 class TestSensitivity:
     @pytest.mark.parametrize("adjacency", ADJACENCIES)
-    @pytest.mark.parametrize("d", [1, 2, 3, 5])
+    @pytest.mark.parametrize("d", [1, 2, pytest.param(3, marks=pytest.mark.slow), 5])
     @pytest.mark.parametrize("persons", [False, True])
     def test_no_neighbour_moves_sums_further(self, adjacency, d, persons):
         rng = np.random.default_rng(d)

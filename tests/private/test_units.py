@@ -699,7 +699,7 @@ class TestNumbersThatAreNotDivided:
         assert sum(count for _, count, _ in owners) == 60
         assert sums.tolist() == curator.ask(Tables([("x", "z")]), Fraction(1, 2))[0].tolist()
 
-    @pytest.mark.parametrize("rows", [2, "shares"])
+    @pytest.mark.parametrize("rows", [pytest.param(2, marks=pytest.mark.slow), "shares"])
     def test_fits_have_merged_cells_and_obey_the_rules(self, rows):
         fit = PrivateNetwork(rho=4.0, state_names=FINE, random_state=0).fit(ages(3000), unit="who", rows_per_unit=rows)
         assert fit.privacy_.unit == "who" and 3 < len(fit.model_.states["x"]) <= 34
@@ -717,8 +717,15 @@ class TestNumbersThatAreNotDivided:
             (found,) = contingency_tables(table(records, 4, schema), [("day",)])
             assert found.value.tolist() == [0, 5, 10, 0, 5]
 
-    @pytest.mark.parametrize("rows", [2, "shares"])
-    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    @pytest.mark.parametrize(
+        ("rows", "adjacency"),
+        [
+            (2, "add_remove"),
+            ("shares", "replace_one"),
+            pytest.param(2, "replace_one", marks=pytest.mark.slow),
+            pytest.param("shares", "add_remove", marks=pytest.mark.slow),
+        ],
+    )
     def test_replay_finds_nothing(self, rows, adjacency):
         reports = self.replayed(rows, adjacency)
         assert all(report.holds for report in reports), reports

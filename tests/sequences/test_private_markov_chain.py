@@ -79,8 +79,14 @@ def rounds(n=4000, seed=0) -> pd.DataFrame:
 ROUNDS = rounds()
 
 
-@pytest.mark.parametrize("rule", [{}, {"segment_length": 5, "max_segments": 1}], ids=["shares", "segments"])
-@pytest.mark.parametrize("method", ["map", "em", "naive"])
+@pytest.mark.parametrize(
+    ("method", "rule"),
+    [
+        pytest.param(method, rule, marks=[pytest.mark.slow] * ((j + k) % 2), id=f"{method}-{name}")
+        for j, method in enumerate(["map", "em", "naive"])
+        for k, (name, rule) in enumerate({"shares": {}, "segments": {"segment_length": 5, "max_segments": 1}}.items())
+    ],
+)
 def test_it_learns_a_chain_of_second_order(method, rule, tmp_path):
     estimator = PrivateMarkovChain(epsilon=5.0, state_names=STATES, method=method, chain_order=2, **rule).fit(ROUNDS)
     onward = np.array([[[(2 * j - i) % 3 == k for k in range(3)] for j in range(3)] for i in range(3)])
@@ -314,8 +320,14 @@ def test_private_sequences_have_the_last_word():
     assert data.ledger.entries == ()
 
 
-@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("method", ["map", "em", "naive", "sgd"])
+@pytest.mark.parametrize(
+    ("method", "adjacency"),
+    [
+        pytest.param(method, adjacency, marks=[pytest.mark.slow] * (k > 0 and method != "map"))
+        for method in ("map", "em", "naive", "sgd")
+        for k, adjacency in enumerate(["add_remove", "replace_one"])
+    ],
+)
 def test_a_fitted_chain_holds_no_records_nor_exact_tables(method, adjacency, monkeypatch):
     n_users = None if adjacency == "add_remove" else 3333  # a public number that is not the true one
     data = PrivateSequences(DATA, STATES, ledger=Budget(epsilon=1.0))

@@ -34,16 +34,21 @@ def noises(kind: str, scale: float, size: int, rng: np.random.Generator) -> np.n
     return rng.choice(z, size=size, p=weights / weights.sum())
 
 
-@pytest.mark.parametrize("kind", ["discrete_laplace", "discrete_gaussian"])
 @pytest.mark.parametrize(
-    ("n", "ratio", "scales"),
+    ("n", "ratio", "scales", "kind"),
     [
-        (20_000, 0.0, (40.0, 160.0)),
-        (20_000, 0.013, (40.0, 160.0)),
-        (500, 0.3, (4.0, 30.0)),
-        (60, 0.5, (8.0, 20.0)),  # the number of records is not known well
-        (1_000, 1.0, (0.3, 0.3)),
-        (3, 0.3, (5.0, 5.0)),
+        pytest.param(*numbers, kind, marks=[pytest.mark.slow] * ((j + k) % 2))
+        for j, numbers in enumerate(
+            [
+                (20_000, 0.0, (40.0, 160.0)),
+                (20_000, 0.013, (40.0, 160.0)),
+                (500, 0.3, (4.0, 30.0)),
+                (60, 0.5, (8.0, 20.0)),  # the number of records is not known well
+                (1_000, 1.0, (0.3, 0.3)),
+                (3, 0.3, (5.0, 5.0)),
+            ]
+        )
+        for k, kind in enumerate(["discrete_laplace", "discrete_gaussian"])
     ],
 )
 def test_intervals_hold_the_ratio_as_often_as_they_say(kind, n, ratio, scales):

@@ -71,7 +71,9 @@ def test_the_prior_is_the_fits(monkeypatch):
 # --- exact answers --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", [pytest.param(method, marks=[pytest.mark.slow] * (method == "hmc")) for method in METHODS]
+)
 def test_one_table_gaussian_noise_flat_prior_is_the_closed_form(method, monkeypatch):
     """y = N p + Normal(0, N (diag p - p p') + sigma^2 I) restricted to sum(p) = 1: weighted least squares."""
     fix_prior(monkeypatch, 1e4)
@@ -137,8 +139,13 @@ def exact_posterior(noise: str, variance: float) -> tuple[np.ndarray, np.ndarray
     return np.exp(log_p), weight / weight.sum()
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("method", ["perturb", "hmc"])
+@pytest.mark.parametrize(
+    ("method", "noise"),
+    [
+        *(("perturb", "gaussian"), ("hmc", "laplace")),
+        *(pytest.param(*pair, marks=pytest.mark.slow) for pair in (("perturb", "laplace"), ("hmc", "gaussian"))),
+    ],
+)
 def test_two_by_two_agrees_with_a_grid_and_all_tables(noise, method, monkeypatch):
     fix_prior(monkeypatch, 1.0)
     noisy = released_pair(noise)
@@ -159,7 +166,8 @@ def test_two_by_two_agrees_with_a_grid_and_all_tables(noise, method, monkeypatch
 # --- the methods and each other -------------------------------------------------------------------------------------
 
 
-def test_methods_agree_where_the_signal_is_strong():
+@pytest.mark.parametrize("method", ["perturb", pytest.param("hmc", marks=pytest.mark.slow)])
+def test_methods_agree_where_the_signal_is_strong(method):
     """Every cell far above the noise."""
     cliques = chain(1, 4, 3)
     rng = np.random.default_rng(1)
@@ -168,13 +176,12 @@ def test_methods_agree_where_the_signal_is_strong():
     noisy = NoisyMarginals(
         cliques, n * truth.marginals() + rng.laplace(scale=20, size=27), "laplace", np.full(3, 20.0), n
     )
-    marginals = {m: draws(noisy, n_draws=300, method=m, n_steps=1).marginals for m in METHODS}
-    deviations = {m: marginals[m].std(axis=0) for m in METHODS}
-    means = {m: marginals[m].mean(axis=0) for m in METHODS}
-    for method in ("perturb", "hmc"):
-        ratio = deviations[method] / deviations["laplace"]
-        assert abs(np.log(ratio)).mean() < 0.06
-        assert np.abs((means[method] - means["laplace"]) / deviations["laplace"]).max() < 0.5
+    marginals = {m: draws(noisy, n_draws=300, method=m, n_steps=1).marginals for m in (method, "laplace")}
+    deviations = {m: found.std(axis=0) for m, found in marginals.items()}
+    means = {m: found.mean(axis=0) for m, found in marginals.items()}
+    ratio = deviations[method] / deviations["laplace"]
+    assert abs(np.log(ratio)).mean() < 0.06
+    assert np.abs((means[method] - means["laplace"]) / deviations["laplace"]).max() < 0.5
 
 
 def test_sampling_errors_of_overlapping_tables_are_the_same_error(monkeypatch):
@@ -216,7 +223,7 @@ def test_coverage_of_a_small_model():
     inside = []
     for seed in range(12):
         truth, noisy = release(chain(1, 4, 3), 3_000, 20.0, seed=seed, total=False)
-        _, lower, upper = draws(noisy, n_draws=49).clique_intervals(0.9)
+        _, lower, upper = draws(noisy, n_draws=19).clique_intervals(0.9)
         inside.append(np.mean((lower <= truth.marginals()) & (truth.marginals() <= upper)))
     assert 0.84 < np.mean(inside) < 0.96
 
@@ -234,8 +241,8 @@ def test_prior_variances_are_draws_around_their_posterior_mean():
 
 def test_intervals_are_nested_and_hold_the_mean_s_neighbourhood(cliques):
     _, noisy = release(cliques, 2_000, 10.0, seed=7)
-    posterior = draws(noisy, n_draws=39)
-    narrow, wide = posterior.clique_intervals(0.5), posterior.clique_intervals(0.95)
+    posterior = draws(noisy, n_draws=19)
+    narrow, wide = posterior.clique_intervals(0.5), posterior.clique_intervals(0.9)
     assert np.all(wide.lower <= narrow.lower) and np.all(narrow.lower <= narrow.upper)
     assert np.all(narrow.upper <= wide.upper)
     assert np.all(wide.lower >= 0) and np.all(wide.upper <= 1 + 1e-12)
@@ -262,15 +269,26 @@ def test_repeatable_by_its_generator():
         assert np.any(first != other)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("total", [None, 50.0])
+JUNK = {
+    "zero": np.zeros(18),
+    "negative": np.full(18, -1e6),
+    "one cell": np.r_[1e9, np.zeros(17)],
+    "huge": np.full(18, 1e12),
+    "cancelling": np.r_[-1e5, 1e5, np.ones(16)],
+}
+
+
 @pytest.mark.parametrize(
-    "counts",
-    [np.zeros(18), np.full(18, -1e6), np.r_[1e9, np.zeros(17)], np.full(18, 1e12), np.r_[-1e5, 1e5, np.ones(16)]],
-    ids=["zero", "negative", "one cell", "huge", "cancelling"],
+    ("name", "total", "method"),
+    [
+        pytest.param(name, total, method, marks=[pytest.mark.slow] * ((i + j + k) % 2))
+        for i, name in enumerate(JUNK)
+        for j, total in enumerate([None, 50.0])
+        for k, method in enumerate(METHODS)
+    ],
 )
-def test_junk_releases_give_defined_intervals(counts, total, method):
-    noisy = NoisyMarginals(chain(1, 3, 3), counts, "laplace", np.full(2, 3.0), total)
+def test_junk_releases_give_defined_intervals(name, total, method):
+    noisy = NoisyMarginals(chain(1, 3, 3), JUNK[name], "laplace", np.full(2, 3.0), total)
     posterior = draws(noisy, n_draws=19, method=method, n_steps=1)
     for part in posterior.clique_intervals(0.9):
         assert np.isfinite(part).all() and np.all(part >= 0) and np.all(part <= 1 + 1e-12)

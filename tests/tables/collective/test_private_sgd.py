@@ -67,7 +67,7 @@ def test_a_release_is_fitted_again_without_data_or_cost(tmp_path):
 
 def test_releases_of_another_kind_are_refused():
     tables = NaiveMLE(epsilon=1.0, state_names=STATES).fit(GRAPH, DATA).release_
-    steps = PrivateSGD(state_names=STATES, **BUDGET).fit(GRAPH, DATA).release_
+    steps = PrivateSGD(state_names=STATES, n_steps=5, **BUDGET).fit(GRAPH, DATA).release_
     with pytest.raises(ValueError, match=r"kind 'marginals'.*kind 'log_potentials'"):
         PrivateSGD().fit_release(GRAPH, tables)
     with pytest.raises(ValueError, match=r"kind 'log_potentials'.*kind 'marginals'"):
@@ -82,7 +82,8 @@ def test_releases_of_another_kind_are_refused():
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 def test_no_table_of_records_is_an_error(frame, adjacency):
     n_records = 0 if adjacency == "replace_one" else None
-    estimator = PrivateSGD(state_names=STATES, adjacency=adjacency, n_records=n_records, **BUDGET).fit(GRAPH, frame)
+    options = {"state_names": STATES, "adjacency": adjacency, "n_records": n_records, "n_steps": 20}
+    estimator = PrivateSGD(**options, **BUDGET).fit(GRAPH, frame)
     assert estimator.model_.get_partition_function() == pytest.approx(1.0)
     assert all(np.isfinite(factor.values).all() for factor in estimator.parameters_)
     assert estimator.n_records_ >= 1
@@ -90,7 +91,7 @@ def test_no_table_of_records_is_an_error(frame, adjacency):
 
 def test_the_same_draw_whatever_the_engine_and_the_order_of_columns():
     def release(frame):
-        return PrivateSGD(state_names=STATES, random_state=1, **BUDGET).fit(GRAPH, frame).release_
+        return PrivateSGD(state_names=STATES, random_state=1, n_steps=20, **BUDGET).fit(GRAPH, frame).release_
 
     assert release(DATA) == release(DATA[DATA.columns[::-1]]) == release(DATA.astype("category"))
 

@@ -73,12 +73,22 @@ def total_cost(release, adjacency):
     return cost
 
 
+SETTINGS = [
+    *({}, {"required_edges": [("a", "d")]}, {"n_rounds": 1}),
+    *({"n_rounds": 50, "probe_share": 0.1}, {"target": "b"}),
+]
+
+
 class TestCost:
-    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
-    @pytest.mark.parametrize("budget", BUDGETS, ids=str)
+    # One adjacency or the other, in turns.
     @pytest.mark.parametrize(
-        "settings",
-        [{}, {"required_edges": [("a", "d")]}, {"n_rounds": 1}, {"n_rounds": 50, "probe_share": 0.1}, {"target": "b"}],
+        ("settings", "budget", "adjacency"),
+        [
+            pytest.param(given, budget, adjacency, marks=[pytest.mark.slow] if (i + j + k) % 2 else [])
+            for i, given in enumerate(SETTINGS)
+            for j, budget in enumerate(BUDGETS)
+            for k, adjacency in enumerate(("add_remove", "replace_one"))
+        ],
         ids=str,
     )
     def test_published_scales_cost_the_budget_and_no_more(self, adjacency, budget, settings):

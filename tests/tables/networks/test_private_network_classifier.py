@@ -75,7 +75,7 @@ class TestPredictions:
 class TestData:
     def test_a_target_in_the_table_or_beside_it_is_the_same(self):
         X, y = records(600)
-        seeded = {"options": {"random_state": 0}}
+        seeded = {"options": {"random_state": 0, "n_rounds": 1}}
         with pytest.warns(UserWarning, match="reproducible"):
             whole = classifier(**seeded).fit(X.assign(rain=y))
         shuffled = pd.Series(y, index=np.random.default_rng(0).permutation(len(y)))  # rows count, not the index
