@@ -31,6 +31,7 @@ from pgmpy_dp.private.data import contingency, moments, table
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import additive, distance_test, histogram, matrix, samplers, selection
+from pgmpy_dp.private.operators import tables
 from pgmpy_dp.schema import Schema
 
 __all__ = ["KINDS", "MUTANTS", "Mutant"]
@@ -126,6 +127,16 @@ def _halved(function: Callable) -> Callable:
 
 def _other_table_sensitivity(adjacency: Adjacency, true: Callable = contingency.table_sensitivity) -> tuple:
     return true(Adjacency.ADD_REMOVE)
+
+
+@contextmanager
+def _other_adjacency() -> Iterator[None]:
+    """Where the noise is planned, and in what the exact tables say of themselves."""
+    with (
+        mock.patch.object(tables, "table_sensitivity", _other_table_sensitivity),
+        mock.patch.object(table, "table_sensitivity", _other_table_sensitivity),
+    ):
+        yield
 
 
 # -- unclipped rows ---------------------------------------------------------------------------------------------------
@@ -235,7 +246,7 @@ MUTANTS = [
     Mutant(
         KINDS[1],
         "NaiveMLE(epsilon, replace_one)",
-        _replaced(table, table_sensitivity=_other_table_sensitivity),
+        _other_adjacency,
         800,
         "sensitivity of a table, data/contingency.py",
     ),

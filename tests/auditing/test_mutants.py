@@ -21,11 +21,12 @@ ROOT = Path(__file__).parents[2]
 
 
 # What replay finds on one pair of neighbours, where the attack may need hundreds of releases. The others are of the law
-# of the noise, which replay does not test, or ask no curator.
+# of the noise, which replay does not test, or ask no curator. Of what scales the noise the scale has to be found: a copy
+# that is wrong in another place only is one that the attack does not see.
 BY_REPLAY = {
     "half the noise: NaiveMLE(epsilon, replace_one)": "tables: noise of scale",
     "half the noise: NaiveMLE(rho, add_remove)": "tables: noise of scale",
-    "sensitivity of the other adjacency: NaiveMLE(epsilon, replace_one)": "tables: exact statistics moved by 2",
+    "sensitivity of the other adjacency: NaiveMLE(epsilon, replace_one)": "tables: noise of scale [1.0]",
     "unclipped rows: PrivateGraphicalLasso(epsilon, add_remove, d=2)": "second_moments: exact statistics moved by 100",
     "inferred domain: NaiveMLE(epsilon, replace_one)": "error differs",
     "spends more than it charges: NaiveMLE(epsilon, add_remove, two tables)": "tables: noise of scale",
