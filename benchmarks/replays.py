@@ -7,19 +7,24 @@ Prints a line for each case and what was found, and ends with 1 if anything was.
 (tests/auditing, which has the cases). A run with another seed tries other random neighbours and other invented answers.
 
 With --coverage seven pairs of each case are replayed, one with each kind of answers, then the tables of every reader
-and engine; the file says which branches of the boundary were never taken.
+and engine, all in one process; the file says which branches of the boundary were never taken.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import tempfile
 import time
 import warnings
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -32,11 +37,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--pairs", type=int, default=300, help="pairs of neighbours for each case (default 300)")
     parser.add_argument("--seed", type=int, default=0, help="of random neighbours and invented answers (default 0)")
     parser.add_argument("--only", default="", help="cases whose names contain this text")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (default one a core)")
     parser.add_argument("--coverage", type=Path, metavar="FILE", help="where to write which branches were not taken")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     if options.coverage is None:
-        return replay_all(options.only, options.pairs, options.seed)
+        return replay_all(options.only, options.pairs, options.seed, options.workers)
     import coverage
 
     watch = coverage.Coverage(branch=True, source=[str(BOUNDARY)], data_file=None)
@@ -55,31 +61,53 @@ def main(arguments: list[str] | None = None) -> int:
     return failed
 
 
-def replay_all(only: str, n_pairs: int, seed: int) -> int:
+def replay_all(only: str, n_pairs: int, seed: int, n_workers: int = 1) -> int:
     """1 if anything was found on so many pairs of each case."""
-    # Here, so that what is run at import is watched too.
-    from tests.auditing.replay_cases import run_replays
-    from tests.auditing.replay_catalogue import replay_catalogue
-
-    cases = [case for case in replay_catalogue() if only in case.name]
+    numbers = [number for number, case in enumerate(_cases()) if only in case.name]
     started, pairs, problems = time.perf_counter(), 0, 0
     best: dict[str, float] = defaultdict(float)
-    for case in cases:
-        wrong = []
-        for found in run_replays([case], n_pairs, seed):
-            pairs += 1
-            for operator, ratio in found.report.movement.items():
+    ask = partial(_replayed, n_pairs=n_pairs, seed=seed)
+    with ExitStack() as stack:
+        # A process for each core, where nothing watches which lines are run in this one.
+        pool = ProcessPoolExecutor(n_workers, mp_context=get_context("spawn")) if n_workers > 1 else None
+        if pool is not None:
+            stack.callback(pool.shutdown, cancel_futures=True)
+        for name, tried, wrong, moved in (pool.map if pool else map)(ask, numbers):
+            pairs += tried
+            problems += len(wrong)
+            for operator, ratio in moved.items():
                 best[operator] = max(best[operator], ratio)
-            if not found.report.holds:
-                wrong.append(found)
-        problems += len(wrong)
-        print(f"{case.name}: {n_pairs} pairs, {len(wrong)} with problems", flush=True)
-        for found in wrong[:3]:
-            print(f"    pair {found.pair}, answers {found.answers}: {found.report}", flush=True)
+            print(f"{name}: {tried} pairs, {len(wrong)} with problems", flush=True)
+            for line in wrong[:3]:
+                print(f"    {line}", flush=True)
     moved = ", ".join(f"{operator} {ratio:.3g}" for operator, ratio in sorted(best.items()))
     print(f"largest movement, of what scaled the noise: {moved}")
-    print(f"{pairs} pairs of {len(cases)} cases in {time.perf_counter() - started:.0f} s, {problems} with problems")
+    took = time.perf_counter() - started
+    print(f"{pairs} pairs of {len(numbers)} cases in {took:.0f} s, {problems} with problems")
     return int(problems > 0)
+
+
+@cache
+def _cases() -> list:
+    from tests.auditing.replay_catalogue import replay_catalogue  # here: what is run at import is watched too
+
+    return replay_catalogue()
+
+
+def _replayed(number: int, n_pairs: int, seed: int) -> tuple[str, int, list[str], dict[str, float]]:
+    """A case's name and pairs, what was found on them, and how far each operator moved at most."""
+    from tests.auditing.replay_cases import run_replays
+
+    warnings.simplefilter("ignore")
+    case, tried, wrong = _cases()[number], 0, []
+    moved: dict[str, float] = defaultdict(float)
+    for found in run_replays([case], n_pairs, seed):
+        tried += 1
+        for operator, ratio in found.report.movement.items():
+            moved[operator] = max(moved[operator], ratio)
+        if not found.report.holds:
+            wrong.append(f"pair {found.pair}, answers {found.answers}: {found.report}")
+    return case.name, tried, wrong, dict(moved)
 
 
 def coverage_report(found: dict) -> str:
