@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[2]
 
 
 # What replay finds on one pair of neighbours, where the attack may need hundreds of releases. The others are of the law
-# of the noise, which replay does not test, or ask no curator. Of what scales the noise the scale has to be found: a copy
-# that is wrong in another place only is one that the attack does not see.
+# of the noise, which replay does not test, or ask no curator. Of what scales the noise the scale has to be found: the
+# attack does not see a copy that is wrong elsewhere only.
 BY_REPLAY = {
     "half the noise: NaiveMLE(epsilon, replace_one)": "tables: noise of scale",
     "half the noise: NaiveMLE(rho, add_remove)": "tables: noise of scale",

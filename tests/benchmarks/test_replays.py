@@ -10,9 +10,8 @@ from pgmpy_dp.private.noise import additive
 ONE = ["--only", "persons, 2: NaiveMLE, add_remove, 1-DP", "--pairs", "2"]
 
 
-@pytest.mark.parametrize(
-    "workers", ["1", pytest.param("2", marks=pytest.mark.slow)]
-)  # processes take seconds to import
+# A process takes seconds to import.
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_right_noise_is_found_right(workers, capsys):
     assert replays.main([*ONE, "--workers", workers]) == 0
     line, moved, told = capsys.readouterr().out.splitlines()
