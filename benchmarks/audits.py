@@ -238,7 +238,7 @@ def _when(rows: Sequence[dict]) -> str:
     told = [
         f"on {day}: {', '.join(f'`{name}`' for name in names)}"
         if len(names) < len(rows) / 2
-        else f"on {day}: the others"
+        else f"on {day}" + ": the others" * (len(days) > 1)
         for day, names in sorted(days.items(), reverse=True)
         if day
     ]
