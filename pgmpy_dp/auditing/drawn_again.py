@@ -20,17 +20,18 @@ from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMa
 from pgmpy_dp.private.curator.observer import in_the_place_of_noise
 from pgmpy_dp.private.operators.column_operators import StableMarks
 
-Drawn = list[tuple[str, float, int, Any]]
-"""For each call of a sampler its law, its scale, how many numbers it was given, and what it returned."""
+Drawn = list[tuple[str, float, Any, Any]]
+"""For each call of a sampler its law, its scale, what it was given numbers of, and what it returned."""
 
 
-def drawn(draw: Callable[[], Any]) -> tuple[Any, Drawn]:
+def drawn(mechanism: Mechanism, draw: Callable[[], Any]) -> tuple[Any, Drawn]:
     """An answer, and what samplers drew for it. Matrices, flips and choices are drawn by others: then it is empty."""
     calls: Drawn = []
+    places = _places(mechanism)
 
     def sampled(law: str, scale: float, values: Sequence[int], measure: Callable[[Any], Any]) -> Any:
         found = measure(values)
-        calls.append((law, scale, len(values), found))
+        calls.append((law, scale, (len(values), places), found))
         return found
 
     with in_the_place_of_noise(sampled):
@@ -40,7 +41,7 @@ def drawn(draw: Callable[[], Any]) -> tuple[Any, Drawn]:
 def undrawn(mechanism: Mechanism, calls: Drawn) -> list[str]:
     """What is wrong with how much noise was drawn: each number of a statistic has its own."""
     needed = _NUMBERS.get(type(mechanism))
-    wanted, found = needed and needed(mechanism), sum(count for _, _, count, _ in calls)
+    wanted, found = needed and needed(mechanism), sum(count for _, _, (count, _), _ in calls)
     return [f"noise was drawn for {found} numbers of {wanted}"] if wanted not in (None, found) else []
 
 
@@ -62,12 +63,12 @@ def drawn_again(mechanism: Mechanism, draw: Callable[[], Any], answer: Any, call
     if not calls:
         return []
     left = iter(calls)
-    differs = False
+    differs, places = False, _places(mechanism)
 
     def sampled(law: str, scale: float, values: Sequence[int], measure: Callable[[Any], Any]) -> Any:
         nonlocal differs
         before = next(left, None)
-        if before is None or before[:3] != (law, scale, len(values)):
+        if before is None or before[:3] != (law, scale, (len(values), places)):
             differs = True
             return measure(values)
         return before[3]
@@ -81,6 +82,12 @@ def drawn_again(mechanism: Mechanism, draw: Callable[[], Any], answer: Any, call
     if not differs and not _same(again, answer):
         problems.append("the same noisy numbers make another answer")
     return problems
+
+
+def _places(mechanism: Mechanism) -> str:
+    """What numbers are of where the data decide that: of as many other cells the same numbers say something else."""
+    found = mechanism.cells.tolist() if isinstance(mechanism, StableCells) else getattr(mechanism, "marks", None)
+    return "" if found is None else repr(found)
 
 
 def _stated(mechanism: Any) -> set[float]:

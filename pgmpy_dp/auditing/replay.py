@@ -230,7 +230,7 @@ class _Recorder(_Nameless):
         self.events.append(("opened", _seen((budget, facts, curator.cost)), None))
 
     def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
-        values, calls = drawn(draw) if self.answers is None else (self.answers(request), [])
+        values, calls = drawn(request.mechanism, draw) if self.answers is None else (self.answers(request), [])
         self.drawn.append(calls)
         if self.answers is None and request.curator._rng is None:
             self.problems += [f"{request.operator}: {found}" for found in undrawn(request.mechanism, calls)]

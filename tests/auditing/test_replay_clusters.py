@@ -66,6 +66,12 @@ def found(fit, data=None) -> str:
     return "; ".join(problem for pair in (data or pairs()) for problem in replay(fit, *pair).problems)
 
 
+def test_as_many_other_cells_make_no_other_answer_of_the_same_numbers():
+    """A lone cell on either side of the others': numbers belong to cells, not to places among them."""
+    (fit,) = [c.fit for c in cluster_cases() if c.name.endswith("kmeans, k=2, replace_one, scale=1.0, n public: True")]
+    assert found(fit, [pairs("replace_one")[2]]) == ""
+
+
 @pytest.mark.parametrize("turns", [12, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_catalogue_holds_and_attains_every_bound(turns):
     cases, best = cluster_cases(), {}

@@ -27,7 +27,7 @@ from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from tests.auditing.replay_cases import one_adjacency_each, run_replays
-from tests.auditing.replay_units import N_UNITS, PERSON, as_persons, of_persons, unit_cases
+from tests.auditing.replay_units import N_UNITS, ODD_UNITS, PERSON, as_persons, of_persons, unit_cases
 
 # Of the others a person's records attain the bound; what these attain depends on answers that are drawn, and under
 # replace_one a count, which such tables have there, and the sums beside it are not moved furthest by one pair.
@@ -78,6 +78,13 @@ def test_a_person_that_counts_by_shares_moves_one_vote(kind):
     reports = [replay(fit, rows.iloc[:k], rows.iloc[:last]) for k, last in [(0, 1), (1, 2), (2, 3), (6, 9)]]
     assert all(report.holds for report in reports), reports
     assert max(report.movement[kind] for report in reports) > 0.99
+
+
+@pytest.mark.parametrize("odd", [odd for odd in ODD_UNITS if isinstance(odd, str)])
+def test_an_odd_identifier_is_nobody_else_s(odd):
+    rows = pd.DataFrame({"a": [0, 0, 1] * 20, "b": [0, 1, 1] * 20}, dtype=object)
+    first, second = of_persons((rows, rows[1:]), 3, odd, odd)
+    assert first[PERSON].eq(odd).sum() == 3 and not second[PERSON].eq(odd).any()
 
 
 def test_the_pairs_are_neighbours_in_one_person():
