@@ -20,8 +20,8 @@ from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, NoisyMa
 from pgmpy_dp.private.curator.observer import in_the_place_of_noise
 from pgmpy_dp.private.operators.column_operators import StableMarks
 
-Drawn = list[tuple[str, float, Any, Any]]
-"""For each call of a sampler its law, its scale, what it was given numbers of, and what it returned."""
+Drawn = list[tuple[str, float, tuple[int, str], Any]]
+"""For each call of a sampler its law, its scale, how many numbers it was given and of what, and what it returned."""
 
 
 def drawn(mechanism: Mechanism, draw: Callable[[], Any]) -> tuple[Any, Drawn]:
