@@ -34,9 +34,6 @@ _CEILINGS = (1.0, 0.3)
 _PARSIMONY = 2.0
 """Nats by which a variance e times as large must be better: too large costs more than too small."""
 
-_FAR = 0.5
-"""Preconditioned gradient at the end of the first round from which on another start is tried."""
-
 STALLED_ROUND = 5.0
 """Preconditioned gradient with which no round should end: about 12 nats could still be gained along it."""
 
@@ -54,7 +51,6 @@ def collective_map(
     base: np.ndarray | None = None,
     prior_tail: float = PRIOR_TAIL,
     variance_shape: float = VARIANCE_SHAPE,
-    start: Callable[[NoisyMarginals, np.ndarray | None], np.ndarray] | None = None,
     find_empty: bool = True,
     callback: Callable[[], None] | None = None,
 ) -> Fit:
@@ -91,9 +87,6 @@ def collective_map(
     variance_shape : float
         Shape of the Gamma(shape, rate 1) prior of the prior variances, positive. Larger expects stronger effects;
         smaller stays nearer the uniform model where the release says little.
-    start : callable, optional
-        From `noisy` and `base` to log-potentials (deviations from `base`) that the fit begins with where from short
-        naive fits it would stop half-way, at less evidence; see :mod:`pgmpy_dp.tables.networks.network_estimate`.
     find_empty : bool
         Whether the prior is around quasi-independence where cells are believed empty; not with a `base`.
     callback : callable, optional
@@ -144,8 +137,7 @@ def collective_map(
         problem = CollectiveObjective(
             noisy, entropy_share, margin_share, memory_limit, tilted, prior_tail, variance_shape, centre
         )
-        guess = None if start is None else lambda: start(noisy, base)
-        solutions = fit_rounds(problem, n_rounds, max_iter=max_iter, tol=tol, guess=guess, callback=callback)
+        solutions = fit_rounds(problem, n_rounds, max_iter=max_iter, tol=tol, callback=callback)
         solution, n_iter = solutions[-1], sum(solution.n_iter for solution in solutions)
         return finished_fit(
             engine,
@@ -198,15 +190,11 @@ def fit_rounds(
     *,
     max_iter: int,
     tol: float,
-    guess: Callable[[], np.ndarray] | None = None,
     callback: Callable[[], None] | None = None,
 ) -> list[Solution]:
-    """Prior variances and parameters in turn, how each round ended; arguments as for `collective_map`.
-
-    `guess` is a second start, asked for where the first round does not reach its optimum from the first one.
-    """
+    """Prior variances and parameters in turn, how each round ended; arguments as for `collective_map`."""
     fit_round = partial(_fit_round, problem, max_iter=max_iter, decrease_tol=tol, callback=callback)
-    solutions = [_first_round(problem, fit_round, problem.start(callback), guess)]
+    solutions = [_first_round(problem, fit_round, problem.start(callback))]
     while len(solutions) < n_rounds and solutions[-1].n_iter > 0:  # without a step the next would be the same
         solutions.append(fit_round(solutions[-1].x))
     return solutions
@@ -230,7 +218,6 @@ def _first_round(
     problem: CollectiveObjective,
     fit_round: Callable[[np.ndarray], Solution],
     start: np.ndarray,
-    guess: Callable[[], np.ndarray] | None,
 ) -> Solution:
     """The first round, which also settles how large the prior variances of interactions may become.
 
@@ -239,17 +226,8 @@ def _first_round(
     on one of 300 weak releases, to six times the divergence of the uniform model. Where the fit does not have
     far more evidence than the uniform model, it is compared with fits under a ceiling: the variance that the
     evidence at the uniform model speaks for, or a fraction of it.
-
-    Where it does not reach its optimum, it has learned the variances far from there, and they come out far too large.
     """
     solution = fit_round(start)
-    if guess is not None and not (solution.converged and solution.gradient_norm < _FAR):
-        evidence, begun, first = problem.log_evidence(solution.x), start, solution
-        start = guess()
-        solution = fit_round(start)
-        if problem.log_evidence(solution.x) < evidence:
-            start, solution = begun, first
-            problem.adapt(start)
     if problem.log_evidence(solution.x) > problem.uniform_evidence + _CERTAIN:
         return solution
     candidates = []

@@ -70,11 +70,12 @@ def maximize_likelihood(
     max_iter: int,
     tol: float,
     callback: Callable[[], None] | None = None,
+    **options: Any,
 ) -> Solution:
     """Minimise A(theta) - theta . marginals + (l2/2) |theta|^2 on a given inference engine.
 
     The gradient is mu(theta) - marginals + l2 theta. `marginals` need not be consistent or
-    non-negative when l2 > 0.
+    non-negative when l2 > 0. Further `options` are those of `minimize_lbfgs`.
     """
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -82,7 +83,7 @@ def maximize_likelihood(
         penalised = l2 * theta
         return log_partition - theta @ marginals + 0.5 * (theta @ penalised), mu - marginals + penalised
 
-    return minimize_lbfgs(objective, start, max_iter=max_iter, gradient_tol=tol, callback=callback)
+    return minimize_lbfgs(objective, start, max_iter=max_iter, gradient_tol=tol, callback=callback, **options)
 
 
 def maximum_likelihood(

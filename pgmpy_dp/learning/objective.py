@@ -123,14 +123,16 @@ class CollectiveObjective:
         self._known: tuple[np.ndarray, np.ndarray] | None = None
 
     def start(self, callback: Callable[[], None] | None) -> np.ndarray:
-        """The best of independence and two short naive fits, with penalties from the evidence at the uniform model.
+        """The best of independence and naive fits, with penalties from the evidence at the uniform model.
 
         Tables that overlap and contradict one another drive a naive fit to cells of no probability, from which the
         likelihood does not lead back: a fit to page visits at epsilon .1 that started there had 500 nats less evidence.
+        Where noise is small beside counts, a short naive fit is many times the noise away from them, where the noise's
+        density is too straight to lead on: so the last one goes on until the noise moves the tables more.
         """
         noisy = self.noisy
         zero = np.zeros(noisy.cliques.n_cells)
-        mu, _ = self.engine.calibrate(zero)
+        mu, log_cells = self.engine.calibrate(zero)
         self.uniform_variance = pooled_variance(self._interaction_evidence(mu, zero), self.shape)
         t0 = float(np.log1p(self.uniform_variance))
         penalty = noise_aware_penalty(noisy) / t0
@@ -138,18 +140,28 @@ class CollectiveObjective:
         first = maximize_likelihood(
             self.engine, noisy.proportions, l2=penalty, start=zero, max_iter=15, tol=1e-5, callback=callback
         ).x
-        second = maximize_likelihood(
+        given, l2 = noisy.projected_proportions(), max(penalty, floor)
+        second = maximize_likelihood(self.engine, given, l2=l2, start=first, max_iter=15, tol=1e-5, callback=callback).x
+        # What is below the noise may be as large as it. Noise of variance V makes V / (2 N mu) nats in a cell, by the
+        # divergence's second order; a decrease is relative to at most the logarithm of the number of cells.
+        least = np.sqrt(noisy.cell_variance)
+        nats = max(0.5 * float((noisy.cell_variance / (self.n * given + least)).sum()), 0.1)
+        third = maximize_likelihood(
             self.engine,
-            noisy.projected_proportions(),
-            l2=max(penalty, floor),
-            start=first,
-            max_iter=15,
-            tol=1e-5,
+            given,
+            l2=l2,
+            start=second,
+            max_iter=300,
+            tol=0.0,
+            decrease_tol=0.1 * nats / (self.n * max(log_cells, 1.0)),
+            expect_decrease=True,
+            memory=20,
+            scale=(given * (1 - given) + least / self.n + l2) ** -0.5,
             callback=callback,
         ).x
         self._set_scales(zero, mu, np.full(noisy.cliques.n_cliques, t0), np.full(self.split.n_nodes, t0))
         self.uniform_evidence = -self._misfit(mu)
-        return min((first, second, self._independent(mu)), key=lambda theta: self._terms(theta)[0])
+        return min((first, second, third, self._independent(mu)), key=lambda theta: self._terms(theta)[0])
 
     def _independent(self, mu: np.ndarray) -> np.ndarray:
         """The model at 0, of the marginals `mu`, with the main effects that the tables' margins speak for."""

@@ -38,7 +38,6 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.budget_shares import OPTIMISE
-from pgmpy_dp.tables.networks.network_estimate import first_guess
 from pgmpy_dp.tables.networks.network_posterior import DENSE, probed_discrepancy
 
 
@@ -209,7 +208,7 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
         slots, measured = Slots(wide), range(probe_tables(release).start)
         noisy = _noisy(release, slots, [*measured, *_probes_that_fit(release, slots)])
         with progress_bar(type(self).__name__) as progress:
-            fit = collective_map(noisy, start=first_guess, callback=progress)
+            fit = collective_map(noisy, callback=progress)
         within = _within(linked, wide, release)
         model = LinkedModel(linked, wide, fit.model, privacy, within, noisy.n_records, noisy.n_records_sd)
         return {
@@ -256,7 +255,7 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
             return replace(fit, details=details), slots.once(noisy)
 
         def learn(_: Release, noisy: NoisyMarginals) -> tuple[Fit, NoisyMarginals]:
-            return once(collective_map(noisy, start=first_guess), noisy)
+            return once(collective_map(noisy), noisy)
 
         fit, noisy = once(self._last_fit, self._noisy)
         draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=DENSE).obeying(release.schema.zeros)

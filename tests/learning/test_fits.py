@@ -23,7 +23,6 @@ from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood, naive_mle, 
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals, project_on_simplex
 from pgmpy_dp.learning.objective import CollectiveObjective
 from pgmpy_dp.learning.published_em import _RiskEstimate, published_em
-from pgmpy_dp.tables.networks.network_estimate import first_guess
 from tests.small_models import chain
 
 FITS = {
@@ -209,6 +208,24 @@ def test_little_noise_gives_the_maximum_likelihood_model(fit):
     assert kl_divergence(truth, fit(exact, **options).model) < 1e-6
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("fit", [collective_em, collective_map])
+def test_many_records_do_not_keep_a_fit_from_its_tables(fit, noise):
+    """Cells of a few in a thousand, ten million records, noise of a record or ten.
+
+    The noise's own divergence is .02 and 1.6 nats of all records. Fits that began at a short naive one stopped at
+    thousands, and EM under Gaussian noise left it for billions.
+    """
+    cliques = chain(2, 8, 4)
+    truth, _ = release(cliques, 10, 1.0, seed=7)
+    n, rng = 10**7, np.random.default_rng(3)
+    for scale in (1.0, 10.0):
+        draws = (rng.laplace if noise == "laplace" else rng.normal)(scale=scale, size=cliques.n_cells)
+        scales = np.full(cliques.n_cliques, scale)
+        fitted = fit(NoisyMarginals(cliques, n * truth.marginals() + draws, noise, scales, total=n)).model
+        assert n * kl_divergence(truth, fitted) < 0.1 * scale**2
+
+
 def test_weights_of_the_tables_are_respected():
     """Of two tables on the same pair the one with little noise decides."""
     cliques = Cliques(("a", "b"), (2, 2), (("a", "b"), ("a", "b")))
@@ -312,10 +329,11 @@ def test_noise_does_not_even_out_skewed_variables(monkeypatch):
     assert with_heavier_tails < 0.93 * error()
 
 
-def test_collective_map_from_a_guess_does_not_stop_half_way(monkeypatch):
-    """34 noisy triples of 14 skewed columns: from naive starts the variances are learned far from the optimum.
+def test_tables_that_contradict_one_another_do_not_stop_collective_map(monkeypatch):
+    """34 noisy triples of 14 skewed columns, without the start at independence, which would do here.
 
-    Independence would do here; where dependence is strong it is not the best of the starts.
+    From short naive fits the prior variances were learned far from the optimum, and the fit stopped at -2670 nats of
+    evidence, with pairs at .038. A start at the optimum of a penalised fit had -2506 and .029.
     """
     far = np.array([30.0, -30.0])
     monkeypatch.setattr(CollectiveObjective, "_independent", lambda self, _: np.resize(far, self.noisy.cliques.n_cells))
@@ -332,19 +350,13 @@ def test_collective_map_from_a_guess_does_not_stop_half_way(monkeypatch):
 
     counts = cliques.join([counted(scope) for scope in cliques.scopes]) + 1000 * rng.normal(size=cliques.n_cells)
     noisy = NoisyMarginals(cliques, counts, "gaussian", np.full(cliques.n_cliques, 1000.0), total=50_000)
-    alone, guessed = collective_map(noisy), collective_map(noisy, start=first_guess)
-    # Both stop where rounding says: on four kernels at .2 to 1.3, and at 3.8 to 30.
-    assert guessed.details["gradient_norm"] < 2 < alone.details["gradient_norm"]
-    assert guessed.details["log_evidence"] > alone.details["log_evidence"] + 100
+    fit = collective_map(noisy)
+    assert fit.details["gradient_norm"] < 3  # it stops where rounding says
+    assert fit.details["log_evidence"] > -2550
 
     pairs = list(itertools.combinations(range(14), 2))
-    errors = [
-        np.mean(
-            [np.abs(t - counted(s) / 50_000).sum() for s, t in zip(pairs, fit.model.marginals_of(pairs), strict=True)]
-        )
-        for fit in (guessed, alone)
-    ]
-    assert errors[0] < 0.75 * errors[1]  # .61 to .72 on these
+    found = zip(pairs, fit.model.marginals_of(pairs), strict=True)
+    assert np.mean([np.abs(table - counted(pair) / 50_000).sum() for pair, table in found]) < 0.03
 
 
 def test_the_tail_is_that_of_the_objective_that_is_minimised():
@@ -413,7 +425,7 @@ def test_published_propagation_agrees_with_the_dual_where_it_converges():
 
 
 def test_published_algorithm_reaches_the_optimum_with_little_damping_and_many_propagations():
-    """On this release alpha = .1 with 100 propagations ends above the uniform model."""
+    """On this release alpha = .1 with 100 propagations ends at half of the uniform model's divergence, or above it."""
     cliques = Cliques(("a", "b"), (3, 4), (("a", "b"),))
     truth, noisy = release(cliques, 20_000, 3.0, seed=6, noise="gaussian")
     uniform = kl_divergence(truth, LogLinearModel(cliques, np.zeros(12)))
@@ -421,7 +433,7 @@ def test_published_algorithm_reaches_the_optimum_with_little_damping_and_many_pr
     coarse = published_em(noisy, damping=0.1, n_propagations=100, **options)
     fine = published_em(noisy, damping=0.001, n_propagations=10_000, **options)
     dual = published_em(noisy, n_iter=5, step=1.0, stop=None)
-    assert kl_divergence(truth, coarse.model) > uniform
+    assert kl_divergence(truth, coarse.model) > 0.2 * uniform  # where it oscillates to is rounding's
     assert kl_divergence(dual.model, fine.model) < 1e-6
     assert kl_divergence(truth, fine.model) < 0.001 * uniform
 

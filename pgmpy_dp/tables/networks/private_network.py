@@ -47,7 +47,6 @@ from pgmpy_dp.tables.networks.budget_shares import (
     checked_workload,
     workload_weights,
 )
-from pgmpy_dp.tables.networks.network_estimate import first_guess
 from pgmpy_dp.tables.networks.network_posterior import network_posterior
 from pgmpy_dp.tables.networks.structure_base import (
     BaseStructureEstimator,
@@ -293,14 +292,12 @@ class PrivateNetwork(BaseStructureEstimator):
         """What some tables of a release say, and with a prior that they speak for also its own tables."""
         prior = given_prior(self)
         if prior is None:
-            return collective_map(noisy, start=first_guess, callback=progress), noisy
+            return collective_map(noisy, callback=progress), noisy
         scopes = list(noisy.cliques.scopes)
         beside = prior.own_tables(
             release, [scope for scope in scopes if len(scope) > 1], self.forbidden_edges or (), self.max_clique_cells
         )
-        fit = collective_map_with_prior(
-            noisy, prior.tables(scopes, release), unmeasured=beside, start=first_guess, callback=progress
-        )
+        fit = collective_map_with_prior(noisy, prior.tables(scopes, release), unmeasured=beside, callback=progress)
         return fit, with_unmeasured(noisy, beside)[0] if "base" in fit.details else noisy
 
     def posterior(self, n_draws: int = 50, random_state: int | None = None) -> ParameterPosterior:
