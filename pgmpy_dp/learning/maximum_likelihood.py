@@ -167,6 +167,16 @@ def noise_aware_penalty(noisy: NoisyMarginals) -> float:
     return (variance + n * mean_cell) / (n**2 * mean_cell)
 
 
+def record_spread(noisy: NoisyMarginals, l2: float) -> np.ndarray:
+    """About the square root of the curvature of a penalised likelihood of one record, shape (n_cells,).
+
+    Of a cell of probability p it is sqrt(p (1 - p) + l2), where p may be as large as the noise if it is below that.
+    """
+    given = noisy.projected_proportions()
+    least = (np.sqrt(noisy.cell_variance) + 1e-2) / noisy.n_records  # positive without noise and penalty, too
+    return np.sqrt(given * (1 - given) + least + l2)
+
+
 def naive_mle(
     noisy: NoisyMarginals,
     *,
@@ -188,7 +198,10 @@ def naive_mle(
         Penalty (l2/2)|theta|^2 on the mean log-likelihood; default `noise_aware_penalty`.
     project : bool
         Whether to project each table on the simplex first, as the paper does.
-    max_iter, tol, memory_limit, inference, callback
+    tol : float
+        Largest difference between fitted and given marginal probabilities (plus penalty gradient), each over its
+        standard deviation in one record, penalty and noise included (`record_spread`).
+    max_iter, memory_limit, inference, callback
         As for `maximum_likelihood`.
 
     Returns
@@ -217,6 +230,7 @@ def naive_mle(
         noisy.cliques,
         marginals,
         penalty,
+        spread=record_spread(noisy, penalty),
         max_iter=max_iter,
         tol=tol,
         memory_limit=memory_limit,
@@ -237,6 +251,7 @@ def _penalised(
     inference: Inference,
     callback: Callable[[], None] | None,
     impossible: Sequence[Box] = (),
+    spread: np.ndarray | None = None,
 ) -> Fit:
     def fit(engine: InferenceEngine) -> Fit:
         target = _on_what_is_possible(engine, marginals) if impossible else marginals
@@ -247,8 +262,12 @@ def _penalised(
             start=np.zeros(cliques.n_cells),
             max_iter=max_iter,
             tol=tol,
+            memory=10 if spread is None else 20,
+            scale=None if spread is None else 1 / spread,
             callback=callback,
         )
+        slope = engine.calibrate(solution.x)[0] - target + l2 * solution.x
+        norm = float(np.abs(slope).max(initial=0.0))
         return finished_fit(
             engine,
             solution.x,
@@ -257,8 +276,8 @@ def _penalised(
             status=solution.status,
             n_iter=solution.n_iter,
             objective=solution.objective,
-            details={"l2": l2, "gradient_norm": solution.gradient_norm},
-            stalled=solution.n_iter < max_iter and solution.gradient_norm > max(STALLED, tol),
+            details={"l2": l2, "gradient_norm": norm},
+            stalled=solution.n_iter < max_iter and norm > max(STALLED, tol),
         )
 
     return first_sound_fit(cliques, inference, memory_limit, fit, impossible)

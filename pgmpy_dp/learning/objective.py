@@ -19,7 +19,7 @@ from pgmpy_dp.learning.heavy_tailed_prior import (
     pseudo_huber_curvature,
 )
 from pgmpy_dp.learning.interaction_split import InteractionSplit
-from pgmpy_dp.learning.maximum_likelihood import maximize_likelihood, noise_aware_penalty
+from pgmpy_dp.learning.maximum_likelihood import maximize_likelihood, noise_aware_penalty, record_spread
 from pgmpy_dp.learning.noise_likelihood import log_density, negative_log_density
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.structural_zeros import engine_within
@@ -142,10 +142,10 @@ class CollectiveObjective:
         ).x
         given, l2 = noisy.projected_proportions(), max(penalty, floor)
         second = maximize_likelihood(self.engine, given, l2=l2, start=first, max_iter=15, tol=1e-5, callback=callback).x
-        # What is below the noise may be as large as it. Noise of variance V makes V / (2 N mu) nats in a cell, by the
-        # divergence's second order; a decrease is relative to at most the logarithm of the number of cells.
-        least = np.sqrt(noisy.cell_variance)
-        nats = max(0.5 * float((noisy.cell_variance / (self.n * given + least)).sum()), 0.1)
+        # Noise of variance V makes V / (2 N mu) nats in a cell, by the divergence's second order. A decrease is told
+        # relative to the value, which is at most the logarithm of the number of cells.
+        variance = noisy.cell_variance
+        nats = max(0.5 * float((variance / (self.n * given + np.sqrt(variance))).sum()), 0.1)
         third = maximize_likelihood(
             self.engine,
             given,
@@ -156,7 +156,7 @@ class CollectiveObjective:
             decrease_tol=0.1 * nats / (self.n * max(log_cells, 1.0)),
             expect_decrease=True,
             memory=20,
-            scale=(given * (1 - given) + least / self.n + l2) ** -0.5,
+            scale=1 / record_spread(noisy, l2),
             callback=callback,
         ).x
         self._set_scales(zero, mu, np.full(noisy.cliques.n_cliques, t0), np.full(self.split.n_nodes, t0))

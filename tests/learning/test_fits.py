@@ -209,12 +209,12 @@ def test_little_noise_gives_the_maximum_likelihood_model(fit):
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("fit", [collective_em, collective_map])
+@pytest.mark.parametrize("fit", [naive_mle, collective_em, collective_map])
 def test_many_records_do_not_keep_a_fit_from_its_tables(fit, noise):
     """Cells of a few in a thousand, ten million records, noise of a record or ten.
 
     The noise's own divergence is .02 and 1.6 nats of all records. Fits that began at a short naive one stopped at
-    thousands, and EM under Gaussian noise left it for billions.
+    thousands, EM under Gaussian noise left it for billions, and naive MLE stopped at 4 to 10.
     """
     cliques = chain(2, 8, 4)
     truth, _ = release(cliques, 10, 1.0, seed=7)
@@ -223,7 +223,7 @@ def test_many_records_do_not_keep_a_fit_from_its_tables(fit, noise):
         draws = (rng.laplace if noise == "laplace" else rng.normal)(scale=scale, size=cliques.n_cells)
         scales = np.full(cliques.n_cliques, scale)
         fitted = fit(NoisyMarginals(cliques, n * truth.marginals() + draws, noise, scales, total=n)).model
-        assert n * kl_divergence(truth, fitted) < 0.1 * scale**2
+        assert n * kl_divergence(truth, fitted) < (1.0 if fit is naive_mle else 0.1) * scale
 
 
 def test_weights_of_the_tables_are_respected():

@@ -26,7 +26,8 @@ class NaiveMLE(BaseMarginalsEstimator):
         `pgmpy_dp.learning.maximum_likelihood.noise_aware_penalty`.
     max_iter : int
     tol : float
-        Largest difference between fitted and noisy probabilities, up to the penalty.
+        Largest difference between fitted and noisy probabilities, up to the penalty, each over its standard deviation
+        in one record.
     memory_limit, inference, random_state
 
     Attributes
