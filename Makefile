@@ -169,6 +169,7 @@ screenshots: $(DOCS_INSTALLED)
 # odd cells and tables of all kinds in every reader, which branches all that took, and broken lines.
 nightly: $(INSTALLED)
 	$(RUN) -m benchmarks.replays --pairs 100 --seed $$(date +%Y%m%d) $(ARGS)
+	HYPOTHESIS_PROFILE=all $(RUN) $(PYTEST) -m slow
 	HYPOTHESIS_PROFILE=thorough $(RUN) $(PYTEST) -m 'slow or not slow' tests/auditing/test_replay_readers.py
 	@$(MAKE) --no-print-directory test-readers VENV=$(VENV)
 	@mkdir -p build

@@ -956,6 +956,7 @@ def _run_tests(paths: list[str], copy: Path, output: str) -> None:
     stream = os.open(output, os.O_WRONLY)
     os.dup2(stream, 1)
     os.dup2(stream, 2)
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # what captures them here is not pytest's there
     os.chdir(copy)
     os.environ.update(PYTHONPATH=str(copy), PYTHONDONTWRITEBYTECODE="1")
     sys.dont_write_bytecode = True

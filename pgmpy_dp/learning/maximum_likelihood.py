@@ -173,8 +173,7 @@ def record_spread(noisy: NoisyMarginals, l2: float) -> np.ndarray:
     Of a cell of probability p it is sqrt(p (1 - p) + l2), where p may be as large as the noise if it is below that.
     """
     given = noisy.projected_proportions()
-    least = (np.sqrt(noisy.cell_variance) + 1e-2) / noisy.n_records  # positive without noise and penalty, too
-    return np.sqrt(given * (1 - given) + least + l2)
+    return np.sqrt(given * (1 - given) + np.sqrt(noisy.cell_variance) / noisy.n_records + l2)
 
 
 def naive_mle(
@@ -200,7 +199,8 @@ def naive_mle(
         Whether to project each table on the simplex first, as the paper does.
     tol : float
         Largest difference between fitted and given marginal probabilities (plus penalty gradient), each over its
-        standard deviation in one record, penalty and noise included (`record_spread`).
+        standard deviation in one record, penalty and noise included (`record_spread`); without a penalty the largest
+        difference itself.
     max_iter, memory_limit, inference, callback
         As for `maximum_likelihood`.
 
@@ -230,7 +230,7 @@ def naive_mle(
         noisy.cliques,
         marginals,
         penalty,
-        spread=record_spread(noisy, penalty),
+        spread=record_spread(noisy, penalty) if penalty > 0 else None,  # without, it leads to infinity sooner
         max_iter=max_iter,
         tol=tol,
         memory_limit=memory_limit,

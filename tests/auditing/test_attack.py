@@ -147,7 +147,7 @@ class TestWholeMechanisms:
         mechanism = self.mechanism(Budget(epsilon=2.0))
         claims = {True: PureDP(2.0), False: PureDP(0.3)}
         for holds, claim in claims.items():
-            report = audit(mechanism, neighbours, claim, trials=300, confidence=1 - 1e-6, n_workers=n_workers)
+            report = audit(mechanism, neighbours, claim, trials=600, confidence=1 - 1e-6, n_workers=n_workers)
             assert report.holds is holds and report.adjacency == "add_remove"
             assert ("IS BROKEN" in str(report)) is not holds
 

@@ -250,6 +250,8 @@ MANY = 10**5
 def many_times(data, cost: ZCDP | PureDP, linf: float, monkeypatch) -> list[TableCurator]:
     """Curators of which each share of 1/MANY is the cost, and which believe that a sum moves by `linf` at most."""
     monkeypatch.setattr(parity_data, "parity_sensitivity", lambda *a: (linf, linf, linf))
+    true = mechanism.selection_scale
+    monkeypatch.setattr(mechanism, "selection_scale", lambda moves, *asked: true(linf * moves, *asked))
     budget = Budget(rho=MANY * cost.rho) if isinstance(cost, ZCDP) else Budget(epsilon=MANY * cost.epsilon)
     return [curator(codes, budget) for codes in data]
 

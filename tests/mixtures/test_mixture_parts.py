@@ -544,7 +544,7 @@ class TestSteps:
             return values
 
         discrete_gaussian = samplers.discrete_gaussian
-        monkeypatch.setattr(samplers, "discrete_gaussian", sampler)
+        monkeypatch.setattr(cluster_operators, "discrete_gaussian", sampler)
 
         def draw(dataset: int, count: int) -> np.ndarray:
             self.count = count
