@@ -166,7 +166,7 @@ screenshots: $(DOCS_INSTALLED)
 	$(BIN)/python docs/_ext/screenshots.py build/site build/screenshots
 
 # Tens of thousands of neighbours (620 cases), other ones each night: the day is the seed of neighbours and invented answers. Then
-# odd cells and tables of all kinds in every reader, which branches all that took, and broken lines.
+# slow tests, odd cells and tables of all kinds in every reader, which branches all that took, and broken lines.
 nightly: $(INSTALLED)
 	$(RUN) -m benchmarks.replays --pairs 100 --seed $$(date +%Y%m%d) $(ARGS)
 	HYPOTHESIS_PROFILE=all $(RUN) $(PYTEST) -m slow

@@ -368,7 +368,7 @@ print("It doubles: a person who is replaced leaves one cell of each of the nine 
 # ## What went wrong for others
 #
 # * **A rival with a bad setting.** The paper finds EM better than naive maximum likelihood throughout. That depends on
-#   a penalty which it does not state. Over the 90 settings of the [benchmarks](../docs/benchmarks.md) its EM has 1.06
+#   a penalty which it does not state. Over the 90 settings of the [benchmarks](../docs/benchmarks.md) its EM has 1.14
 #   times the divergence of the naive estimator whose penalty follows from the noise.
 # * **Running to convergence.** The paper iterates "while not converged". The limit fits the noise: on weak releases it
 #   has up to ten times the uniform model's divergence.

@@ -67,7 +67,7 @@ def collective_map(
     n_rounds : int
         Alternations between estimating the prior variances and fitting the parameters.
     max_iter : int
-        Iterations of L-BFGS in each round at most.
+        Iterations of L-BFGS in each round at most; where a fit starts takes up to 330 more.
     tol : float
         A round ends when an iteration lowers the objective by less than this share of it.
     memory_limit : int

@@ -29,6 +29,10 @@ _LADDER = (0.0, 0.5, 1.0)
 _GIVE_UP_AFTER = 10
 """Failed calibrations after which the next counting numbers are tried."""
 
+_HARDLY = 1e-8
+"""A penalty below this one over the number of records hardly is one: the optimum may be as good as at infinity, where
+steps in units of a record's deviation lead sooner."""
+
 STALLED = 0.05
 """Gradient of the mean log-likelihood, a difference of probabilities, with which no optimiser should be content."""
 
@@ -65,14 +69,14 @@ def maximize_likelihood(
     engine: InferenceEngine,
     marginals: np.ndarray,
     *,
-    l2: float,
+    l2: float | np.ndarray,
     start: np.ndarray,
     max_iter: int,
     tol: float,
     callback: Callable[[], None] | None = None,
     **options: Any,
 ) -> Solution:
-    """Minimise A(theta) - theta . marginals + (l2/2) |theta|^2 on a given inference engine.
+    """Minimise A(theta) - theta . marginals + (l2/2) |theta|^2 on a given inference engine, l2 of each cell or of all.
 
     The gradient is mu(theta) - marginals + l2 theta. `marginals` need not be consistent or
     non-negative when l2 > 0. Further `options` are those of `minimize_lbfgs`.
@@ -167,7 +171,7 @@ def noise_aware_penalty(noisy: NoisyMarginals) -> float:
     return (variance + n * mean_cell) / (n**2 * mean_cell)
 
 
-def record_spread(noisy: NoisyMarginals, l2: float) -> np.ndarray:
+def record_spread(noisy: NoisyMarginals, l2: float | np.ndarray) -> np.ndarray:
     """About the square root of the curvature of a penalised likelihood of one record, shape (n_cells,).
 
     Of a cell of probability p it is sqrt(p (1 - p) + l2), where p may be as large as the noise if it is below that.
@@ -199,8 +203,8 @@ def naive_mle(
         Whether to project each table on the simplex first, as the paper does.
     tol : float
         Largest difference between fitted and given marginal probabilities (plus penalty gradient), each over its
-        standard deviation in one record, penalty and noise included (`record_spread`); without a penalty the largest
-        difference itself.
+        standard deviation in one record, penalty and noise included (`record_spread`); with hardly a penalty the
+        largest difference itself.
     max_iter, memory_limit, inference, callback
         As for `maximum_likelihood`.
 
@@ -230,7 +234,7 @@ def naive_mle(
         noisy.cliques,
         marginals,
         penalty,
-        spread=record_spread(noisy, penalty) if penalty > 0 else None,  # without, it leads to infinity sooner
+        spread=record_spread(noisy, penalty) if penalty > _HARDLY / noisy.n_records else None,
         max_iter=max_iter,
         tol=tol,
         memory_limit=memory_limit,
@@ -266,8 +270,9 @@ def _penalised(
             scale=None if spread is None else 1 / spread,
             callback=callback,
         )
-        slope = engine.calibrate(solution.x)[0] - target + l2 * solution.x
-        norm = float(np.abs(slope).max(initial=0.0))
+        norm = solution.gradient_norm
+        if spread is not None:
+            norm = float(np.abs(engine.calibrate(solution.x)[0] - target + l2 * solution.x).max(initial=0.0))
         return finished_fit(
             engine,
             solution.x,
@@ -277,7 +282,7 @@ def _penalised(
             n_iter=solution.n_iter,
             objective=solution.objective,
             details={"l2": l2, "gradient_norm": norm},
-            stalled=solution.n_iter < max_iter and norm > max(STALLED, tol),
+            stalled=solution.n_iter < max_iter and norm > max(STALLED, tol) and solution.gradient_norm > tol,
         )
 
     return first_sound_fit(cliques, inference, memory_limit, fit, impossible)

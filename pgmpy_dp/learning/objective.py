@@ -128,7 +128,8 @@ class CollectiveObjective:
         Tables that overlap and contradict one another drive a naive fit to cells of no probability, from which the
         likelihood does not lead back: a fit to page visits at epsilon .1 that started there had 500 nats less evidence.
         Where noise is small beside counts, a short naive fit is many times the noise away from them, where the noise's
-        density is too straight to lead on: so the last one goes on until the noise moves the tables more.
+        density is too straight to lead on. The last fit therefore goes on until a step gains less than a tenth of what
+        noise costs, in the table with the least of it, and each table has a penalty of its own.
         """
         noisy = self.noisy
         zero = np.zeros(noisy.cliques.n_cells)
@@ -140,12 +141,16 @@ class CollectiveObjective:
         first = maximize_likelihood(
             self.engine, noisy.proportions, l2=penalty, start=zero, max_iter=15, tol=1e-5, callback=callback
         ).x
-        given, l2 = noisy.projected_proportions(), max(penalty, floor)
-        second = maximize_likelihood(self.engine, given, l2=l2, start=first, max_iter=15, tol=1e-5, callback=callback).x
+        given = noisy.projected_proportions()
+        second = maximize_likelihood(
+            self.engine, given, l2=max(penalty, floor), start=first, max_iter=15, tol=1e-5, callback=callback
+        ).x
         # Noise of variance V makes V / (2 N mu) nats in a cell, by the divergence's second order. A decrease is told
-        # relative to the value, which is at most the logarithm of the number of cells.
-        variance = noisy.cell_variance
-        nats = max(0.5 * float((variance / (self.n * given + np.sqrt(variance))).sum()), 0.1)
+        # relative to the value, which without a base is at most the logarithm of the number of cells.
+        variance, sizes = noisy.cell_variance, noisy.cliques.spread(np.array(noisy.cliques.sizes, dtype=float))
+        costs = 0.5 * np.add.reduceat(variance / (self.n * given + np.sqrt(variance)), self.starts)
+        nats = max(float(costs.min()) * len(costs), 0.1)
+        l2 = np.maximum((variance * sizes / self.n**2 + 1 / self.n) / t0, self.scale / self.n)
         third = maximize_likelihood(
             self.engine,
             given,
@@ -153,7 +158,7 @@ class CollectiveObjective:
             start=second,
             max_iter=300,
             tol=0.0,
-            decrease_tol=0.1 * nats / (self.n * max(log_cells, 1.0)),
+            decrease_tol=0.1 * nats / (self.n * max(abs(log_cells), 1.0)),
             expect_decrease=True,
             memory=20,
             scale=1 / record_spread(noisy, l2),

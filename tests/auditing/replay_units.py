@@ -48,8 +48,6 @@ def of_persons(pair: Pair, records: int, whose: Any = "odd", second: Any = "odd"
     names = list(pair[0].columns)
     rows = [[tuple(row) for row in frame.to_numpy(dtype=object).tolist()] for frame in pair]
     counts = [Counter(map(repr, part)) for part in rows]
-    # An odd identifier that is one of theirs would be a person with other records, who is no neighbour.
-    theirs = "q" if any(isinstance(one, str) and one.startswith("p") for one in (whose, second)) else "p"
     made = []
     for part, own in zip(rows, (whose, second), strict=True):
         left, found = counts[0] & counts[1], []
@@ -58,7 +56,8 @@ def of_persons(pair: Pair, records: int, whose: Any = "odd", second: Any = "odd"
             text = repr(row)
             if left[text] > 0:
                 left[text] -= 1
-                found.append([*row, f"{theirs}{(hash_of(text) + number[text]) % 17}"])
+                # No odd identifier, a text or bytes, begins with "q": whose it is would have other records, too.
+                found.append([*row, f"q{(hash_of(text) + number[text]) % 17}"])
                 number[text] += 1
             else:
                 found += [[*row, own]] * records

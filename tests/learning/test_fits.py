@@ -226,6 +226,19 @@ def test_many_records_do_not_keep_a_fit_from_its_tables(fit, noise):
         assert n * kl_divergence(truth, fitted) < (1.0 if fit is naive_mle else 0.1) * scale
 
 
+@pytest.mark.parametrize("fit", [collective_em, collective_map])
+def test_one_noisy_table_does_not_keep_a_fit_from_the_others(fit):
+    """With one penalty and one tolerance for all tables the worst of the others stayed 55 nats away."""
+    cliques = chain(2, 8, 4)
+    truth, _ = release(cliques, 10, 1.0, seed=7)
+    n, rng = 10**7, np.random.default_rng(3)
+    scales = np.array([1.0] * (cliques.n_cliques - 1) + [1000.0])
+    counts = n * truth.marginals() + rng.laplace(scale=cliques.spread(scales))
+    fitted = fit(NoisyMarginals(cliques, counts, "laplace", scales, total=n)).model
+    exact, found = (cliques.split(model.marginals())[:-1] for model in (truth, fitted))
+    assert max(n * float((p * np.log(p / q)).sum()) for p, q in zip(exact, found, strict=True)) < 1
+
+
 def test_weights_of_the_tables_are_respected():
     """Of two tables on the same pair the one with little noise decides."""
     cliques = Cliques(("a", "b"), (2, 2), (("a", "b"), ("a", "b")))

@@ -27,7 +27,7 @@ class NaiveMLE(BaseMarginalsEstimator):
     max_iter : int
     tol : float
         Largest difference between fitted and noisy probabilities, up to the penalty, each over its standard deviation
-        in one record; with ``l2=0`` the largest difference itself.
+        in one record; with hardly a penalty the largest difference itself.
     memory_limit, inference, random_state
 
     Attributes
