@@ -171,12 +171,18 @@ def noise_aware_penalty(noisy: NoisyMarginals) -> float:
     return (variance + n * mean_cell) / (n**2 * mean_cell)
 
 
-def record_spread(noisy: NoisyMarginals, l2: float | np.ndarray) -> np.ndarray:
+def table_penalties(noisy: NoisyMarginals) -> np.ndarray:
+    """`noise_aware_penalty` of each table by itself, for each of its cells; shape (n_cells,)."""
+    n, sizes = noisy.n_records, noisy.cliques.spread(np.array(noisy.cliques.sizes, dtype=float))
+    return noisy.cell_variance * sizes / n**2 + 1 / n
+
+
+def record_spread(noisy: NoisyMarginals, given: np.ndarray, l2: float | np.ndarray) -> np.ndarray:
     """About the square root of the curvature of a penalised likelihood of one record, shape (n_cells,).
 
     Of a cell of probability p it is sqrt(p (1 - p) + l2), where p may be as large as the noise if it is below that.
+    `given` are the probabilities, projected.
     """
-    given = noisy.projected_proportions()
     return np.sqrt(given * (1 - given) + np.sqrt(noisy.cell_variance) / noisy.n_records + l2)
 
 
@@ -229,12 +235,13 @@ def naive_mle(
     penalty = noise_aware_penalty(noisy) if l2 is None else float(l2)
     if not np.isfinite(penalty) or penalty < 0 or (penalty == 0 and not project):
         raise ValueError(f"l2 must be non-negative, and positive without projection, got {l2!r}")
-    marginals = noisy.projected_proportions() if project else noisy.proportions
+    projected = noisy.projected_proportions()
+    marginals = projected if project else noisy.proportions
     return _penalised(
         noisy.cliques,
         marginals,
         penalty,
-        spread=record_spread(noisy, penalty) if penalty > _HARDLY / noisy.n_records else None,
+        spread=record_spread(noisy, projected, penalty) if penalty > _HARDLY / noisy.n_records else None,
         max_iter=max_iter,
         tol=tol,
         memory_limit=memory_limit,

@@ -19,7 +19,12 @@ from pgmpy_dp.learning.heavy_tailed_prior import (
     pseudo_huber_curvature,
 )
 from pgmpy_dp.learning.interaction_split import InteractionSplit
-from pgmpy_dp.learning.maximum_likelihood import maximize_likelihood, noise_aware_penalty, record_spread
+from pgmpy_dp.learning.maximum_likelihood import (
+    maximize_likelihood,
+    noise_aware_penalty,
+    record_spread,
+    table_penalties,
+)
 from pgmpy_dp.learning.noise_likelihood import log_density, negative_log_density
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.structural_zeros import engine_within
@@ -128,8 +133,7 @@ class CollectiveObjective:
         Tables that overlap and contradict one another drive a naive fit to cells of no probability, from which the
         likelihood does not lead back: a fit to page visits at epsilon .1 that started there had 500 nats less evidence.
         Where noise is small beside counts, a short naive fit is many times the noise away from them, where the noise's
-        density is too straight to lead on. The last fit therefore goes on until a step gains less than a tenth of what
-        noise costs, in the table with the least of it, and each table has a penalty of its own.
+        density is too straight to lead on. The last fit therefore goes on, with a penalty of each table's own.
         """
         noisy = self.noisy
         zero = np.zeros(noisy.cliques.n_cells)
@@ -145,28 +149,36 @@ class CollectiveObjective:
         second = maximize_likelihood(
             self.engine, given, l2=max(penalty, floor), start=first, max_iter=15, tol=1e-5, callback=callback
         ).x
-        # Noise of variance V makes V / (2 N mu) nats in a cell, by the divergence's second order. A decrease is told
-        # relative to the value, which without a base is at most the logarithm of the number of cells.
-        variance, sizes = noisy.cell_variance, noisy.cliques.spread(np.array(noisy.cliques.sizes, dtype=float))
+        third = self._within_noise(second, given, t0, log_cells, callback)
+        self._set_scales(zero, mu, np.full(noisy.cliques.n_cliques, t0), np.full(self.split.n_nodes, t0))
+        self.uniform_evidence = -self._misfit(mu)
+        return min((first, second, third, self._independent(mu)), key=lambda theta: self._terms(theta)[0])
+
+    def _within_noise(
+        self, start: np.ndarray, given: np.ndarray, t0: float, log_cells: float, callback: Callable[[], None] | None
+    ) -> np.ndarray:
+        """The naive fit from `start` on, until a step gains less than a tenth of what noise costs.
+
+        Noise of variance V makes V / (2 N mu) nats in a cell, by the divergence's second order; the table with the
+        least of it decides. A decrease is told relative to the value, which without a base is at most `log_cells`.
+        """
+        variance = self.noisy.cell_variance
         costs = 0.5 * np.add.reduceat(variance / (self.n * given + np.sqrt(variance)), self.starts)
         nats = max(float(costs.min()) * len(costs), 0.1)
-        l2 = np.maximum((variance * sizes / self.n**2 + 1 / self.n) / t0, self.scale / self.n)
-        third = maximize_likelihood(
+        l2 = np.maximum(table_penalties(self.noisy) / t0, self.scale / self.n)
+        return maximize_likelihood(
             self.engine,
             given,
             l2=l2,
-            start=second,
+            start=start,
             max_iter=300,
             tol=0.0,
             decrease_tol=0.1 * nats / (self.n * max(abs(log_cells), 1.0)),
             expect_decrease=True,
             memory=20,
-            scale=1 / record_spread(noisy, l2),
+            scale=1 / record_spread(self.noisy, given, l2),
             callback=callback,
         ).x
-        self._set_scales(zero, mu, np.full(noisy.cliques.n_cliques, t0), np.full(self.split.n_nodes, t0))
-        self.uniform_evidence = -self._misfit(mu)
-        return min((first, second, third, self._independent(mu)), key=lambda theta: self._terms(theta)[0])
 
     def _independent(self, mu: np.ndarray) -> np.ndarray:
         """The model at 0, of the marginals `mu`, with the main effects that the tables' margins speak for."""

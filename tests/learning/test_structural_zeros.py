@@ -178,8 +178,7 @@ def test_the_engine_of_fits_under_rules_is_the_model_conditioned():
     apart = Cliques(("a", "b", "c"), (2, 3, 2), (("a", "b"), ("c",)))
     noisy = NoisyMarginals(apart, rng.normal(100, 5, apart.n_cells), "laplace", np.ones(2), impossible=tuple(boxes))
     fit = naive_mle(noisy, l2=0.0)
-    impossible, possible = fit.model.marginal(["c"])
-    assert fit.converged and impossible == 0.0 and possible == pytest.approx(1.0)
+    assert fit.converged and fit.model.marginal(["c"]).tolist() == [0.0, 1.0]
     np.testing.assert_allclose(fit.model.marginals()[:6], noisy.projected_proportions()[:6], atol=1e-4)
     assert engine_within(cliques, []).cliques is cliques
 
