@@ -7,7 +7,8 @@
 Where there is no GPU, torch's own CPU device stands in for it, and the table says so. Every result is compared: the
 device must not change it beyond what the solver promises. Data are made here, and nothing in it is private. Seconds are
 those of a second call; the first one starts the device, and compiles. Each row runs in a process of its own, and one
-that takes too long is listed as such (``--limit`` seconds).
+that takes too long is listed as such (``--limit`` seconds). On a machine of many cores ``--at-once 6`` measures the
+processor on so many rows at a time, two threads each, while the device works on one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,8 @@ SMALL = ("counting 1e6", "lasso 300", "newton 300", "projection 300", "membershi
 
 QUICK = ("counting 1e6", "projection 300", "blocks 300")
 """For a look: half a minute."""
+
+_LONG = 15.0  # seconds of calls after which no other one is timed
 
 
 def on_backend(device: str | None) -> None:
@@ -243,6 +247,8 @@ def measure(row: str, device: str | None, repeats: int) -> dict[str, Any]:
         started = time.perf_counter()
         result = np.asarray(call(), dtype=float)
         seconds.append(time.perf_counter() - started)
+        if sum(seconds) > _LONG:
+            break
     on_device = torch.cuda.max_memory_allocated() / 2**20 if device == "cuda" else 0.0
     # Moments of the result, not the result: 5000 x 5000 numbers do not fit into a line.
     probes = np.random.default_rng(1).normal(size=(result.size, 3)) if result.size < 10**6 else None
@@ -272,11 +278,9 @@ def contender(row: str, device: str, options: argparse.Namespace) -> dict[str, A
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def table_row(row: str, device: str, options: argparse.Namespace) -> list[str]:
-    """Both contenders, and how far their results are apart."""
-    found = {name: contender(row, name, options) for name in (device, "processor")}
-    cells = [f"{f['seconds']:.3g}" if isinstance(f, dict) else f for f in found.values()]
-    fast, slow = found.values()
+def table_row(row: str, fast: dict[str, Any] | str, slow: dict[str, Any] | str) -> list[str]:
+    """Both contenders, the device's first, and how far their results are apart."""
+    cells = [f"{f['seconds']:.3g}" if isinstance(f, dict) else f for f in (fast, slow)]
     if isinstance(fast, dict) and isinstance(slow, dict):
         apart = max(abs(a - b) for a, b in zip(fast["marks"], slow["marks"], strict=True)) / max(1.0, slow["norm"])
         cells += [f"{slow['seconds'] / fast['seconds']:.1f}", f"{apart:.0e}" if apart else "equal"]
@@ -293,6 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", nargs="*", choices=tuple(ROWS), help="(default: all; without a GPU the small ones)")
     parser.add_argument("--quick", action="store_true", help="a few small rows, for a look")
     parser.add_argument("--repeats", type=int, default=3, help="timed calls of each (default: %(default)s)")
+    parser.add_argument("--at-once", type=int, default=0, help="rows of the processor beside each other and the device")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a contender (default: %(default)s)")
     parser.add_argument("--run", nargs=2, metavar=("ROW", "DEVICE"), help="run one here, and print it as JSON")
     options = parser.parse_args(arguments)
@@ -304,24 +309,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     there = torch.cuda.is_available()
     device, name = ("cuda", torch.cuda.get_device_name()) if there else ("cpu", "torch's CPU device")
+    rows = options.rows or (QUICK if options.quick else tuple(ROWS) if there else SMALL)
+    missing = "" if there else " **No GPU was at hand: torch's CPU device stands in for it.**"
+    beside = f", {options.at_once} rows at a time beside the device" if options.at_once else ""
     body = []
-    path = Path(options.out) / "gpu.md"
+    path = Path(options.out) / ("gpu.md" if there else "gpu-none.md")
     path.parent.mkdir(parents=True, exist_ok=True)
-    for row in options.rows or (QUICK if options.quick else tuple(ROWS) if there else SMALL):
-        body.append(table_row(row, device, options))
-        print(body[-1], flush=True)
-        head = ["", f"{name}, s", "two threads, s", "times as fast", "results apart", "memory on the device, MiB"]
-        missing = "" if there else " **No GPU was at hand: torch's CPU device stands in for it, with the small rows.**"
-        text = [
-            "# Torch's device against the processor",
-            "Made by `python -m benchmarks.gpu`",
-            f"on {describe_machine()}, torch {torch.__version__}.{missing} Medians of {options.repeats} calls after a "
-            "first one, on the clock, with all that moves to the device and back; processor: the default there, NumPy "
-            "or, for Newton's method, torch, with two threads. Results apart: random projections of the two, "
-            "over the norm.",
-            markdown_table(head, body),
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(max(1, options.at_once)) as some:
+        processors = some if options.at_once else one  # in turns with the device
+        pairs = [
+            (row, one.submit(contender, row, device, options), processors.submit(contender, row, "processor", options))
+            for row in rows
         ]
-        path.write_text("\n\n".join(text) + "\n", encoding="utf-8")
+        for row, fast, slow in pairs:
+            body.append(table_row(row, fast.result(), slow.result()))
+            print(body[-1], flush=True)
+            head = ["", f"{name}, s", "two threads, s", "times as fast", "results apart", "memory on the device, MiB"]
+            text = [
+                "# Torch's device against the processor",
+                "Made by `python -m benchmarks.gpu`",
+                f"on {describe_machine()}, torch {torch.__version__}.{missing} Medians of {options.repeats} "
+                f"calls after a first one (fewer if above {_LONG:g} s), on the clock, with all that moves to "
+                "the device and back; processor: the default there, NumPy or, for Newton's method, torch, with two "
+                f"threads{beside}. Results apart: random projections of the two, over the norm.",
+                markdown_table(head, body),
+            ]
+            path.write_text("\n\n".join(text) + "\n", encoding="utf-8")
     print(path)
 
 

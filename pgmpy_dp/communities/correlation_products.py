@@ -98,7 +98,8 @@ class TensorProducts:
             matrix, self._constant = (target.scale * target.matrix).tocoo(), target.constant
             places = torch.as_tensor(np.vstack([matrix.row, matrix.col]).astype(np.int64), device=device)
             values, size = self._tensor(matrix.data), (self.n, self.n)
-            self._matrix = torch.sparse_coo_tensor(places, values, size, check_invariants=True).coalesce()
+            with torch.sparse.check_sparse_tensor_invariants(True):  # by argument alone, CUDA warns that it is not said
+                self._matrix = torch.sparse_coo_tensor(places, values, size).coalesce()
         else:
             self._matrix = self._tensor(target.toarray() if isinstance(target, SparseMinusConstant) else target)
         self._asked = min(ASKED, max(1, self.n // 6))

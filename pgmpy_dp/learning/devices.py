@@ -33,7 +33,8 @@ def checked_device(name: str, device: Any) -> Any:
     try:
         torch.empty(0, device=device)
     except (RuntimeError, TypeError, AssertionError) as error:
-        raise ValueError(f"{name}={device!r} is not a device of torch here ({error}); pass 'cpu' or None") from error
+        why = next(iter(str(error).splitlines()), "")  # CUDA adds how to debug it
+        raise ValueError(f"{name}={device!r} is not a device of torch here ({why}); pass 'cpu' or None") from error
     return device
 
 

@@ -14,6 +14,7 @@ from pgmpy_dp.communities import correlation_products
 from pgmpy_dp.communities.correlation_projection import project_correlation
 from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.learning import devices
+from tests.torch_device import DEVICE
 
 GRAPHS = {
     "empty": nx.empty_graph(24),
@@ -111,13 +112,13 @@ def test_torch_s_descent_is_numpy_s(monkeypatch, dense):
     monkeypatch.setattr(correlation_products, "_DENSE", 1000 if dense else 10)
     scale = 1.5 / (0.8 * 20)
     y = SparseMinusConstant(planted(170, 20, 0.8), scale, scale * 20 / 170)
-    products, dual = correlation_products.TensorProducts(y, "cpu"), np.linspace(-0.75, -0.6, 170)
+    products, dual = correlation_products.TensorProducts(y, DEVICE), np.linspace(-0.75, -0.6, 170)
     values, factor = products.eigenpairs(dual, 0.0)
     exact = np.linalg.eigvalsh(y.toarray() + np.diag(dual))
     assert np.allclose(values, exact[exact > 0], atol=1e-10) and 2 < (exact > 0).sum() < 28
     assert np.allclose(np.linalg.norm(factor, axis=0) ** 2, values, atol=1e-10)
     assert np.allclose(products.product(factor), y @ factor, atol=1e-12)
-    by_numpy, by_torch = (project_correlation(y, method="descent", tolerance=1e-5, device=d) for d in (None, "cpu"))
+    by_numpy, by_torch = (project_correlation(y, method="descent", tolerance=1e-5, device=d) for d in (None, DEVICE))
     assert by_numpy.converged and by_torch.converged
     assert np.linalg.norm(by_numpy.matrix - by_torch.matrix) < 2e-5  # twice the tolerance
 
@@ -129,6 +130,17 @@ def test_the_device_is_the_argument_s_then_the_backend_s(monkeypatch):
     assert devices.chosen_device(None) is None  # on the processor the faster of the two
     monkeypatch.setattr(devices.config, "get_device", lambda: "cuda:1")
     assert devices.chosen_device(None) == "cuda:1" and devices.chosen_device("cpu") == "cpu"
+
+
+def test_a_device_that_is_not_there_is_said_on_one_line(monkeypatch):
+    torch = pytest.importorskip("torch")
+
+    def not_there(*_, device):
+        raise RuntimeError("CUDA error: invalid device ordinal\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1")
+
+    monkeypatch.setattr(torch, "empty", not_there)
+    with pytest.raises(ValueError, match=r"^device='cuda:9' is not a device of torch here \(CUDA error: .* ordinal\)"):
+        devices.checked_device("device", "cuda:9")
 
 
 def test_descent_gives_up_where_the_rank_is_high_and_auto_falls_back():

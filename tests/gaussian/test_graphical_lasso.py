@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso, uncapped_distance_bound
 from pgmpy_dp.gaussian.operators.log_determinant import distance_bound, duality_gap
+from tests.torch_device import DEVICE
 
 problems = st.builds(
     lambda seed, d, n, share: problem(seed, d, n, share),
@@ -307,7 +308,7 @@ def test_torch_gives_the_same():
     S, rho = problem(13, 12, 40, 0.2)
     tau = 0.8 * np.linalg.eigvalsh(graphical_lasso(S, rho).precision)[-1]
     ours = [graphical_lasso(S, rho, max_eigenvalue=cap, max_iter=5_000) for cap in (None, tau)]
-    config.set_backend("torch", device="cpu")
+    config.set_backend("torch", device=DEVICE)
     try:
         theirs = [graphical_lasso(S, rho, max_eigenvalue=cap, max_iter=5_000) for cap in (None, tau)]
     finally:

@@ -19,6 +19,7 @@ from pgmpy_dp.mixtures.gaussian_mixture import (
 )
 from pgmpy_dp.mixtures.mixture_covariances import NoisyMoments, covariance_roots, mixture_of_moments, shrunk
 from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
+from tests.torch_device import DEVICE
 
 MEANS, WEIGHTS = np.array([[0.0, 0.0], [3.0, 1.0], [-2.0, 5.0]]), np.array([0.5, 0.3, 0.2])
 
@@ -165,7 +166,7 @@ class TestKMeans:
     def test_torch_agrees(self):
         pytest.importorskip("torch")
         points, used, uniforms = self.sets()
-        for x, y in zip(batched_kmeans(points, used, uniforms), batched_kmeans(points, used, uniforms, device="cpu")):  # noqa: B905
+        for x, y in zip(batched_kmeans(points, used, uniforms), batched_kmeans(points, used, uniforms, device=DEVICE)):  # noqa: B905
             np.testing.assert_allclose(x, y, rtol=1e-6)
 
     def test_few_points(self):

@@ -11,6 +11,7 @@ import pytest
 from pgmpy_dp.mixtures.membership_clusters import block_centres, membership_clusters
 from pgmpy_dp.mixtures.membership_program import membership_program
 from pgmpy_dp.mixtures.operators import batched_membership
+from tests.torch_device import DEVICE
 
 
 def clusters(rng, sizes, separation, d, shift=0.0):
@@ -44,7 +45,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("device", [None, DEVICE])
 def test_solutions_are_in_every_set_and_stay_when_a_record_is_zeroed(name, device):
     if device is not None:
         pytest.importorskip("torch")
@@ -191,13 +192,13 @@ def test_torch_has_the_same_weights_and_centres_in_blocks():
     points = np.array([clusters(np.random.default_rng(s), [7, 7, 7], 6.0, 4)[0] for s in range(8)])
     used = (np.random.default_rng(8).random((8, 21)) < 0.9).astype(float)
     arrays = []
-    for device in (None, "cpu"):
+    for device in (None, DEVICE):
         with pytest.MonkeyPatch.context() as patch:
             kept = batched_membership._weights
             patch.setattr(batched_membership, "_weights", lambda *a, kept=kept: arrays.append(kept(*a)) or arrays[-1])
             centres = block_centres(points, used, 3, 1.0, device=device)
         arrays.append(centres)
-    assert np.abs(arrays[0] - arrays[2].numpy()).max() < 1e-6
+    assert np.abs(arrays[0] - arrays[2].cpu().numpy()).max() < 1e-6
     assert np.abs(arrays[1] - arrays[3]).max() < 1e-9
 
 

@@ -24,6 +24,7 @@ from pgmpy_dp.private.guarantee import ZCDP, ReservedZCDP
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from tests.settings import settings
+from tests.torch_device import DEVICE
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 mixture = partial(settings, PrivateGaussianMixture)
@@ -93,7 +94,7 @@ class TestRecovery:
         monkeypatch.setattr(block_operators, "_found", lambda *a: blocks.append(true(*a)) or blocks[-1])
         found = [
             run(vectors(rows), mixture(3, 8.0, 1.0, device=device, random_state=0, block_solver=solver), BUDGET)
-            for device in (None, "cpu")
+            for device in (None, DEVICE)
         ]
         one, other = (np.array([centres[centres[:, 0].argsort()] for centres in of]) for of, _ in blocks)
         same = np.isclose(one, other, rtol=0, atol=1e-6, equal_nan=True).all(axis=(1, 2))

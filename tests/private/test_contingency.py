@@ -13,13 +13,14 @@ from pgmpy_dp import Budget
 from pgmpy_dp.private.data import contingency
 from pgmpy_dp.private.data.contingency import count, count_all
 from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
+from tests.torch_device import DEVICE
 
 pytest.importorskip("torch")
 
 
 @pytest.fixture
 def torch_backend():
-    config.set_backend("torch", device="cpu")
+    config.set_backend("torch", device=DEVICE)
     yield
     config.set_backend("numpy")
 
