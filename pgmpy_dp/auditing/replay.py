@@ -388,7 +388,8 @@ class _Player(_Nameless):
                 mine = ratio > 0 and any(part is request.curator for part in parts)
                 if mine and self.moved.setdefault(number, request.curator) is not request.curator:
                     self.problems.append(f"{name}: exact statistics of two parts of the data moved")
-            self.problems += [f"{name}: {found}" for found in drawn_again(request.mechanism, draw, values, calls)]
+            wrong = drawn_again(before.mechanism, request.mechanism, draw, values, calls)
+            self.problems += [f"{name}: {found}" for found in wrong]
         return values
 
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
