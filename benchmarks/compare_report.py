@@ -232,7 +232,7 @@ def _page(found: list[dict], machine: str) -> str:
         "Made by `python -m benchmarks.compare` (`make compare`), in parts: it goes on where it was stopped,",
         f"on {machine}; each run on one thread, seconds of processor time, without imports but with compilation, "
         "peak memory of the whole process. delta = 1e-9 throughout, or 0 where it says pure; means over "
-        f"{_range([row['seeds'] for row in found if row['seeds']])} runs. The limit was "
+        f"{_range([row['seeds'] for row in found if row['seeds']] or [0])} runs. The limit was "
         f"{minutes} minutes of processor time a run; what takes longer is not tried "
         "at a larger epsilon. An empty cell was not run. Under seconds stands the day of a run: `learn` is as it was "
         f"then. Machines: {machines}. Means alone: [compare.json](compare.json).",
