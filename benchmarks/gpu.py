@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -315,10 +316,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     body = []
     path = Path(options.out) / ("gpu.md" if there else "gpu-none.md")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(max(1, options.at_once)) as some:
-        processors = some if options.at_once else one  # in turns with the device
+    with ExitStack() as stack:
+        devices = ThreadPoolExecutor(1)
+        processors = ThreadPoolExecutor(options.at_once) if options.at_once else devices  # in turns
+        for pool in (devices, processors):
+            stack.callback(pool.shutdown, cancel_futures=True)  # Ctrl-C starts no further rows
         pairs = [
-            (row, one.submit(contender, row, device, options), processors.submit(contender, row, "processor", options))
+            (
+                row,
+                devices.submit(contender, row, device, options),
+                processors.submit(contender, row, "processor", options),
+            )
             for row in rows
         ]
         for row, fast, slow in pairs:
