@@ -56,12 +56,13 @@ def order_greedily() -> None:
     paths.DynamicProgramming.__call__ = order
 
 
-def aim(given: dict, degree: int, **settings: float) -> dict:
+def aim(given: dict, degree: int, stable: bool = False, **settings: float) -> dict:
     """AIM of private-pgm's mechanisms/aim.py; its workload is all sets of `degree` variables.
 
     Nearly all of its time is preparation, so two things are done for it that change numbers by rounding alone. XLA is
     told not to optimize, and tables outside the model come from the same elimination in numpy (:func:`_eliminated`),
-    not from one compilation each.
+    not from one compilation each. If `stable`, mbi's slower way to a model's tables is taken
+    (``message_passing_stable``): those of its quicker one become NaN where potentials differ by more than 700.
     """
     import jax
 
@@ -78,6 +79,10 @@ def aim(given: dict, degree: int, **settings: float) -> dict:
         return mbi.Factor(model.domain.project(attrs), _eliminated(model, attrs))
 
     mbi.MarkovRandomField.project = project
+    if stable:
+        mbi.estimation.mirror_descent = functools.partial(
+            mbi.estimation.mirror_descent, marginal_oracle=mbi.marginal_oracles.message_passing_stable
+        )
 
     data = _data_frame_set(given)
     np.random.seed(int(given["seed"]))  # noqa: NPY002 - what it draws from
@@ -89,13 +94,13 @@ def aim(given: dict, degree: int, **settings: float) -> dict:
 
 
 def _eliminated(model: Any, attrs: tuple) -> np.ndarray:
-    """The table of `attrs` in a model of mbi: variable elimination, the variable of the smallest product first."""
+    """The table of `attrs` in a model of mbi: variable elimination, the variable of the smallest product first.
+
+    In logarithms, as in mbi: potentials of AIM's models differ by more than 1,000, and their exponentials are 0.
+    """
     domain = model.domain
-    factors = []
-    for cl, potential in model.potentials.arrays.items():
-        theta = np.asarray(potential.values)
-        factors.append((tuple(cl), np.exp(theta - theta.max())))
-    factors += [((name,), np.ones(domain.size((name,)))) for name in attrs]  # of no potential: uniform
+    factors = [(tuple(cl), np.asarray(one.values, dtype=np.float64)) for cl, one in model.potentials.arrays.items()]
+    factors += [((name,), np.zeros(domain.size((name,)))) for name in attrs]  # of no potential: uniform
     left = {name for cl, _ in factors for name in cl} - set(attrs)
 
     def scope(name: str) -> list:
@@ -105,17 +110,25 @@ def _eliminated(model: Any, attrs: tuple) -> np.ndarray:
         name = min(left, key=lambda name: domain.size(tuple(scope(name))))
         left.remove(name)
         kept = tuple(other for other in scope(name) if other != name)
-        product = _product([one for one in factors if name in one[0]], kept)
-        factors = [one for one in factors if name not in one[0]] + [(kept, product / product.max())]
-    table = _product(factors, attrs)
+        summed = _log_product([one for one in factors if name in one[0]], kept)
+        factors = [one for one in factors if name not in one[0]] + [(kept, summed)]
+    table = _log_product(factors, attrs)
+    table = np.exp(table - table.max())
     return table * (float(model.total) / table.sum())
 
 
-def _product(factors: list, kept: tuple) -> np.ndarray:
-    """The product of tables, summed over all variables but `kept`."""
-    letters = {name: k for k, name in enumerate(sorted({name for cl, _ in factors for name in cl}))}
-    operands = [part for cl, table in factors for part in (table, [letters[name] for name in cl])]
-    return np.einsum(*operands, [letters[name] for name in kept], optimize="greedy" if len(factors) > 2 else False)
+def _log_product(factors: list, kept: tuple) -> np.ndarray:
+    """The logarithm of the product of tables, summed over all variables but `kept`; tables are logarithms too."""
+    from scipy.special import logsumexp
+
+    names = [*kept, *sorted({name for cl, _ in factors for name in cl} - set(kept))]
+    total = np.zeros((1,) * len(names))
+    for cl, table in factors:
+        order = sorted(range(len(cl)), key=lambda k: names.index(cl[k]))
+        others = [k for k, name in enumerate(names) if name not in cl]
+        total = total + np.expand_dims(np.transpose(table, order), others)
+    summed = tuple(range(len(kept), len(names)))
+    return logsumexp(total, axis=summed) if summed else total
 
 
 def mst(given: dict) -> dict:
@@ -142,20 +155,30 @@ def mst(given: dict) -> dict:
     return _result(given, synthetic.df.to_numpy(), start, caught["models"][-1].potentials, supports)
 
 
-def swift(given: dict, degree: int | None = None, **settings: float) -> dict:
+def swift(given: dict, degree: int | None = None, optimize: bool = True, **settings: float) -> dict:
     """dpsynth's SWIFT within its DiscreteConfig, in float64, as mbi recommends for many records.
 
-    What it prints while it fits is left out: to compile that takes more time than all else. XLA is told not to
-    optimize, as for AIM.
+    What it prints while it fits is left out: to compile that takes more time than all else. XLA does not `optimize`
+    where iterations are few; the 10,000 of its own settings take three times as long without. It never does for the
+    synthetic records. For these mbi computes every table beside the messages it needs, one compilation each, and drops
+    them: more than 8 GB. They are left out.
     """
     import jax
 
-    jax.config.update("jax_disable_most_optimizations", True)
+    jax.config.update("jax_disable_most_optimizations", not optimize)
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_enable_compilation_cache", False)
     import mbi
 
     mbi.callbacks.default = lambda *_, **__: None
+    drawn = mbi.extensions.synthetic_data
+
+    def draw(*arguments: Any) -> Any:
+        jax.config.update("jax_disable_most_optimizations", True)
+        mbi.marginal_oracles._fold_constraints = lambda potentials, _: (potentials, [])  # no tables of its cliques
+        return drawn(*arguments)
+
+    mbi.extensions.synthetic_data = draw
     from dpsynth.discrete_mechanisms.discrete import DiscreteConfig
     from dpsynth.discrete_mechanisms.swift import SWIFTConfig
 
@@ -385,8 +408,8 @@ METHODS = {
     "aim-triples": lambda given: aim(given, TRIPLES),
     "mst": mst,
     "swift": swift,
-    "aim-small": lambda given: aim(given, 2, max_model_size=1.0),
-    "swift-small": lambda given: swift(given, 2, max_clique_size=1e4, pgm_iters=1000),
+    "aim-small": lambda given: aim(given, 2, True, max_model_size=1.0),
+    "swift-small": lambda given: swift(given, 2, False, max_clique_size=1e4, pgm_iters=1000),
     "margnet": margnet,
     "tab-pe": tab_pe,
     "opendp-aim": lambda given: opendp(given, "AIM"),

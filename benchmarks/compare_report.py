@@ -237,9 +237,11 @@ def _page(found: list[dict], machine: str) -> str:
         "at a larger epsilon. An empty cell was not run. Under seconds stands the day of a run: `learn` is as it was "
         f"then. Machines: {machines}. Means alone: [compare.json](compare.json).",
         "What the scores are, how every method is called and how a run is limited: `benchmarks/compare.py` and "
-        "`benchmarks/compare_peers.py`. Small are: AIM for pairs with a model of 1 MB; SWIFT for pairs with cliques of "
-        "at most 10,000 cells and 1,000 steps; MargNet with the smallest sizes and fewest steps of its authors' "
-        "settings. Tab-PE makes 1,000 records, as in its example, and knows the shares of the target.",
+        "`benchmarks/compare_peers.py`. Small are: AIM for pairs with a model of 1 MB, by mbi's stable message "
+        "passing, as its quicker one's tables became NaN; SWIFT for pairs with cliques of at most 10,000 cells and "
+        "1,000 steps; MargNet with the smallest sizes and fewest steps of its authors' settings. AIM's records are "
+        "less like the records than its model: private-pgm draws a variable given its neighbours alone, which loses "
+        "what a cycle of pairs says. Tab-PE makes 1,000 records, as in its example, and knows the target's shares.",
         markdown_table(["table", "records", "columns", "states", "target", "source"], body),
         "## Overview",
         "`learn`'s error over another method's, on the tables where both ended: geometric mean over pairs (worst "

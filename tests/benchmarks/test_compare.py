@@ -6,9 +6,11 @@ import itertools
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks import compare, compare_peers, compare_report
@@ -157,6 +159,28 @@ def test_states_that_a_method_merged_share_its_probability(table):
     written = compare_peers._result(given, table.codes, 0.0, {("v0003", "v0000"): Factor()}, supports)
     model = model_of(table.cardinalities, json.loads(written["scopes"]), written["theta"])
     assert model.marginal([3, 0]) == pytest.approx(np.array([[0.1, 0.1], [0.05, 0.15], [0.2, 0.2], [0.05, 0.15]]))
+
+
+@pytest.mark.parametrize("largest", [1.0, 2000.0])
+def test_a_table_outside_a_model_of_mbi_is_that_of_its_joint_table(largest):
+    """Also where the exponentials of its potentials are 0 in float64, as AIM's are after some rounds."""
+    shape, scopes = (2, 3, 2, 4, 2, 3), [(0, 1), (3, 1), (4, 3), (2,), (1, 5), (0, 3)]
+    names = [f"v{i}" for i in range(len(shape))]
+    rng = np.random.default_rng(3)
+    tables = [rng.uniform(-largest, largest, [shape[i] for i in scope]) for scope in scopes]
+    cliques = [tuple(names[i] for i in scope) for scope in scopes]
+    parts = zip(cliques, [SimpleNamespace(values=one) for one in tables], strict=True)
+    domain = SimpleNamespace(size=lambda attrs: int(np.prod([shape[names.index(name)] for name in attrs])))
+    model = SimpleNamespace(domain=domain, potentials=SimpleNamespace(arrays=dict(parts)), total=70.0)
+    joint = np.zeros(shape)
+    for scope, one in zip(scopes, tables, strict=True):
+        order = np.argsort(scope)
+        joint = joint + np.expand_dims(one.transpose(order), [i for i in range(len(shape)) if i not in scope])
+    joint = 70 * np.exp(joint - logsumexp(joint))
+    for kept in itertools.permutations(range(len(shape)), 2):
+        expected = joint.sum(axis=tuple(i for i in range(len(shape)) if i not in kept))
+        found = compare_peers._eliminated(model, tuple(names[i] for i in kept))
+        assert found == pytest.approx(expected if kept[0] < kept[1] else expected.T, abs=1e-9)
 
 
 @pytest.mark.parametrize(
