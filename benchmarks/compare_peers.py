@@ -159,7 +159,7 @@ def swift(given: dict, degree: int | None = None, optimize: bool = True, **setti
     """dpsynth's SWIFT within its DiscreteConfig, in float64, as mbi recommends for many records.
 
     What it prints while it fits is left out: to compile that takes more time than all else. XLA does not `optimize`
-    where iterations are few; the 10,000 of its own settings take three times as long without. It never does for the
+    where iterations are few; the 10,000 of its own settings take five times as long without. It never does for the
     synthetic records. For these mbi computes every table beside the messages it needs, one compilation each, and drops
     them: more than 8 GB. They are left out.
     """
