@@ -315,7 +315,7 @@ def run(job: Job, work: Path, minutes: float, gigabytes: float) -> dict:
             command = [found["python"], str(_CLONE / "benchmarks" / "compare_peers.py")]
         paths = str(_CLONE) if job.own else found["PYTHONPATH"]
         command += [job.method, str(source), str(result)]
-        settings = {"PYTHONPATH": paths, "PYTHONHASHSEED": "0"}  # AIM takes its tables in the order of a set
+        settings = {"PYTHONPATH": paths, "PYTHONHASHSEED": "0"}  # AIM and SWIFT draw in the order of a set
         row |= run_process(command, settings, minutes * 60, gigabytes * 2**30, Path(folder))
         if row["status"] != "done":
             return row

@@ -56,7 +56,7 @@ def order_greedily() -> None:
     paths.DynamicProgramming.__call__ = order
 
 
-def aim(given: dict, degree: int, stable: bool = False, **settings: float) -> dict:
+def aim(given: dict, degree: int, *, stable: bool = False, **settings: float) -> dict:
     """AIM of private-pgm's mechanisms/aim.py; its workload is all sets of `degree` variables.
 
     Nearly all of its time is preparation, so two things are done for it that change numbers by rounding alone. XLA is
@@ -155,7 +155,7 @@ def mst(given: dict) -> dict:
     return _result(given, synthetic.df.to_numpy(), start, caught["models"][-1].potentials, supports)
 
 
-def swift(given: dict, degree: int | None = None, optimize: bool = True, **settings: float) -> dict:
+def swift(given: dict, degree: int | None = None, *, optimize: bool = True, **settings: float) -> dict:
     """dpsynth's SWIFT within its DiscreteConfig, in float64, as mbi recommends for many records.
 
     What it prints while it fits is left out: to compile that takes more time than all else. XLA does not `optimize`
@@ -408,8 +408,8 @@ METHODS = {
     "aim-triples": lambda given: aim(given, TRIPLES),
     "mst": mst,
     "swift": swift,
-    "aim-small": lambda given: aim(given, 2, True, max_model_size=1.0),
-    "swift-small": lambda given: swift(given, 2, False, max_clique_size=1e4, pgm_iters=1000),
+    "aim-small": lambda given: aim(given, 2, stable=True, max_model_size=1.0),
+    "swift-small": lambda given: swift(given, 2, optimize=False, max_clique_size=1e4, pgm_iters=1000),
     "margnet": margnet,
     "tab-pe": tab_pe,
     "opendp-aim": lambda given: opendp(given, "AIM"),
