@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator
+from itertools import chain, combinations
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -23,7 +23,7 @@ from pgmpy_dp.learning.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.learning.options import Settings, by, flag, number, one_of, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
-from pgmpy_dp.learning.public_graph import checked_graph, edge_positions
+from pgmpy_dp.learning.public_graph import checked_graph
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -96,7 +96,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
     adjacency: str = "add_remove"
     n_records: int | None = None
     method: str = option("auto", one_of(_METHODS))
-    graph: Any = option(None, by(lambda name, graph: checked_graph(graph, name)))
+    graph: Any = option(None, by(lambda name, graph: checked_graph(graph, name), chain.from_iterable))
     n_iter: int | None = option(None, whole(2))
     sparse: bool = option(True, flag())
     min_edge_weight: float | None = option(None, number())
@@ -141,8 +141,6 @@ class BaseFieldEstimator(BaseGraphEstimator):
             )
         if self._order > len(schema):
             raise ValueError(f"order={self._order!r} is more than the {len(schema)} variables; pass at most as many")
-        if self.graph is not None:
-            edge_positions(schema, self.graph)
 
     def _settings(self, **more: Any) -> Settings:
         """What the methods take: the options, and which model it is."""
@@ -223,7 +221,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
         pairs = len(variables) * (len(variables) - 1) // 2
         graph = nx.Graph()
         graph.add_nodes_from(variables)
-        graph.add_edges_from(edges if len(edges) <= _DENSE * pairs else itertools.combinations(variables, 2))
+        graph.add_edges_from(edges if len(edges) <= _DENSE * pairs else combinations(variables, 2))
         model = dataclasses.replace(
             fit.field.to_log_linear(variables), memory_limit=self.memory_limit, inference=self.inference
         )

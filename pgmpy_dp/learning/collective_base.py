@@ -318,7 +318,6 @@ def private_table(
     estimator: Any,
     data: Any,
     budget: Budget,
-    check: Callable[[Schema], None] | None = None,
     unit: Hashable = None,
     rows_per_unit: int | str | None = None,
 ) -> PrivateTable:
@@ -331,17 +330,11 @@ def private_table(
     data : dataframe, path or PrivateTable
     budget : Budget
         Of the new table's ledger.
-    check : callable, optional
-        Refuses schemas that the estimator cannot use, before the data are opened.
     unit, rows_per_unit
         Of the new table, or that the one that was passed must have; None for nothing.
     """
     schema, table = schema_and_table(estimator, data, unit, rows_per_unit)
-    if check is not None:
-        check(schema)
-    if table is not None:
-        return table
-    return _new_table(estimator, data, schema, budget, unit, rows_per_unit)
+    return _new_table(estimator, data, schema, budget, unit, rows_per_unit) if table is None else table
 
 
 def given_table(
@@ -360,7 +353,7 @@ def given_table(
     asked = SimpleNamespace(
         state_names=schema, n_records=n_records, adjacency=adjacency or str(declared), random_state=random_state
     )
-    return private_table(asked, df, budget, None, unit, rows_per_unit)
+    return private_table(asked, df, budget, unit, rows_per_unit)
 
 
 def _new_table(

@@ -7,7 +7,7 @@ what several subclasses take alike. An option whose default is None may be None.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import SimpleNamespace
@@ -36,6 +36,8 @@ class Rule:
     choices : tuple of str
     nothing : bool
         Whether None is a value, even where it is not the default.
+    names : callable, optional
+        From the value that is used to the columns that it names. Estimators of tables hold these against the schema.
     """
 
     check: Callable[[str, Any], Any]
@@ -47,6 +49,7 @@ class Rule:
     infinite: bool = False
     choices: tuple[str, ...] = ()
     nothing: bool = False
+    names: Callable[[Any], Iterable[Hashable]] | None = None
 
 
 def whole(least: int, most: int | None = None) -> Rule:
@@ -94,9 +97,9 @@ def flag() -> Rule:
     return Rule(check, "flag")
 
 
-def by(check: Callable[[str, Any], Any]) -> Rule:
-    """What `check` makes of the name and the value."""
-    return Rule(check)
+def by(check: Callable[[str, Any], Any], names: Callable[[Any], Iterable[Hashable]] | None = None) -> Rule:
+    """What `check` makes of the name and the value, and which columns that names; of `column` it is known."""
+    return Rule(check, names=(lambda value: (value,)) if check is column else names)
 
 
 def anything() -> Rule:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from itertools import chain
 from typing import Any
 
 import networkx as nx
 
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label, encode_label
+from pgmpy_dp.schema.labels import require_declared
 
 
 def checked_graph(graph: Any, argument: str = "graph", sizes: tuple[int, ...] = (1, 2)) -> tuple[tuple, ...]:
@@ -54,12 +56,7 @@ def set_positions(schema: Schema, sets: Iterable[Iterable[Hashable]], argument: 
     """Sets of names as positions; ValueError for names that the schema does not declare."""
     position = {name: j for j, name in enumerate(schema.variables)}
     named = [tuple(item) for item in sets]
-    unknown = sorted({repr(name) for item in named for name in item if name not in position})
-    if unknown:
-        raise ValueError(
-            f"{argument} has the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
-            f"add them to the schema (with their states), or remove them from {argument}"
-        )
+    require_declared(schema.variables, argument, chain.from_iterable(named))
     return [tuple(position[name] for name in item) for item in named]
 
 

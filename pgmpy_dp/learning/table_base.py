@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, ClassVar, Self
 
-from pgmpy_dp.learning.collective_base import private_table
+from pgmpy_dp.learning.collective_base import private_table, schema_and_table
+from pgmpy_dp.learning.options import rules_of
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema.labels import require_declared
 
 
 class BaseTableEstimator(BasePrivateEstimator):
@@ -79,10 +81,20 @@ class BaseTableEstimator(BasePrivateEstimator):
     def _private(
         self, X: Any, budget: Budget, unit: Hashable = None, rows_per_unit: int | str | None = None
     ) -> PrivateTable:
-        return private_table(self, X, budget, self._check_schema, unit, rows_per_unit)
+        schema, _ = schema_and_table(self, X, unit, rows_per_unit)
+        self._check_names(schema)
+        self._check_schema(schema)
+        return private_table(self, X, budget, unit, rows_per_unit)
+
+    def _check_names(self, schema: Schema) -> None:
+        """Refuse options that name columns which the schema does not declare."""
+        for option, (rule, _) in rules_of(type(self)).items():
+            if rule.names is not None and (value := getattr(self, option)) is not None:
+                require_declared(schema.variables, option, rule.names(value))
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
+        self._check_names(release.schema)
         given = None if self.state_names is None else Schema.coerce(self.state_names)
         if given is not None and (given.variables != release.schema.variables or given.matches(release.schema)):
             raise ValueError("state_names and the release have other variables, states or rules; drop state_names")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -21,6 +21,7 @@ from pgmpy_dp.learning.maximum_likelihood import maximize_likelihood
 from pgmpy_dp.learning.structural_zeros import Box, engine_within
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.schema import Number, Schema
+from pgmpy_dp.schema.labels import require_declared
 
 if TYPE_CHECKING:
     from pgmpy_dp.models.markov_network import MarkovNetwork
@@ -88,10 +89,7 @@ def complete_schema(schema: Schema, drivers: Drivers) -> Schema:
     >>> complete_schema(schema, {"job": ("age",)})["job"]
     ('a', 'b')
     """
-    if unknown := sorted({*drivers, *(d for some in drivers.values() for d in some)} - set(schema.variables), key=repr):
-        raise ValueError(
-            f"missing_at_random names {unknown}, which are not in the schema {list(schema.variables)}; remove them"
-        )
+    require_declared(schema.variables, "missing_at_random", chain(*driven_pairs(drivers)))
     numbers, states = schema.numbers, schema.states
     never = [v for v in drivers if (numbers[v].missing != "state" if v in numbers else None not in states[v])]
     if never:

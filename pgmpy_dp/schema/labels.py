@@ -87,6 +87,15 @@ def checked_states(name: Hashable, declared: Any) -> tuple:
     return states
 
 
+def require_declared(variables: Iterable[Hashable], argument: str, names: Iterable[Hashable]) -> None:
+    """Raise a ValueError for names that are none of the schema's `variables`."""
+    if unknown := sorted(map(repr, set(names).difference(variables))):
+        raise ValueError(
+            f"{argument} has the unknown variables {', '.join(unknown)}; the schema declares {list(variables)}: "
+            f"add them to the schema (with their states), or remove them from {argument}"
+        )
+
+
 def short(value: object, limit: int = 200) -> str:
     """A value as a message shows it."""
     text = repr(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import re
@@ -10,6 +11,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import typer
 from numpydoc.docscrape import ClassDoc, FunctionDoc
@@ -18,6 +20,7 @@ from pgmpy_dp import Budget, Ledger, check_schema, discover, learn, list_estimat
 from pgmpy_dp.cli import application
 from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.learning.options import Rule, Settings, rules_of
+from pgmpy_dp.learning.table_base import BaseTableEstimator
 from pgmpy_dp.models.model_score import preview_score
 from tests.estimators.cases import CASES
 
@@ -132,6 +135,39 @@ def test_a_fit_reads_a_snapshot(estimator):
     taken = made._as_checked()
     made.set_params(**dict.fromkeys(rules_of(estimator)))
     assert {name: vars(taken)[name] for name in FIRST[estimator].options} == FIRST[estimator].options
+
+
+NAMING = [
+    (kind, name) for kind, name in OPTIONS if rules_of(kind)[name][0].names and issubclass(kind, BaseTableEstimator)
+]
+MISTYPED = ("agee", [("a", "agee")], {"a": ["agee"]})  # a column, sets of columns, columns of a column
+
+
+@pytest.mark.parametrize(("estimator", "name"), NAMING, ids=lambda part: getattr(part, "__name__", part))
+def test_a_mistyped_column_is_refused_by_the_base_class_before_anything_is_spent(estimator, name, charges):
+    case, rule = FIRST[estimator], rules_of(estimator)[name][0]
+    release = case.fit(case.make(), case.data(pd.DataFrame({"a": ["x", "y"] * 9, "b": [0, 1] * 9, "c": True}))).release_
+    tried, message = 0, re.escape(f"{name} has the unknown variables 'agee'; the schema declares ['a', 'b', 'c']")
+    charges.clear()
+    for value in MISTYPED:
+        with contextlib.suppress(TypeError):
+            rule.check(name, value)
+            tried += 1
+            with pytest.raises(ValueError, match=message):
+                fit(estimator(**{"state_names": STATES, **case.options, name: value}), case)
+            with pytest.raises(ValueError, match=message):
+                case.make(**{name: value}).fit_release(release)
+    assert tried == 1 and charges == []
+
+
+@pytest.mark.parametrize("estimator", list_estimators(data_kind="discrete"), ids=lambda estimator: estimator.__name__)
+def test_every_option_that_speaks_of_variables_says_which_it_names(estimator):
+    """But priors, which are models, and tables of a graph, whose variables are the graph's."""
+    speak = {
+        name for name, said in documented(estimator).items() if re.search(r"\bvariables?\b(?! to list of st)", said)
+    }
+    naming = {name for name, (rule, _) in rules_of(estimator).items() if rule.names}
+    assert speak - {"cliques"} == naming
 
 
 def test_settings_are_read_only():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.data_base import Facts
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema.labels import require_declared
 
 Scope = tuple[Hashable, ...]
 
@@ -146,11 +148,6 @@ def checked_scopes(scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
 
 def require_scopes(schema: Schema, scopes: Sequence[Sequence[Hashable]]) -> None:
     """ValueError for scopes with variables that `schema` does not declare, or declares as numeric."""
-    unknown = sorted({repr(name) for scope in scopes for name in scope if name not in schema.variables})
-    if unknown:
-        raise ValueError(
-            f"scopes use the unknown variables {', '.join(unknown)}; the schema declares {list(schema.variables)}: "
-            "add them to the schema (with their states), or remove them from the scopes"
-        )
+    require_declared(schema.variables, "scopes", chain.from_iterable(scopes))
     for scope in scopes:
         schema.require_discrete(scope, argument="schema")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain, combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -178,8 +178,8 @@ class PrivateNetwork(BaseStructureEstimator):
     ['rain', 'wet', 'coin']
     """
 
-    required_edges: list[tuple] | None = option(None, by(checked_sets))
-    forbidden_edges: list[tuple] | None = option(None, by(checked_sets))
+    required_edges: list[tuple] | None = option(None, by(checked_sets, chain.from_iterable))
+    forbidden_edges: list[tuple] | None = option(None, by(checked_sets, chain.from_iterable))
     max_clique_cells: int = option(50_000, whole(4))
     n_rounds: int | None = option(None, whole(1))
     one_way_share: float | None = option(None, number(below_one=True))
@@ -187,13 +187,13 @@ class PrivateNetwork(BaseStructureEstimator):
     random_state: int | None = None
     merge_rare: bool = option(False, flag())
     max_order: int = option(3, whole(2, MOST_IN_A_SET))
-    workload: Any = option(None, by(checked_workload))
+    workload: Any = option(None, by(checked_workload, lambda sets: chain(*(names for names, _ in sets))))
     prior: Any = option(None, anything())
     probe_share: float = option(0.08, number(positive=False, below_one=True))
     target: Hashable = option(None, by(column))
     number_share: float = option(0.2, number(positive=False, below_one=True))
     optimise: str = option(OPTIMISE[0], one_of(OPTIMISE))
-    missing_at_random: Any = option(None, by(checked_drivers))
+    missing_at_random: Any = option(None, by(checked_drivers, lambda drivers: chain(*driven_pairs(drivers))))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
 
@@ -438,12 +438,12 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
     rounds: dict[int, int] = {}  # 0 is none: required tables
     for k, record in enumerate(release.public["rounds"]):
         rounds.setdefault(record["round"], k)  # the first selection of a round had all candidates
-    last = dict.fromkeys(map(frozenset, itertools.combinations(schema.variables, 2)), max(rounds, default=0))
+    last = dict.fromkeys(map(frozenset, combinations(schema.variables, 2)), max(rounds, default=0))
     last |= {frozenset(map(decode_label, names)): 0 for names in settings["forbidden"]}
     last |= {frozenset(map(decode_label, pair)): k for *pair, k in release.public["unavailable"]}
     passed_over = cache(partial(_error_when_passed_over, release))  # pairs of as many cells have the same bound
     rows = []
-    for pair in itertools.combinations(schema.variables, 2):
+    for pair in combinations(schema.variables, 2):
         cells = schema.cardinality(pair[0]) * schema.cardinality(pair[1])
         bounds = [own[frozenset(pair)]] if frozenset(pair) in own else []
         if last[frozenset(pair)] and weight(pair) > 0:
@@ -461,7 +461,7 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
     misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals()[: noisy.cliques.n_cells])
     found: dict[frozenset, float] = {}
     for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True):
-        for kept in itertools.combinations(range(len(scope)), 2):
+        for kept in combinations(range(len(scope)), 2):
             others = tuple(axis for axis in range(len(scope)) if axis not in kept)
             own = np.abs(table.sum(axis=others))
             # A cell of the sum has the noise of as many cells as were added up.
