@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import networkx as nx
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
+
+from pgmpy_dp.learning.privacy_record import parameters_digest
 
 Model = TypeVar("Model", DiscreteMarkovNetwork, DiscreteBayesianNetwork)
 
@@ -36,7 +39,8 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
     DiscreteMarkovNetwork or DiscreteBayesianNetwork
         The same object: a Markov network with the edges of the estimator's ``model_`` and copies of its factors, a
         Bayesian network with its own edges and new CPDs. pgmpy's own classes have no attribute for a guarantee:
-        ``model.graph["privacy"]`` has it. If the fit fails the model is left as it was.
+        ``model.graph["privacy"]`` has it, and says when printed whether the model was changed since. If the fit fails
+        the model is left as it was.
 
     Raises
     ------
@@ -118,20 +122,18 @@ def _require_room(model: nx.Graph, estimator: Any, variables: Any) -> None:
 
 def _assign(model: Any, estimator: Any) -> None:
     """Give the model what was learned; nothing here can fail halfway."""
-    if isinstance(model, DiscreteBayesianNetwork):
-        copies = [cpd.copy() for cpd in estimator.parameters_]
-        model.cpds, model.graph["privacy"] = copies, estimator.privacy_
-        return
     learned: Any = getattr(estimator, "model_", None)
-    factors = estimator.parameters_ if learned is None else learned.factors
-    copies = [factor.copy() for factor in factors]
-    if _finds_graph(estimator):
-        model.remove_edges_from([edge for edge in model.edges if not learned.has_edge(*edge)])
-        model.add_nodes_from(learned.nodes)
-    model.add_edges_from(getattr(learned, "edges", ()))  # of given graphs: those that rules need
-    model.factors = copies
+    if isinstance(model, DiscreteBayesianNetwork):
+        model.cpds = [cpd.copy() for cpd in estimator.parameters_]
+    else:
+        copies = [factor.copy() for factor in (estimator.parameters_ if learned is None else learned.factors)]
+        if _finds_graph(estimator):
+            model.remove_edges_from([edge for edge in model.edges if not learned.has_edge(*edge)])
+            model.add_nodes_from(learned.nodes)
+        model.add_edges_from(getattr(learned, "edges", ()))  # of given graphs: those that rules need
+        model.factors = copies
     privacy = getattr(estimator, "privacy_", None)
     if hasattr(model, "_take_over"):  # this package's own
         model._take_over(learned, privacy)
     else:
-        model.graph["privacy"] = privacy
+        model.graph["privacy"] = privacy and replace(privacy, earned_by=(model, parameters_digest(model)))

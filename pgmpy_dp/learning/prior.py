@@ -20,7 +20,7 @@ from pgmpy_dp.learning.fine_grids import fine_states
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.prior_model import prior_potentials, tables_of_prior
-from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.learning.privacy_record import Privacy, record_of
 from pgmpy_dp.models.conversion import factors_to_log_linear
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.markov_network import MarkovNetwork
@@ -72,12 +72,12 @@ class Prior:
             states = {name: tuple(given.states[name]) for name in given.nodes if name in given.states}
             numbers = {name: number for name, number in given.numbers.items() if name not in given.within}
             merged = {name: _as_declared(values.declared) for name, values in given.within.items()}
-            found = cls(given.to_log_linear(), {**states, **numbers, **merged}, states, given.within, given.privacy)
+            found = cls(given.to_log_linear(), {**states, **numbers, **merged}, states, given.within, record_of(given))
         elif isinstance(given, DiscreteMarkovNetwork | DiscreteBayesianNetwork):
             network = given.to_markov_model() if isinstance(given, DiscreteBayesianNetwork) else given
             model = factors_to_log_linear(network.factors, network.nodes, DEFAULT_MEMORY_LIMIT, "auto")
             states = {name: tuple(of[name]) for f in network.factors for of in (f.state_names,) for name in f.variables}
-            found = cls(model, states, states, {})
+            found = cls(model, states, states, {}, record_of(given))
         else:
             raise TypeError(f"prior={given!r} is a {type(given).__name__}; pass {_KINDS}")
         if found.model.inference == "exact" and not found.model.is_possible:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from typing import Any
+
+import numpy as np
 
 from pgmpy_dp.private.accounting import pure_to_zcdp, zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
@@ -17,6 +19,7 @@ from pgmpy_dp.private.entry import Entry
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
+from pgmpy_dp.schema.stored import content_digest
 
 _PROMISES_NOTHING = 20
 
@@ -55,6 +58,9 @@ class Privacy:
     published_if : mapping, optional
         What had to hold for it to be published, tested with noise (:func:`~pgmpy_dp.publish_if`): ``name``, the texts
         of ``criteria``, their ``digest``, and which ``attempt`` it was. The test is part of `guarantee`.
+    earned_by : tuple of model and str, optional
+        A model of pgmpy's own class that has this record among its attributes, and the :func:`parameters_digest` that
+        it was learned with: once it has another, the record is no longer printed as its guarantee.
 
     Examples
     --------
@@ -76,6 +82,7 @@ class Privacy:
     schema: Privacy | None = None
     rows_per_unit: int | str | None = None
     published_if: Mapping[str, Any] | None = None
+    earned_by: tuple[Any, str] | None = field(default=None, compare=False, repr=False)
 
     @property
     def total(self) -> Guarantee | None:
@@ -201,6 +208,8 @@ class Privacy:
     def __str__(self) -> str:
         whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
         text = f"{self.words} under {self.adjacency}{whose} ({self.mechanism})"
+        if self.earned_by is not None and self.earned_by[1] != parameters_digest(self.earned_by[0]):
+            return f"NO GUARANTEE: the model was changed after it was learned with {text}"
         if self.reproducible:
             text += " with reproducible noise: NOT PRIVATE"
         elif self.promises_nothing:
@@ -214,6 +223,40 @@ class Privacy:
         total = self.total
         known = "which cannot be added up" if total is None else f"together {total} for whoever is in both"
         return f"{text}, with a prior that is {self.prior}; {known}"
+
+
+def parameters_digest(model: Any) -> str:
+    """A digest of a pgmpy model's graph and tables, in whatever order these are: numbers count bit by bit."""
+    graph = sorted(repr(sorted(map(repr, item))) for item in (*model.edges, *((name,) for name in model)))
+    tables = [*getattr(model, "factors", ()), *getattr(model, "cpds", ())]
+    parts = [repr((t.variables, t.values.shape)).encode() + np.asarray(t.values).tobytes() for t in tables]
+    return content_digest({"graph": graph}, *sorted(parts))
+
+
+def record_of(model: Any) -> Privacy | None:
+    """The record of a pgmpy model, ours too; ValueError where graph or tables are others than it was earned with."""
+    record, digest = vars(model).get("_privacy", (None, None))
+    if isinstance(kept := model.graph.get("privacy"), Privacy) and kept.earned_by is not None:
+        record, digest = replace(kept, earned_by=None), kept.earned_by[1]
+    if record is not None and digest != parameters_digest(model):
+        raise ValueError(f"the model was changed after it was learned with {record}; fit it again, or set its privacy")
+    return record
+
+
+def earned(name: str) -> Any:
+    """A property of a pgmpy model that is None once its graph or tables are others than when it was set.
+
+    What was learned privately says nothing of other parameters: those may be exact statistics of the records.
+    """
+
+    def get(model: Any) -> Any:
+        value, digest = vars(model).get(name, (None, ""))
+        return None if value is None or digest != parameters_digest(model) else value
+
+    def put(model: Any, value: Any) -> None:
+        vars(model)[name] = value, parameters_digest(model)
+
+    return property(get, put)
 
 
 def composed(first: Guarantee, second: Guarantee) -> Guarantee:

@@ -88,7 +88,7 @@ class BaseTableEstimator(BasePrivateEstimator):
 
     def _check_names(self, schema: Schema) -> None:
         """Refuse options that name columns which the schema does not declare."""
-        for option, (rule, _) in rules_of(type(self)).items():
+        for option, (rule, _) in rules_of(type(self)).items():  # type: ignore[arg-type]  # hashable, as classes are
             if rule.names is not None and (value := getattr(self, option)) is not None:
                 require_declared(schema.variables, option, rule.names(value))
 

@@ -21,7 +21,7 @@ from pgmpy_dp.inference.row_conditionals import row_conditionals
 from pgmpy_dp.inference.sampling import SamplingMethod
 from pgmpy_dp.learning.display import as_table, states_text
 from pgmpy_dp.learning.in_place import fit_in_place
-from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.learning.privacy_record import Privacy, earned
 from pgmpy_dp.learning.structural_zeros import obeying
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.conversion import (
@@ -73,7 +73,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     factors : list of DiscreteFactor
         The potentials. After a fit their product sums to 1.
     privacy : Privacy or None
-        The guarantee under which the factors were learned; None where they were set by hand.
+        The guarantee under which the factors were learned; None where they were set by hand, and as long as the graph
+        or a factor is another than when it was set.
     schema : Schema or None
         The public description of the variables that the model was learned with: which are numbers or days, how a cell
         is read, and the order of columns. It counts while it has the model's variables and their states.
@@ -83,7 +84,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         Of a model that :meth:`complete` made: the variables that were missing, and what was taken to decide that.
     posterior : ParameterPosterior or None
         What an estimator's ``posterior()`` gave, if it was assigned: files keep it, for intervals and several synthetic
-        data sets without the release. It is of the factors as they were learned.
+        data sets without the release. It is of the factors as they were learned, and None while they are others.
 
     Examples
     --------
@@ -95,6 +96,9 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     >>> model.sample(3, random_state=0).shape
     (3, 2)
     """
+
+    privacy: Privacy | None = earned("_privacy")
+    posterior: ParameterPosterior | None = earned("_posterior")
 
     def __init__(
         self,
@@ -112,11 +116,9 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             self.add_edges_from(ebunch.edges())
         # A set of its own: pgmpy's default is one list shared by all models.
         self.latents = set() if latents is None else set(latents)
-        self.privacy: Privacy | None = None
         self.schema: Schema | None = None
         self.within: dict[Hashable, Values] = {}
         self.missing_at_random: dict[Hashable, tuple[Hashable, ...]] = {}
-        self.posterior: ParameterPosterior | None = None
         self.memory_limit = memory_limit
         self.inference = inference
 
@@ -381,6 +383,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         clone = self.copy()
         for factor in clone.factors:
             factor.values = factor.values * (smallest / factor.values[factor.values > 0].min())
+        clone.privacy, clone.posterior = self.privacy, self.posterior
         return clone
 
     # -- learning ------------------------------------------------------------------------------
@@ -478,10 +481,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         for box in schema.zeros:
             network.add_edges_from(itertools.combinations(box, 2))
         network.factors = log_linear_to_factors(model, network, schema.states)
-        network.schema = Schema.coerce(state_names).subset(
-            name for name in Schema.coerce(state_names) if name in network
-        )
-        network.privacy, network.within = privacy, dict(within or {})
+        network.schema, network.privacy, network.within = schema, privacy, dict(within or {})
         return network
 
     def marginal(self, variables: Hashable | Sequence[Hashable]) -> DiscreteFactor:

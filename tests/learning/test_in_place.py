@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -141,6 +144,56 @@ def test_edges_that_the_estimator_was_told_stay():
     model = given(DiscreteMarkovNetwork, "bc")
     fit_in_place(model, DATA, made(E.PrivateNetwork, required_edges=[("b", "c")]))
     assert model.has_edge("b", "c")
+
+
+CHANGED = {
+    "fit": lambda model: model.fit(DATA, estimator=DiscreteMLE(state_names=STATES)),
+    "fit_update": lambda model: model.fit_update(DATA),
+    "ours": lambda model: model.fit(DATA, estimator=E.NaiveMLE(epsilon=0.01, state_names=STATES)),
+    "add_cpds": lambda model: model.add_cpds(TabularCPD("a", 2, [[0.5], [0.5]], state_names={"a": [0, 1]})),
+    "remove_node": lambda model: model.remove_node("c"),
+    "values": lambda model: model.get_cpds("a").values.__setitem__(0, 0.5),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
+def test_the_record_says_that_pgmpy_changed_the_model(change):
+    """And a copy has its own record; the next fit in place sets the new one."""
+    model, estimator = DiscreteBayesianNetwork(["ab", "cb"]), made(E.NaiveMLE)
+    fit_in_place(model, DATA, estimator)
+    copies = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+    assert str(model.graph["privacy"]) == str(estimator.privacy_)
+    change(model)
+    changed = f"NO GUARANTEE: the model was changed after it was learned with {estimator.privacy_}"
+    assert str(model.graph["privacy"]) == changed
+    for own in copies:
+        assert str(own.graph["privacy"]) == str(estimator.privacy_)
+        own.remove_cpds("a")
+        assert str(own.graph["privacy"]) == changed
+    if "c" in model:
+        fit_in_place(model, DATA, E.NaiveMLE(epsilon=0.5, state_names=STATES))
+        assert str(model.graph["privacy"]).startswith("0.5-DP")
+
+
+@pytest.mark.parametrize("change", ["add_factors", "remove_factors"])
+def test_so_does_that_of_pgmpys_markov_network(change):
+    model = fit_in_place(given(DiscreteMarkovNetwork, "ab"), DATA, made(E.NaiveMLE))
+    getattr(model, change)(model.factors[0])
+    assert str(model.graph["privacy"]).startswith("NO GUARANTEE")
+
+
+def test_a_prior_that_was_learned_in_place_is_counted_and_a_changed_one_refused():
+    first = E.NaiveMLE(epsilon=0.5, state_names=STATES)
+    prior, ours = (fit_in_place(kind(["ab", "cb"]), DATA, first) for kind in (DiscreteBayesianNetwork, MarkovNetwork))
+    learner, private = E.CollectiveMAP(epsilon=1.0, state_names=STATES, prior=prior), table()
+    assert str(learner.fit(given(MarkovNetwork, "ab"), DATA).privacy_.total) == "1.5-DP"
+    prior.fit_update(DATA)
+    with pytest.raises(ValueError, match=r"the model was changed after it was learned with 0\.5-DP under add_remove"):
+        learner.set_params(state_names=None).fit(given(MarkovNetwork, "ab"), private)
+    ours.factors[0].values *= 2
+    with pytest.raises(ValueError, match=r"the model was changed.*fit it again, or set its privacy"):
+        learner.set_params(prior=ours).fit(given(MarkovNetwork, "ab"), private)
+    assert private.ledger.entries == ()
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was(monkeypatch):

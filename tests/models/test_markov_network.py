@@ -19,8 +19,11 @@ from pgmpy_dp import MarkovNetwork, Schema
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.learning.privacy_record import Privacy, record_of
 from pgmpy_dp.models import conversion
+from pgmpy_dp.models.model_file import read_model_file
+from pgmpy_dp.models.posterior.posterior_draws import Posterior
+from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.guarantee import ApproxDP, PureDP
@@ -342,6 +345,58 @@ def test_uai_round_trip_of_rescaled_factors(tmp_path):
     for i, name in enumerate(order):
         queried = VariableElimination(read).query([f"var_{i}"], show_progress=False)
         np.testing.assert_allclose(queried.values / queried.values.sum(), network.marginal([name]).values, rtol=1e-10)
+
+
+def posterior_of(model):
+    """Two draws that are the model itself."""
+    own = model.to_log_linear()
+    draws = Posterior(own.cliques, np.stack([own.theta, own.theta]), "made", "up", own.memory_limit)
+    return ParameterPosterior(draws, Schema(model.states), nx.Graph(model.edges), model.privacy)
+
+
+def _other_numbers(model):
+    model.factors[0].values.flat[0] *= 2
+
+
+CHANGES = {
+    "add_factors": lambda model: model.add_factors(model.factors[0].copy()),
+    "remove_factors": lambda model: model.remove_factors(model.factors[0]),
+    "factors": lambda model: setattr(model, "factors", [*model.factors[1:], model.factors[0] * 2]),
+    "values": _other_numbers,
+    "add_edge": lambda model: model.add_edge("v0", "v2"),
+    "remove_edge": lambda model: model.remove_edge("v0", "v1"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_record_does_not_outlive_its_parameters(change, tmp_path):
+    model, other = make_network(*GRAPHS["path"]), tmp_path / "changed.npz"
+    model.privacy, model.posterior = Privacy(PureDP(0.1), Adjacency.ADD_REMOVE, "test"), posterior_of(model)
+    before, kept = model.copy(), pickle.loads(pickle.dumps(model))
+    change(model)
+    assert model.privacy is None and model.posterior is None and "factors set by hand" in repr(model)
+    assert model.copy().privacy is None and "DP" not in repr(model) + repr(model.copy())
+    model.save(other)
+    assert MarkovNetwork.load(other).privacy is read_model_file(other).privacy is None
+    for unchanged in (before, kept, before.rescaled()):
+        assert "0.1-DP" in repr(unchanged) and unchanged.posterior is not None
+    with pytest.raises(ValueError, match=r"the model was changed after it was learned with 0\.1-DP under add_remove"):
+        record_of(model)
+    model.privacy = None  # as it is now, it is public
+    assert record_of(model) is None
+
+
+def test_a_change_that_is_taken_back_leaves_the_record(network):
+    network.privacy = Privacy(PureDP(0.1), Adjacency.ADD_REMOVE, "test")
+    first, edge = network.factors[0], next(iter(network.edges), None)
+    network.remove_factors(first)
+    assert network.privacy is None
+    network.add_factors(first)  # now the last
+    if edge is not None:
+        network.remove_edge(*edge)
+        assert network.privacy is None
+        network.add_edge(*edge[::-1])
+    assert str(network.privacy.guarantee) == "0.1-DP"
 
 
 def test_rescaled_keeps_the_distribution(network):

@@ -55,7 +55,8 @@ def network_posterior(
     graph.add_nodes_from(model.nodes)
     # A probe's own table keeps its discrepancy: it is measured with a small share, and was not chosen for being wrong.
     discrepancy = probed_discrepancy(release, tables_of(release, range(probe_tables(release).start)), learn, rng)
-    assert model.privacy is not None
+    if model.privacy is None:
+        raise ValueError("model_ was changed after it was learned; fit_release(release_) learns it again")
     return ParameterPosterior(
         draws,
         release.schema,
