@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,9 @@ import pandas as pd
 from pgmpy_dp.auditing.cases_base import AuditCase, fit_case, said
 from pgmpy_dp.auditing.neighbours import Neighbours, vector_neighbours
 from pgmpy_dp.communities.operators.graph import PrivateGraph
+from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.mechanism import SeveralNoisyMax
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 # -- graphs: two vertices, joined or not ------------------------------------------------------------------------------
@@ -97,28 +100,22 @@ def _mixture_case(adjacency: str, **arguments: Any) -> AuditCase:
     return fit_case("PrivateGaussianMixture", "delta", label, neighbours, given, features=mixture_features)
 
 
-# -- mechanisms of private/noise that decide what is released, on their own -------------------------------------------
+# -- mechanisms that decide what is released, on their own -------------------------------------------------------------
 
 
 def selected(scores: np.ndarray, cost: Guarantee) -> np.ndarray:
     """A noisy maximum of scores that one record moves by at most 1."""
-    from fractions import Fraction
-
-    from pgmpy_dp.private.noise import selection
-
     assert isinstance(cost, PureDP | ZCDP)
-    scale = selection.selection_scale(1.0, cost, Fraction(1))
-    return selection.noisy_argmax([scores], scale, cost)
+    return SeveralNoisyMax.planned(1.0, 1, cost, Fraction(1)).over((scores,)).draw(None)
 
 
 def tested_distance(votes: list) -> np.ndarray:
     """The mode of votes, if far enough from changing, and the noisy distance."""
-    from pgmpy_dp.private.noise import distance_test
+    from pgmpy_dp.fields.operators.vote_operators import StableMode, agreement_test
 
-    noisy, mode = distance_test.released_mode(
-        *distance_test.mode_and_distance(votes), distance_test.distance_test(1.0, 0.01), None
-    )
-    return np.array([float(noisy), {"a": 1.0, "b": -1.0}.get(mode, 0.0)])
+    test = StableMode(None, 0, agreement_test(PureDP(1.0), 1, 0.01), np.array([1.0, -1.0]))
+    noisy, mode = test.over([(("a", "b").index(vote),) for vote in votes]).draw(None)
+    return np.array([float(noisy[0]), *(mode if len(mode) else [0.0])])
 
 
 def lone_cell(marks: list) -> np.ndarray:
@@ -126,12 +123,11 @@ def lone_cell(marks: list) -> np.ndarray:
 
     A delta of .005 for the threshold and as much to convert the noise's zCDP.
     """
-    from pgmpy_dp.private.accounting import approx_to_zcdp
-    from pgmpy_dp.private.noise import histogram
+    from pgmpy_dp.mixtures.operators.block_operators import StableCells, stable_histogram
 
-    plan = histogram.stability_histogram(1, approx_to_zcdp(1.0, 0.005), 0.005)
-    blocks, cells = np.array(marks).T
-    found, counts = histogram.released_cells(*histogram.marked_cells(cells[:, np.newaxis], blocks), plan)
+    plan = stable_histogram(1, ZCDP(approx_to_zcdp(1.0, 0.005)), 1, 0.005)
+    exact = np.unique([[cell] for _, cell in marks], axis=0, return_counts=True)
+    found, counts = StableCells.planned(1, plan).over(exact).draw(None)
     noisy = dict(zip(found[:, 0].tolist(), counts.tolist(), strict=True))
     return np.array([float(noisy.get(cell, -100.0)) for cell in (0, 1)])  # far from any count: not released
 

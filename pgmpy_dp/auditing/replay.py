@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,14 @@ from pgmpy import config
 from pgmpy_dp.auditing.drawn_again import Drawn, drawn, drawn_again, undrawn
 from pgmpy_dp.auditing.movements import movement
 from pgmpy_dp.auditing.scales import stated_scales
+from pgmpy_dp.learning.privacy_record import Privacy, UnderstatedGuarantee, composed
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.charged_base import ChargedCurator
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.observer import Observer, Request, observed
 from pgmpy_dp.private.data.units import fixed_key
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP
+from pgmpy_dp.private.sensitive import Release
 
 Key = tuple[bytes, int]
 
@@ -132,7 +135,7 @@ def replay(
         first = _run(fit, data, recorder, public)
     player = _Player(recorder)
     second = _run(fit, neighbour, player, public)
-    problems = [*recorder.problems, *player.problems]
+    problems = [*recorder.problems, *recorder.spending.understated(first.said), *player.problems]
     if len(player.events) < len(recorder.events):
         problems.append(f"the neighbour's run ends after {len(player.events)} of {len(recorder.events)} events")
     problems += [f"{what} differs: {_short(a)} and {_short(b)}" for what, a, b in first.differences(second)]
@@ -148,6 +151,8 @@ class _Outcome:
     printed: str
     warned: tuple[str, ...]
     logged: tuple[str, ...]
+    said: Any = None
+    """The result itself, or the error."""
 
     def differences(self, other: _Outcome) -> Iterator[tuple[str, Any, Any]]:
         for name in ("error", "printed", "warned", "logged", "result"):
@@ -156,7 +161,7 @@ class _Outcome:
 
 
 def _run(fit: Callable[[Any], Any], data: Any, observer: Observer, public: bool) -> _Outcome:
-    result, error, printed = None, "", io.StringIO()
+    said, result, error, printed = None, None, "", io.StringIO()
     with (
         fixed_key(bytes(32)),  # for the units that both runs have to draw the same records
         _no_progress_bars(),  # they appear after a second, on a busy machine in one run alone
@@ -168,15 +173,15 @@ def _run(fit: Callable[[Any], Any], data: Any, observer: Observer, public: bool)
     ):
         warnings.simplefilter("always")
         try:
-            result = fit(data)
+            said = result = fit(data)
         except _Departed:
             pass  # noted already
         except Exception as found:
             error = f"{type(found).__name__}: {found} {getattr(found, '__notes__', '')}"
-            result = getattr(found, "release", None)
+            said, result = found, getattr(found, "release", None)
     stored = pickle.dumps(result) if public else None
     warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
-    return _Outcome(stored, error, printed.getvalue(), warned, tuple(logged))
+    return _Outcome(stored, error, printed.getvalue(), warned, tuple(logged), said)
 
 
 @contextmanager
@@ -290,9 +295,11 @@ class Spending:
     def __init__(self) -> None:
         self._left: dict[int, tuple[Fraction, Fraction]] = {}
         self._curators: list[ChargedCurator] = []  # kept alive, so that no two have one id
+        self._charged: list[Guarantee] = []
 
     def opened(self, curator: ChargedCurator) -> list[str]:
         cost, charged = curator.unit_cost, curator._data.ledger.entries[-1].cost
+        self._charged.append(charged)
         reserve = 0.0
         if isinstance(charged, ReservedZCDP):
             reserve, charged = charged.eta, ZCDP(charged.rho)
@@ -300,6 +307,13 @@ class Spending:
             reserve, charged = charged.delta, PureDP(charged.epsilon)
         self._keep(curator, Fraction(1), Fraction(reserve))
         return [] if charged == cost else [f"the ledger was charged {charged} for a curator of {cost}"]
+
+    def understated(self, said: Any) -> list[str]:
+        """Where a plan releases under less than what it charged; an estimator's says so by an error."""
+        if isinstance(said, Release) and self._charged:
+            total, known = reduce(composed, self._charged), Privacy.of(said).total
+            return [] if known is None or total.implies(known) else [f"{total} was charged for a release of {known}"]
+        return [str(said)] if isinstance(said, UnderstatedGuarantee) else []
 
     def answered(self, request: Request) -> list[str]:
         if request.share <= 0:

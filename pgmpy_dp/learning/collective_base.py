@@ -38,7 +38,7 @@ from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import checked_weights, noisy_marginals
 from pgmpy_dp.learning.options import Settings, anything, by, one_of, option, whole
-from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
+from pgmpy_dp.learning.privacy_record import Privacy, released, require_agreement
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES, PrivateFit
 from pgmpy_dp.learning.probe_tables import tables_within
 from pgmpy_dp.learning.structural_zeros import with_zeros
@@ -205,7 +205,7 @@ class BaseMarginalsEstimator(SuggestsRules, PrivateFit, parameter_estimator.Disc
         if table is None:
             own = schema.subset(name for name in schema if name in graph)
             table = _new_table(taken, data, own, budget, unit, rows_per_unit)
-        return self._take(taken, taken._run(table, settings, budget), table, graph=graph, given=model)
+        return self._take(taken, released(table, taken._run, settings, budget), table, graph=graph, given=model)
 
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
         """Learn again from tables that were released before; needs no records and costs nothing.

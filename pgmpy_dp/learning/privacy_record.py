@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -338,6 +338,57 @@ def _published(said: Any) -> Mapping[str, Any] | None:
     if not right or type(said.get("attempt")) is not int or said["attempt"] < 1:
         raise ValueError("what it was published if is not what publish_if writes")
     return dict(said)
+
+
+class UnderstatedGuarantee(RuntimeError):
+    """A plan released under less than it charged: a mistake of whoever wrote it, not of who runs it."""
+
+
+def released(data: PrivateData, plan: Callable[..., Release], *arguments: Any) -> Release:
+    """What ``plan(data, *arguments)`` releases, held against what the data's ledger was charged for it.
+
+    Charges of others meanwhile are not the plan's. A release that an exception carries is held against them, too: where
+    it says less, it has the guarantee of everything instead.
+
+    Parameters
+    ----------
+    data : PrivateData
+    plan : callable
+        One that opens a single curator gives its release. One that opens several says what they cost together:
+        ``release.published_with(composed(first, second), {})``.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    UnderstatedGuarantee
+        For a release that says less than what was charged, or for which nothing was charged to these data. The
+        exception has it, with the guarantee of everything, as its attribute ``release``.
+    """
+    charged: list[Guarantee] = []
+    try:
+        release = plan(data.for_a_plan(charged), *arguments)
+    except BaseException as error:
+        if isinstance(kept := getattr(error, "release", None), Release):
+            error.release = _held(kept, charged)  # type: ignore[attr-defined]
+        raise
+    if charged and _held(release, charged) is release:
+        return release
+    with handed_over(_held(release, charged)):
+        raise UnderstatedGuarantee(
+            f"a plan released under {release.guarantee}, and its data were charged {charged}: ask one curator of these "
+            "data, or return release.published_with(composed(...), {}), with what several cost together"
+        )
+
+
+def _held(release: Release, charged: Sequence[Guarantee]) -> Release:
+    """The same release if what was charged implies its guarantee; else with the guarantee of all that was charged."""
+    own = release.guarantee
+    total = reduce(composed, charged) if charged else own
+    stated = total if own.implies(total) else composed(total, own)
+    return release if total.implies(own) else release.published_with(stated, {})
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from pgmpy_dp.learning.few_records import (
     large_delta,
 )
 from pgmpy_dp.learning.options import Rule, Settings, adjacencies, anything, checked, number, whole
-from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, require_release
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Release
@@ -246,7 +246,7 @@ class BasePrivateEstimator(PrivateFit, BaseEstimator):
 
     def _fit(self, X: Any, **whose: Any) -> Self:
         taken, data, budget = self._prepared(X, **whose)
-        return self._take(taken, taken._run(data, budget), data)
+        return self._take(taken, released(data, taken._run, budget), data)
 
     def _prepared(self, X: Any, ledger: Any = None, **whose: Any) -> tuple[Self, Any, Budget]:
         """What `_run` and `_take` are given: all that a fit does before its plan, which charges.

@@ -13,7 +13,7 @@ import pandas as pd
 from pgmpy_dp.learning.few_records import FEW
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
-from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, require_release
 from pgmpy_dp.linked.linked_model import guarantee_of_a_child
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables, table_of_kinds
@@ -231,7 +231,7 @@ def check_linked(
         parents, children, schema = as_two_tables(parents, children, schema, key)
         whose = {"adjacency": known.adjacency or "add_remove", "n_records": known.n_records}
         tables = PrivateLinkedTables(parents, children, schema, ledger=budget, **whose)
-    release = _run(tables, budget, known.random_state)
+    release = released(tables, _run, budget, known.random_state)
     with handed_over(release):
         return FamilyCheck.of(release, Privacy.of(release, tables.ledger.entries))
 

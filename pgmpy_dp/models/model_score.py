@@ -13,7 +13,7 @@ import pandas as pd
 from pgmpy_dp.learning.collective_base import given_table
 from pgmpy_dp.learning.few_records import FewRecordsWarning, few_records
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, flag, number, whole
-from pgmpy_dp.learning.privacy_record import Privacy, handed_over
+from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released
 from pgmpy_dp.models import model_distances as plan
 from pgmpy_dp.models.posterior.noisy_ratio import difference_quantile, sampling_distance
 from pgmpy_dp.models.score_reading import ModelScore
@@ -134,7 +134,7 @@ def score_model(
     tables = given.tables(known, workload)
     plan.planned_noise(len(tables.means), len(tables.scopes), settings, budget, neighbours)
     table = given_table(df, schema, budget, **asked, unit=unit, rows_per_unit=rows_per_unit)
-    release = plan.run(table, tables, settings, budget)
+    release = released(table, plan.run, tables, settings, budget)
     with handed_over(release):
         found = ModelScore.of(release, settings.level, Privacy.of(release, table.ledger.entries))
         said = few_records(found.n_records, found.n_records_sd)

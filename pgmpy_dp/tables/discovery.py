@@ -14,7 +14,7 @@ import pandas as pd
 
 from pgmpy_dp.learning.few_records import FEW, FewRecordsWarning
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
-from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, require_release
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.budget import Budget
@@ -330,7 +330,7 @@ def columns_to_look_at(
 
 def look_at(data: PrivateColumns, settings: plan.DiscoverSettings, budget: Budget) -> Discovery:
     """What is found in columns, for a budget."""
-    release = plan.run(data, settings, budget)
+    release = released(data, plan.run, settings, budget)
     with handed_over(release):
         return Discovery.of(release, Privacy.of(release, data.ledger.entries))
 

@@ -13,7 +13,7 @@ from pgmpy_dp.learning.collective_base import given_table
 from pgmpy_dp.learning.few_records import FEW, dropped_records
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
-from pgmpy_dp.learning.privacy_record import Privacy, handed_over, require_release
+from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, require_release
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -211,7 +211,7 @@ def check_schema(
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.05)")
     known = arguments_of(check_schema, adjacency=adjacency, n_records=n_records, random_state=random_state)
     table = given_table(df, schema, budget, **vars(known), unit=unit, rows_per_unit=rows_per_unit)
-    release = run(table, budget, known.random_state)
+    release = released(table, run, budget, known.random_state)
     with handed_over(release):
         return SchemaCheck.of(release, Privacy.of(release, table.ledger.entries))
 

@@ -76,6 +76,27 @@ def test_the_catalogue_holds_and_attains_every_bound(some, turns):
     assert min(best.values()) >= 0.99
 
 
+def asked_of_two(data, budget):
+    """A plan that asks two curators for a half of the budget each."""
+    half = Budget(epsilon=budget.epsilon / 2)
+    first, second = (TableCurator(data, half, what=name) for name in "ab")
+    first.ask(Tables([tuple(STATES)]), 1)
+    second.ask(Tables([tuple(STATES)]), 1)
+    return second.release("marginals", {"first": first.arrays[0].tolist()})
+
+
+class TestPlansThatSayLessThanTheyCharged:
+    def test_a_plan_alone(self):
+        plan = lambda frame: asked_of_two(PrivateTable(frame, STATES, ledger=EPSILON), EPSILON)  # noqa: E731
+        assert found(plan) == "1-DP was charged for a release of 0.5-DP"
+        both = lambda frame: plan(frame).published_with(PureDP(1.0), {})  # noqa: E731
+        assert found(both) == ""
+
+    def test_an_estimator_s(self, monkeypatch):
+        monkeypatch.setattr(NaiveMLE, "_run", lambda self, table, settings, budget: asked_of_two(table, budget))
+        assert "released under 0.5-DP, and its data were charged [PureDP(epsilon=0.5), PureDP(" in found(fit_parameters)
+
+
 class TestMutantsOfTheBoundary:
     @pytest.mark.parametrize("fit", [fit_parameters, fit_network])
     def test_a_halved_sensitivity(self, fit, monkeypatch):

@@ -22,12 +22,13 @@ from numpydoc.docscrape import ClassDoc
 from pgmpy.causal_discovery._base import _BaseCausalDiscovery
 from pgmpy.parameter_estimator import BaseParameterEstimator, DiscreteParameterEstimator
 
-from pgmpy_dp import Release, list_estimators
+from pgmpy_dp import Budget, Release, list_estimators
 from pgmpy_dp import estimators as E
 from pgmpy_dp.auditing import catalogue
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.estimators import NaiveMLE
 from pgmpy_dp.learning.graph_base import BaseGraphEstimator
+from pgmpy_dp.learning.privacy_record import UnderstatedGuarantee, composed
 from pgmpy_dp.learning.private_base import PrivateFit
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import Mechanism
@@ -258,6 +259,28 @@ def test_a_fit_that_fails_at_its_end_changes_nothing_and_hands_over_the_release(
     assert isinstance(caught.value.release, Release) and caught.value.release.kind in case.estimator._release_kinds
     with pytest.raises(Boom):
         fit_release(case, estimator, caught.value.release)
+    assert all(vars(estimator)[name] is value for name, value in before.items())
+
+
+@each_estimator
+def test_a_plan_that_says_less_than_it_charged_is_an_error_that_hands_over_the_release(case, monkeypatch):
+    """Two curators, of which the release has one's guarantee (`tests/learning/test_released.py` has other plans)."""
+    true = case.estimator._run
+
+    def twice(self, *arguments):
+        true(self, *arguments)
+        return true(self, *arguments)
+
+    estimator = copy.copy(fitted_case(case))
+    before = dict(vars(estimator))
+    enough = Budget(rho=9.0) if "rho" in case.options else Budget(epsilon=9.0, delta=3 * case.budget.delta)
+    data = case.data(ORDINARY[case.kind], enough, **public(case))
+    monkeypatch.setattr(case.estimator, "_run", twice)
+    with pytest.raises(UnderstatedGuarantee, match="ask one curator of these data") as caught:
+        case.fit(estimator, data)
+    first, second = (entry.cost for entry in data.ledger.entries)
+    assert caught.value.release.guarantee == composed(first, second) and second == estimator.release_.guarantee
+    assert vars(estimator).keys() == before.keys()
     assert all(vars(estimator)[name] is value for name, value in before.items())
 
 

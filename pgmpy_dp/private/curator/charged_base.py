@@ -157,6 +157,8 @@ class ChargedCurator(ABC):
         if self._rng is None:
             exercised()
         data.ledger.charge(charged, unit=self.unit, **facts)
+        for plan in data._plans:
+            plan.append(charged)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left = Fraction(1)
         if self._rng is None:  # what is repeatable has no name of its own

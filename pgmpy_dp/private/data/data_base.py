@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import traceback
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.guarantee import Guarantee
@@ -111,7 +111,7 @@ class PrivateData:
         For a ledger that is none, or that is of another adjacency.
     """
 
-    __slots__ = ("_adjacency", "_hands", "_ledger", "_memory")
+    __slots__ = ("_adjacency", "_hands", "_ledger", "_memory", "_plans")
 
     _rows_of_unit = 1
     """Records that a unit has at most, of data whose operators know how far one record moves them."""
@@ -131,6 +131,7 @@ class PrivateData:
         self._ledger = _checked_ledger(ledger, self._adjacency)
         self._hands: list[None] = []  # one entry for each piece of outside code that sees records; parts share it
         self._memory: dict[Any, Any] = {}  # exact statistics that are asked about again
+        self._plans: tuple[list[Guarantee], ...] = ()  # what each plan that has these data was charged; parts share it
 
     @property
     def adjacency(self) -> Adjacency:
@@ -170,6 +171,23 @@ class PrivateData:
             reproducible=reproducible,
             unit=self.unit,
         )
+        return other
+
+    def for_a_plan(self, charged: list[Guarantee]) -> Self:
+        """The same data for one plan, and for what it makes of them: what they are charged for it is in a list.
+
+        Parameters
+        ----------
+        charged : list of Guarantee
+            Gets what each curator of these data is charged, also one of a part that is set aside. What others charge to
+            the ledger meanwhile, in other threads or processes, is not the plan's.
+
+        Returns
+        -------
+        PrivateData
+        """
+        other = self._like_this()
+        other._plans = (*self._plans, charged)
         return other
 
     @property
@@ -267,20 +285,12 @@ def require_data_and_budget(
 
 def checked_public_count(name: str, value: Any, adjacency: Adjacency) -> int | None:
     """The public number of records or users that the argument `name` declares, or None under ``add_remove``."""
-    if value is None:
-        if adjacency == Adjacency.REPLACE_ONE:
-            raise ValueError(
-                f"{name}=None with adjacency='replace_one', under which this number is public; "
-                f"pass {name}, or use adjacency='add_remove'"
-            )
-        return None
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a public whole number or None")
-    if value < 0:
-        raise ValueError(f"{name}={value!r} is negative; pass a public whole number or None")
-    if int(value) > _MOST:
-        raise ValueError(f"{name}={value!r} is more than {_MOST:.0e}; pass how many there are, or None")
-    return int(value)
+    if value is None and adjacency == Adjacency.REPLACE_ONE:
+        raise ValueError(
+            f"{name}=None with adjacency='replace_one', under which this number is public; "
+            f"pass {name}, or use adjacency='add_remove'"
+        )
+    return None if value is None else checked_integer(name, value, 0, _MOST)
 
 
 def _checked_ledger(ledger: Ledger | Budget | None, adjacency: Adjacency) -> Ledger:

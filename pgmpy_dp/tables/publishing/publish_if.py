@@ -21,6 +21,7 @@ import pandas as pd
 from pgmpy import config
 
 from pgmpy_dp.checks import checked_number, require_flag
+from pgmpy_dp.learning.privacy_record import released
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
@@ -324,7 +325,7 @@ def _tested(
     facts: dict[str, Any],
 ) -> _Answer:
     fit, test = budgets
-    release = taken._run(part, fit)
+    release = released(part, taken._run, fit)
     settings = {**release.facts["settings"], **facts["settings"]}
     release = release.published_with(whole, {**facts, "settings": settings})
     learner._take(taken, release, table, told=False)

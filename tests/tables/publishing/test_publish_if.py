@@ -110,6 +110,17 @@ class TestYes:
         assert found and found.learner.privacy_.guarantee == ledger.entries[0].cost == budget.guarantee
         assert found.learner.privacy_.asked is None
 
+    def test_a_plan_that_says_less_than_it_charged_publishes_nothing(self, ledger, monkeypatch):
+        true = module.PrivateNetwork._run
+
+        def twice(self, table, budget):
+            halves = [true(self, table, Budget(rho=budget.rho / 2)) for _ in range(2)]
+            return halves[1]
+
+        monkeypatch.setattr(module.PrivateNetwork, "_run", twice)
+        with pytest.raises(RuntimeError):
+            published(ledger, budget=Budget(rho=0.1))
+
     def test_a_table_that_is_shared(self, ledger):
         table = PrivateTable(FRAME, STATES, ledger=ledger)
         assert publish_if(table, BUDGET, YES) and len(ledger.entries) == 1
