@@ -15,10 +15,9 @@ import numpy as np
 from pgmpy_dp.private.accounting import pure_to_zcdp, zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.data_base import PrivateData
-from pgmpy_dp.private.entry import Entry
+from pgmpy_dp.private.entry import Entry, decode_unit, encode_unit
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import decode_label, encode_label
 from pgmpy_dp.schema.stored import content_digest
 
 _PROMISES_NOTHING = 20
@@ -43,7 +42,7 @@ class Privacy:
         the release came from a file.
     unit : hashable
         What may differ between neighbours: None is one record; else the column each of whose values is protected with
-        all of its rows, e.g. "user".
+        all of its rows, e.g. "user", or a `Unit`, which says how its cells are compared.
     prior : Privacy, optional
         Of an earlier release that what was learned rests on too, through a prior model. It is not part of `guarantee`,
         which is of this release: see `total`.
@@ -180,7 +179,7 @@ class Privacy:
             "mechanism": self.mechanism,
             "reproducible": self.reproducible,
             "entries": [entry.to_dict() for entry in self.entries],
-            "unit": encode_label(self.unit),
+            "unit": encode_unit(self.unit),
             **({} if self.prior is None else {"prior": self.prior.to_dict()}),
             "asked": None if self.asked is None else self.asked.to_dict(),
             **({} if self.schema is None else {"schema": self.schema.to_dict()}),
@@ -197,7 +196,7 @@ class Privacy:
             content["mechanism"],
             content["reproducible"],
             tuple(Entry.from_dict(entry) for entry in content["entries"]),
-            decode_label(content.get("unit")),
+            decode_unit(content.get("unit")),
             None if content.get("prior") is None else cls.from_dict(content["prior"]),
             None if content.get("asked") is None else guarantee_from_dict(content["asked"]),
             None if content.get("schema") is None else cls.from_dict(content["schema"]),

@@ -222,7 +222,8 @@ class LinkedModel:
             for entry in header["within"]:
                 ((name, declared),) = Schema.from_dict(entry["values"]).items()
                 within[entry["table"], name] = Values.from_dict(declared, entry)
-            privacy = None if header["privacy"] is None else Privacy.from_dict(header["privacy"])
+            # Version 0.3 had in the schema alone how keys are compared.
+            privacy = header["privacy"] and replace(Privacy.from_dict(header["privacy"]), unit=linked.unit)
             model = LogLinearModel(cliques, arrays["theta"])
             found = cls(linked, wide, model, privacy, within, *map(float, header["n_records"]))
             if "posterior" in header and privacy is not None:

@@ -144,7 +144,7 @@ def plan_linked(
     if siblings is None:
         siblings = siblings_at(shares.strength(n))
     asked = budget.guarantee if budget.delta else None
-    own = Privacy(shares.cost, parsed, "planned", unit=linked.key, asked=asked, rows_per_unit="shares")
+    own = Privacy(shares.cost, parsed, "planned", unit=linked.unit, asked=asked, rows_per_unit="shares")
     privacy = own.with_schema_of(wide.schema.discovered)
     table = _tables(linked, shares, n, siblings)
     size = network_size(shares, n, n * _ROWS)

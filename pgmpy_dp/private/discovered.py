@@ -12,9 +12,10 @@ from typing import Any
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.entry import decode_unit, one_kind
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.schema import Schema
 
 _OTHERS = (
     "if these are records of other people than those whom it was found in, pass schema.as_public() (a file: pgmpy-dp "
@@ -33,7 +34,7 @@ def require_same_promise(schema: Schema, ledger: Ledger | Budget, adjacency: Adj
         nothing of the two together: what is learned says the sum.
     adjacency : Adjacency
     unit : hashable
-        What is protected; None is a record.
+        What is protected, as :class:`~pgmpy_dp.private.entry.Entry` has it; None is a record.
     """
     charges = [(e.cost, e.mechanism, e.unit) for e in ledger.entries] if isinstance(ledger, Ledger) else []
     for facts in schema.discovered:
@@ -42,7 +43,7 @@ def require_same_promise(schema: Schema, ledger: Ledger | Budget, adjacency: Adj
             raise ValueError(
                 f"schema was discovered under unit={whose!r}, and unit={unit!r} was passed (None is a record): what "
                 f"protects one does not protect the other. Discover with unit={unit!r}, or pass unit={whose!r}; "
-                f"{_OTHERS}"
+                f"{_OTHERS}{one_kind(whose, unit)}"
             )
         if own != adjacency:
             raise ValueError(
@@ -52,11 +53,12 @@ def require_same_promise(schema: Schema, ledger: Ledger | Budget, adjacency: Adj
         if not isinstance(ledger, Ledger):
             continue
         charge = guarantee, facts["mechanism"], unit
+        # Without `charge not in charges` it is refused too: by `remove` below, whose ValueError says less.
         if charge not in charges or facts.get("ledger") not in (None, ledger.id):
             raise ValueError(
                 f"schema was discovered at a cost of {guarantee}, which this ledger did not pay: its budget would not "
                 "be that of everything that is known of the records. Pass the ledger of the discovery, or of the fit "
-                f"that merged its cells; {_OTHERS}"
+                f"that merged its cells; {_OTHERS}{one_kind(unit, charges[0][2] if charges else unit)}"
             )
         charges.remove(charge)  # another discovery is another charge
 
@@ -68,7 +70,7 @@ def _read(facts: Mapping[str, Any]) -> tuple[Guarantee, Adjacency, Hashable]:
             raise ValueError("mechanism is no text, or reproducible no truth value")
         if facts.get("asked") is not None:
             guarantee_from_dict(facts["asked"])
-        return guarantee_from_dict(facts["guarantee"]), Adjacency.parse(facts["adjacency"]), decode_label(facts["unit"])
+        return guarantee_from_dict(facts["guarantee"]), Adjacency.parse(facts["adjacency"]), decode_unit(facts["unit"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"schema says of its discovery what discover does not write ({error!r}); read it again"

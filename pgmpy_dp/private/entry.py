@@ -1,4 +1,4 @@
-"""One line of a ledger, and several of them as a table of text."""
+"""One line of a ledger with what it protects, and several of them as a table of text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,61 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.schema import decode_label, encode_label
 from pgmpy_dp.shown import shown
+
+UNSAID = "text or integer"
+"""A kind of unit that may be either."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is protected where cells of a column are compared in another way than as texts: their values, with all rows.
+
+    Guarantees for units of two kinds do not add up (``ledger.md``). Where cells are compared as texts, as in every
+    table, the unit is the name of the column alone.
+
+    Attributes
+    ----------
+    column : hashable
+    kind : {"integer", "text or integer"}
+        "integer": as whole numbers, so that "007" is 7. The other is of linked tables in a ledger of version 0.3, which
+        did not say in which of two ways they compared their key.
+
+    Examples
+    --------
+    >>> decode_unit("house", "integer"), decode_unit("house", "text"), encode_unit(Unit("house", "integer"))
+    (house (compared as integer), 'house', {'column': 'house', 'kind': 'integer'})
+    """
+
+    column: Hashable
+    kind: str
+
+    def __repr__(self) -> str:
+        return f"{self.column} (compared as {self.kind})"
+
+
+def encode_unit(unit: Hashable) -> Any:
+    """JSON form of a unit, read back exactly by :func:`decode_unit`; TypeError for what is none."""
+    return {"column": encode_label(unit.column), "kind": unit.kind} if type(unit) is Unit else encode_label(unit)
+
+
+def decode_unit(encoded: Any, kind: str | None = None) -> Hashable:
+    """Unit from its JSON form; of one that is a column alone, `kind` may say how its cells are compared."""
+    if isinstance(encoded, dict) and "column" in encoded:
+        encoded, kind = encoded["column"], encoded["kind"]
+    if kind not in (None, "text", "integer", UNSAID):
+        raise ValueError(f"kind={kind!r} is none of the ways in which cells of a unit's column are compared")
+    column = decode_label(encoded)
+    return column if column is None or kind in (None, "text") else Unit(column, str.__str__(kind))
+
+
+def one_kind(first: Hashable, second: Hashable) -> str:
+    """What to do, as the end of a message, where two units are one column whose cells are compared in two ways."""
+    if first == second or getattr(first, "column", first) != getattr(second, "column", second):
+        return ""
+    return (
+        '. Keep to one: texts, as in tables and by key_kind="text" of a LinkedSchema, or key_kind="integer", by which '
+        '"007" is 7. Where version 0.3 left it open, say once which it was: Ledger.open(path, key_kind=...)'
+    )
 
 
 @dataclass(frozen=True)
@@ -31,7 +86,8 @@ class Entry:
     reproducible : bool
         True when the noise came from a seed: such a release protects nobody, whatever its cost says.
     unit : hashable
-        What is protected: None is one record; else the column each of whose values is protected with all its rows.
+        What is protected: None is one record; else the column each of whose values is protected with all its rows,
+        or a :class:`Unit`, which says how its cells are compared.
     """
 
     what: str
@@ -44,7 +100,7 @@ class Entry:
 
     def copied(self) -> Entry:
         """The same, for whoever may do with it what they like."""
-        return replace(self, cost=replace(self.cost))
+        return replace(self, cost=replace(self.cost), unit=decode_unit(encode_unit(self.unit)))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, read back by :meth:`from_dict`."""
@@ -55,7 +111,7 @@ class Entry:
             "cost": self.cost.to_dict(),
             "adjacency": str(self.adjacency),
             "reproducible": self.reproducible,
-            "unit": encode_label(self.unit),
+            "unit": encode_unit(self.unit),
         }
 
     @classmethod
@@ -71,7 +127,7 @@ class Entry:
             cost=guarantee_from_dict(stored["cost"]),
             adjacency=Adjacency.parse(stored["adjacency"]),
             reproducible=stored["reproducible"],
-            unit=decode_label(stored.get("unit")),
+            unit=decode_unit(stored.get("unit")),
         )
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
-from pgmpy_dp.private.entry import Entry
+from pgmpy_dp.private.entry import Entry, one_kind
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
 
 _CONVERTING = 0.9  # part of delta that converts rho, where the first charge leaves the choice
@@ -327,6 +327,7 @@ class Filter:
             raise ValueError(
                 f"unit={unit!r} differs from the unit {self.entries[0].unit!r} that this ledger's entries protect "
                 "(None is a record): guarantees for different units do not add up; use one for all releases of the data"
+                + one_kind(unit, self.entries[0].unit)
             )
 
     def _require_payable(self, cost: Guarantee) -> None:

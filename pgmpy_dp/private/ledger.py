@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.entry import Entry, entries_table
+from pgmpy_dp.private.entry import Entry, decode_unit, encode_unit, entries_table
 from pgmpy_dp.private.filter import Account, Filter
 from pgmpy_dp.private.filter import BudgetExceeded as BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP, own_guarantee
@@ -85,6 +85,7 @@ class Ledger:
         conversion_delta: float | None = None,
         timeout: float = 60.0,
         at_once: bool = True,
+        key_kind: str | None = None,
     ) -> Ledger:
         """The ledger in a file, made if there is none: a charge is on the disk before it counts.
 
@@ -102,6 +103,10 @@ class Ledger:
         at_once : bool, default True
             Whether a new file is made now, or what is not fixed in an old one is. False: the first charge does it, so
             that what is refused leaves all as it was.
+        key_kind : {"text", "integer"}, optional
+            How linked tables compared their key in entries that version 0.3 wrote, which do not say it: as their
+            `LinkedSchema` had it. Such a file takes no charge before that, and says it afterwards. Others stay as they
+            are.
 
         Returns
         -------
@@ -136,7 +141,9 @@ class Ledger:
         '0.6-DP'
         >>> folder.cleanup()
         """
-        file = LedgerFile(path, checked_number("timeout", timeout, positive=False))
+        if key_kind not in (None, "text", "integer"):
+            raise ValueError(f"key_kind={key_kind!r}; pass 'text' or 'integer', as the LinkedSchema had it, or None")
+        file = LedgerFile(path, checked_number("timeout", timeout, positive=False), key_kind)
         if not file.exists():
             if budget is None:
                 raise ValueError(
@@ -151,7 +158,7 @@ class Ledger:
             else:
                 file.begins = new
         stored = file.read()
-        if agreed(file.path, stored, budget, adjacency, conversion_delta) != stored and at_once:
+        if (agreed(file.path, stored, budget, adjacency, conversion_delta) != stored or key_kind) and at_once:
             with file.locked():
                 file.write(agreed(file.path, file.read(), budget, adjacency, conversion_delta))
         ledger = cls.__new__(cls)
@@ -243,7 +250,7 @@ class Ledger:
         RuntimeError
             If the ledger is in memory and this process is a copy (a fork) of the one that made it.
         """
-        asked, protected = own_guarantee(cost), decode_label(encode_label(unit))
+        asked, protected = own_guarantee(cost), decode_unit(encode_unit(unit))
         self._require_process()
         self._current().check(asked, adjacency, protected)
 
@@ -273,7 +280,8 @@ class Ledger:
         reproducible : bool
             Whether the noise comes from a seed; the ledger then says that nothing is protected.
         unit : hashable, optional
-            What is protected: None is a record, else the column whose values are, each with all of its rows.
+            What is protected: None is a record, else the column whose values are, each with all of its rows, or a
+            :class:`~pgmpy_dp.private.entry.Unit`, which says how its cells are compared.
 
         Returns
         -------
@@ -294,7 +302,7 @@ class Ledger:
             cost=own_guarantee(cost),
             adjacency=Adjacency.parse(adjacency),
             reproducible=bool(reproducible),
-            unit=decode_label(encode_label(unit)),
+            unit=decode_unit(encode_unit(unit)),
         )
         self._require_of_whole(entry)
         if self._file is not None and not self._file.exists():
@@ -405,9 +413,10 @@ class Ledger:
         lines.append(f"costs add up to {(account := content.account)}")
         if account.pays_for is not None:
             lines.append(f"in the budget's words: {content.spent} is spent, a release of {account.pays_for} is left")
+        unit = content.entries[0].unit if content.entries else None
         lines.append(
             f"guarantee, also if costs were chosen by results: {content.budget.guarantee}, "
-            f"adjacency {content.adjacency or 'not yet fixed'}"
+            f"adjacency {content.adjacency or 'not yet fixed'}{'' if unit is None else f', unit {unit!r}'}"
         )
         if any(entry.reproducible for entry in content.entries):
             lines.append("NOT PRIVATE: reproducible noise was used; the guarantee holds only for noise without a seed")

@@ -25,14 +25,16 @@ from pathlib import Path
 
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.entry import UNSAID, Entry, decode_unit
 from pgmpy_dp.private.filter import Filter
+from pgmpy_dp.schema import encode_label
 from pgmpy_dp.schema.stored import DIGEST, content_digest, json_content, read_from, sealed, unsealed
 
 _POLL = 0.01  # seconds between two attempts to take a lock
 _HELD: set[tuple[int, int, Path]] = set()  # by which thread of which process
 
 
-_FORMAT, _VERSION = "pgmpy_dp.ledger", 2
+_FORMAT, _VERSION = "pgmpy_dp.ledger", 3
 _REMEDY = "pass a file written by Ledger.save or Ledger.open, or put the last good copy back"
 
 
@@ -44,7 +46,7 @@ def write_ledger(path: Path, content: Filter) -> bytes:
     return text
 
 
-def read_ledger(path: Path, text: bytes | None = None) -> Filter:
+def read_ledger(path: Path, text: bytes | None = None, key_kind: str | None = None) -> Filter:
     """The content of a ledger's file.
 
     Parameters
@@ -52,11 +54,14 @@ def read_ledger(path: Path, text: bytes | None = None) -> Filter:
     path : Path
     text : bytes, optional
         What the file holds, where it was read already.
+    key_kind : {"text", "integer"}, optional
+        How linked tables compared their key, where version 0.3 wrote the file, which does not say it.
 
     Raises
     ------
     ValueError
-        If it is not a ledger, if it was damaged or edited, or if its entries overspend its budget.
+        If it is not a ledger, if it was damaged or edited, or if its entries overspend its budget; for a `key_kind`
+        that not all of its entries can have had.
     OSError
         If it cannot be read.
     """
@@ -66,15 +71,40 @@ def read_ledger(path: Path, text: bytes | None = None) -> Filter:
         if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
             raise ValueError("it says nothing of a ledger")
         version = stored.get("version")
-        if type(version) is not int or version not in (1, _VERSION):
-            raise ValueError(f"its version is {version!r}, this package reads 1 and {_VERSION}; update pgmpy_dp")
+        if type(version) is not int or version not in range(1, _VERSION + 1):
+            raise ValueError(f"its version is {version!r}, this package reads 1 to {_VERSION}; update pgmpy_dp")
         if version == 1 and not {DIGEST, "id"} & set(stored):
             # Of before there were digests. It gets a name of what never changes in it, and keeps that once charged.
             fixed = {"budget": stored["budget"], "entries": stored["entries"][:1]}
             return Filter.from_dict({**stored, "id": content_digest(fixed)[:32]})
         if version == 1:
             raise ValueError("ledgers of version 1 have no digest and no id, and it has one")
-        return Filter.from_dict(unsealed(stored))
+        content = Filter.from_dict(unsealed(stored))
+    return _with_kinds(path, content, version, key_kind)
+
+
+def _with_kinds(path: Path, content: Filter, version: int, key_kind: str | None) -> Filter:
+    """The same with how identifiers were compared, where a file of version 0.3 leaves it open; else as it is."""
+    linked = [_may_be_linked(entry) for entry in content.entries]
+    first = content.entries[0].unit if any(linked) else None
+    if first is None or (version == _VERSION and getattr(first, "kind", None) != UNSAID):
+        return content
+    if key_kind == "integer" and not all(linked):
+        raise ValueError(
+            f"key_kind='integer', and entry {linked.index(False) + 1} of the ledger {str(path)!r} is of a table, where "
+            '"007" and "7" are two: its costs never added up. Count it as spent, and open a new ledger'
+        )
+    unit = decode_unit(encode_label(getattr(first, "column", first)), key_kind or UNSAID)
+    return replace(content, entries=tuple(replace(entry, unit=unit) for entry in content.entries))
+
+
+def _may_be_linked(entry: Entry) -> bool:
+    """Whether version 0.3 may have written this of linked tables, whose children's columns it called a.age and b.age.
+
+    It called those of parents as they are called: by estimators of one table, on these alone, it cannot be told.
+    """
+    of_child = any(isinstance(name, str) and name[:2] in ("a.", "b.") for name in entry.columns)
+    return entry.unit is not None and (of_child or entry.what.startswith("what linked tables of "))
 
 
 class LedgerFile:
@@ -86,6 +116,8 @@ class LedgerFile:
         Links are followed once, now: two names of one file have one lock.
     timeout : float
         Seconds to wait for the lock.
+    key_kind : {"text", "integer"}, optional
+        As in :func:`read_ledger`.
 
     Raises
     ------
@@ -93,9 +125,9 @@ class LedgerFile:
         If its folder does not exist.
     """
 
-    def __init__(self, path: str | Path, timeout: float) -> None:
+    def __init__(self, path: str | Path, timeout: float, key_kind: str | None = None) -> None:
         self.path = Path(path).resolve()
-        self.timeout = timeout
+        self.timeout, self.key_kind = timeout, key_kind
         self._seen: tuple[bytes, Filter] | None = None
         self.begins: Filter | None = None  # what the first charge makes the file of, while there is none
         if not self.path.parent.is_dir():
@@ -167,7 +199,7 @@ class LedgerFile:
             )
         if self._seen is not None and text == self._seen[0]:
             return self._seen[1]
-        content = read_ledger(self.path, text)
+        content = read_ledger(self.path, text, self.key_kind)
         if self._seen is not None:
             self._require_continuation(self._seen[1], content)
         elif self.begins is not None:  # another process was quicker

@@ -17,9 +17,10 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.array_file import array_file, read_array_file
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.earlier_releases import from_version_1
+from pgmpy_dp.private.entry import decode_unit, encode_unit
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict, own_guarantee
 from pgmpy_dp.private.named_values import Question
-from pgmpy_dp.schema import Schema, decode_label, encode_label
+from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.schema.stored import read_from
 
 _FORMAT, _VERSION = "pgmpy_dp.release", 2
@@ -285,7 +286,7 @@ class Release:
             "adjacency": str(self.adjacency),
             "mechanism": self.mechanism,
             "reproducible": self.reproducible,
-            "unit": encode_label(self.unit),
+            "unit": encode_unit(self.unit),
             "ledger": paid.get("ledger"),
             "charge": paid.get("charge"),
         }
@@ -332,8 +333,10 @@ class Release:
 
     @property
     def unit(self) -> Any:
-        """What is protected: None is one record; else the column whose values are, each with all its rows."""
-        return decode_label(json.loads(self._header)["public"].get("unit"))
+        """What is protected: None is one record; else the column (or `Unit`) whose values are, each with all rows."""
+        said = json.loads(self._header)["public"]
+        # Of linked tables those of 0.3 had the kind in the schema alone.
+        return decode_unit(said.get("unit"), said.get("linked", {}).get("key_kind"))
 
     def part(self, kind: str, names: Mapping[str, str], facts: Mapping[str, Any]) -> Release:
         """Some values under other names, as a release of another kind with the same guarantee.

@@ -141,7 +141,7 @@ class TestOf02:
         table = PrivateTable(records, schema, ledger=Ledger.open(path))
         fitted = estimators.NaiveMLE(rho=1e-3, random_state=0).fit(PATH, table)
         assert fitted.privacy_.schema.guarantee == Ledger.open(path).entries[0].cost
-        assert len(Ledger.open(path).entries) == 3 and json.loads(path.read_text())["version"] == 2
+        assert len(Ledger.open(path).entries) == 3 and json.loads(path.read_text())["version"] == 3
         with pytest.raises(ValueError, match="discovered under unit=None"):
             PrivateTable(records.assign(who=1), schema, ledger=Ledger.open(path), unit="who")
         with pytest.raises(ValueError, match="did not pay"):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.private.entry import decode_unit
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.schema.rules import Column, Rule, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
@@ -55,6 +56,8 @@ class LinkedSchema:
     Attributes
     ----------
     parent, child, key, most, least, counts, order, size, names, key_kind
+    unit : hashable
+        What is protected: the key, or a `Unit` of it, which says that its cells are compared as integers.
 
     Raises
     ------
@@ -117,6 +120,7 @@ class LinkedSchema:
         self.size, self.key_kind = _text("size", size), key_kind
         if key_kind is not None and key_kind not in KEY_KINDS:
             raise ValueError(f"key_kind={key_kind!r}; pass one of {', '.join(map(repr, KEY_KINDS))}, or None")
+        self.unit = decode_unit(encode_label(self.key), key_kind)
         self.names = tuple(_text("names", name) for name in _listed("names", names))
         if len(set(self.names)) != 2:
             raise ValueError(f"names={self.names!r} must be two different texts, for parents and children")

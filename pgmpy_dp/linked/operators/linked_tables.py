@@ -104,15 +104,9 @@ class PrivateLinkedTables(PrivateTable):
         wide = wide_table(self._linked)
         PrivateData.__init__(self, adjacency, ledger)
         self._declared, self._schema = wide.schema, wide.schema.fine()
-        self._unit, self._rows_per_unit, self._places = self._linked.key, SHARES, None
+        self._unit, self._rows_per_unit, self._places = self._linked.unit, SHARES, None
         for part in (self._linked.parent, self._linked.child):
             if part is not None:
-                if self._linked.key_kind == "integer" and part.discovered:
-                    raise ValueError(
-                        'key_kind="integer", and the schema was discovered, where "007" and "7" are two: what protects '
-                        'each does not protect both as one. Pass key_kind="text", or states that are known without '
-                        "records"
-                    )
                 require_same_promise(part, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
         self._n_units = self._n_records = checked_public_count("n_records", n_records, self._adjacency)
         if parents is None and self._linked.parent is not None:

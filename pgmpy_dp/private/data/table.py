@@ -16,6 +16,7 @@ from pgmpy_dp.private.data.data_base import PrivateData, checked_public_count, r
 from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key, read_units
 from pgmpy_dp.private.discovered import require_same_promise
+from pgmpy_dp.private.entry import encode_unit
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.reading.owners import warn_of_guessed_types
 from pgmpy_dp.private.reading.records import CodedRecords, read_records
@@ -226,7 +227,7 @@ class PrivateTable(PrivateData):
         if self._unit is None:
             return facts
         return facts | {
-            "unit": encode_label(self._unit),
+            "unit": encode_unit(self._unit),
             "rows_per_unit": self._rows_per_unit,
             "n_units": self._n_units,
         }
