@@ -216,14 +216,14 @@ def _randomised_response(request: Request) -> tuple[list[float], list[float]]:
     """The rate of flips, which is rounded up to a multiple of 2**-16."""
     share, cost = float(request.share), request.cost
     epsilon = math.sqrt(2.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon
-    return [min(0.5, math.ceil(2.0**16 / (1.0 + math.exp(epsilon))) / 2.0**16)], [request.mechanism.rate]
+    return [min(0.5, math.ceil(2.0**16 / (1.0 + math.exp(min(epsilon, 700.0)))) / 2.0**16)], [request.mechanism.rate]
 
 
 def _community_choice(request: Request) -> tuple[list[float], list[float]]:
-    """What the ratio of an edge's two weights spends of epsilon: it is rounded down to a multiple of 2**-20."""
+    """What the ratio of an edge's two weights spends of epsilon: it is rounded down to 21 binary digits."""
     share, cost, law = float(request.share), request.cost, request.mechanism.law
-    epsilon = min(40.0, math.sqrt(8.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon)
-    spent = math.log(law.agree) - math.log(law.disagree)
+    epsilon = math.sqrt(8.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon
+    spent = math.log(law.agree[0]) + math.log(2.0) * law.agree[1]
     return [spent if epsilon - 2.0**-20 <= spent <= epsilon else epsilon], [spent]
 
 

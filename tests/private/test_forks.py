@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real_noise
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_forked_processes_draw_different_noise():
     """A generator in memory, copied by a fork, would give parent and children the same noise."""
-    law = SignLaw(1, 1, (1,) * 21)
+    law = SignLaw((1, 0), ((1, 0),) * 21)
     zeros, ties = np.zeros(32, dtype=np.int64), [np.zeros(1000, dtype=np.int64)] * 8
     samplers_by_name = {
         "discrete_laplace": lambda: samplers.discrete_laplace(zeros, 1e6),

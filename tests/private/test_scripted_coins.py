@@ -56,6 +56,21 @@ class TestCoins:
         script = Script(*(word.to_bytes(n_bytes, "little") for word in words))
         assert choice.integer_below(bound, script) == bound - 1 and not script.blocks
 
+    @pytest.mark.parametrize(
+        ("words", "position"),
+        [
+            ([0], 0),
+            ([2**127 - 4], 0),  # within the weights' rounding of the border, at half of the bits: more are read
+            ([2**127 - 1, 2**127], 0),
+            ([2**127, 2**127], 1),
+            ([2**128 - 1, 2**127], 1),  # nothing is beyond the last position
+        ],
+    )
+    def test_a_choice_reads_on_until_its_number_is_certain(self, words, position):
+        """Two equal weights, whose sum is no power of two: the first for numbers below one half, and for no others."""
+        script = Script(*(word.to_bytes(16, "little") for word in words))
+        assert choice.scaled_choice([(3, 5), (3, 5)], script) == position and not script.blocks
+
     def test_a_word_that_is_not_decided_has_more_bits(self, monkeypatch):
         """Of 64 bits nothing is known here, and of 128 half of what the word allows is open still."""
         seen, word = [], 1 << 63

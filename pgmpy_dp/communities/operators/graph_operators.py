@@ -5,7 +5,6 @@ Sums, answers and labels are not kept: of these a plan makes what it releases, a
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pgmpy_dp.checks import checked_number
-from pgmpy_dp.communities.operators.choice import exponential_below, flip_rate
+from pgmpy_dp.communities.operators.choice import exponential_below, flip_rate, shortened
 from pgmpy_dp.communities.operators.graph import (
     GraphFacts,
     PrivateGraph,
@@ -34,8 +33,7 @@ from pgmpy_dp.private.operators.operator_base import Operator, SumOperator
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 _BATCH = 1 << 22  # coins thrown at once
-_POINT = 1 << 20  # unit of an edge's weights: epsilon is met to 1e-6
-_SIZE_POINT = 256 * math.log(2.0)  # of the weights of sizes
+_DIGITS = 21  # of an edge's weight, in binary: epsilon is met to 1e-6
 _SUMS_MOVED = (2.0, root_up(Fraction(2)))  # l1 and l2
 
 
@@ -44,22 +42,22 @@ def community_law(n: int, degree: float, cost: PureDP | ZCDP, share: Fraction | 
 
     Notes
     -----
-    The ratio of an edge's two weights is at most exp(epsilon), exactly. With S = n - 2 c the sum of signs,
-    ``sum over pairs x_i x_j = (S**2 - n)/2``: the score's last term is a function of c and weighs
-    ``exp(-epsilon d S**2/(4 n))``, up to a factor that all labellings share. It may be rounded at will, as edges have
-    no part in it.
+    An edge adds 1 to the score where its ends agree and takes 1 from it where they do not: of the two weights the ratio
+    is exp(epsilon), here a number between 1 and that. With c ones, ``sum over pairs x_i x_j = ((n - 2 c)**2 - n)/2``.
+    So the score's other term weighs ``exp(epsilon d c (n - c)/n)``, up to a factor that all labellings share. It may be
+    rounded at will, as edges have no part in it; it is, by less than ``2**-60`` of it, at any epsilon.
 
     Examples
     --------
     >>> law = community_law(4, 2.0, PureDP(1.0), 1)
-    >>> law.agree / law.disagree <= math.e, law.sizes[0] < law.sizes[2]
-    (True, True)
+    >>> m, e = law.agree
+    >>> m * 2.0**e <= math.e, law.sizes[0], law.sizes[1] == law.sizes[3]
+    (True, (9223372036854775808, -63), True)
     """
     epsilon = pure_epsilon(cost, Fraction(share), 8)  # the exponential mechanism is epsilon**2/8-zCDP
-    agree = (exponential_below(epsilon) * _POINT).__floor__()
-    exponents = [float(epsilon) * degree * (n - 2 * c) ** 2 / (4.0 * n) for c in range(n + 1)]
-    sizes = tuple(max(1, int(math.exp(max(-700.0, _SIZE_POINT - x)))) for x in exponents)
-    return SignLaw(agree, _POINT, sizes)
+    rate = Fraction(epsilon) * Fraction(degree) / n
+    sizes = [exponential_below(rate * c * (n - c)) for c in range(n // 2 + 1)]
+    return SignLaw(shortened(*exponential_below(epsilon), _DIGITS), (*sizes, *sizes[: (n + 1) // 2][::-1]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -280,14 +278,15 @@ class CommunityLabels(Operator[np.ndarray]):
     Notes
     -----
     Privacy
-        *Sensitivity.* The labelling x has a weight that is a product over edges, of B where the ends agree and D where
-        they do not, and of a function of the communities' sizes that the edges have no part in. One edge more
-        multiplies every weight by B or by D, and their sum by a number in between.
+        *Sensitivity.* The labelling x has the weight ``W(x) = f(c) B**k``, where k edges have ends that agree, c
+        vertices have a one, and f is any positive function that the edges have no part in. One edge more multiplies
+        W(x) by B, where its ends agree, or by 1; so it multiplies the sum of all weights by a number from 1 to B.
 
-        *Guarantee.* So no probability changes by more than a factor B/D, in either direction. B and D are integers with
-        ``B/D <= exp(epsilon')``: exactly epsilon'-DP. The logarithm of the change ranges over an interval of that
-        length, which gives ``epsilon'**2/8``-zCDP (Cesar and Rogers 2021). So epsilon' is the share of epsilon, or
-        ``sqrt(8 s rho)``.
+        *Guarantee.* So no probability changes by more than a factor B, in either direction. B is an integer times a
+        power of two with ``1 <= B <= exp(epsilon')``
+        (:func:`~pgmpy_dp.communities.operators.choice.exponential_below`), at any epsilon': exactly epsilon'-DP. The
+        logarithm of the change ranges over an interval of that length, which gives ``epsilon'**2/8``-zCDP (Cesar and
+        Rogers 2021). So epsilon' is the share of epsilon, or ``sqrt(8 s rho)``.
 
         *Source.* McSherry and Talwar 2007; score: Chen et al. 2023, Algorithm 5.19, without its split and vote. Their
         score ``sum over pairs (A_ij - d/n) x_i x_j`` has sensitivity 1 and the weight ``exp(epsilon' score/2)``.

@@ -2,27 +2,32 @@
 
 A labelling x of the n vertices by 0 and 1 has the weight
 
-    W(x) = f(c) B**(edges whose ends agree) D**(edges whose ends do not),        c = number of ones,
+    W(x) = f(c) B**k,        c = number of ones,        k = number of edges whose ends agree,
 
-with positive integers B, D and f(0), ..., f(n). A draw has probability exactly ``W(x) / sum of all W``: everything is
-done in integers of any size, and the random bits are the operating system's.
+with positive numbers B and f(0), ..., f(n), each an integer times a power of two. A draw has probability exactly
+``W(x) / sum of all W``: everything is done in integers of any size, and the random bits are the operating system's.
+First c and k are drawn, each pair with the number of its labellings times their weight, whose powers of two are never
+written out (:func:`~pgmpy_dp.communities.operators.choice.scaled_choice`); then one of these labellings, all alike.
 
 Up to 22 vertices all labellings are listed. Larger graphs are summed by eliminating one vertex after another (Dechter
-1999). An eliminated part leaves, for each labelling of its neighbours, a polynomial whose coefficient c belongs to c
-ones, written as one long integer. Vertices in excess of a small elimination width are enumerated. So memory stays
-small, and time doubles for each of them. Whatever the width, the law is the same.
+1999). An eliminated part leaves, for each labelling of its neighbours, a polynomial in two variables, whose
+coefficient of the powers c and k is the number of labellings, written as one long integer. Where B is so small that
+numbers become shorter by it, B is put in for the second variable, and c alone is drawn first. Vertices in excess of a
+small elimination width are enumerated. So memory stays small, and time doubles for each of them. Whatever the width,
+and whichever way sums are written, the law is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from math import prod
 
 import numpy as np
 
-from pgmpy_dp.communities.operators.choice import integer_below, weighted_choice
+from pgmpy_dp.communities.operators.choice import Scaled, integer_below, scaled_choice, weighted_choice
 
 ENUMERATED = 22
 _WIDTH = 10
@@ -32,27 +37,29 @@ Edges = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True)
 class SignLaw:
-    """Weights of the law.
+    """Weights of the law, each a number m 2**e as (m, e).
 
     Parameters
     ----------
-    agree, disagree : int
-        B and D, positive.
-    sizes : tuple of int
+    agree : (int, int)
+        B, at least 1.
+    sizes : tuple of (int, int)
         f(0), ..., f(n): positive and symmetric, f(c) = f(n - c).
     """
 
-    agree: int
-    disagree: int
-    sizes: tuple[int, ...]
+    agree: Scaled
+    sizes: tuple[Scaled, ...]
 
     def __post_init__(self) -> None:
-        if min(self.agree, self.disagree, *self.sizes) < 1 or self.sizes != self.sizes[::-1]:
-            raise ValueError("agree, disagree and sizes must be positive, and sizes symmetric")
+        m, e = self.agree
+        if m < 1 or m.bit_length() + e < 1 or min(f for f, _ in self.sizes) < 1 or self.sizes != self.sizes[::-1]:
+            raise ValueError("agree must be at least 1, and sizes positive and symmetric")
 
-    def edge(self, first: int, second: int) -> int:
-        """Weight of an edge with these labels."""
-        return self.agree if first == second else self.disagree
+    def choose(self, numbers: Mapping[tuple[int, int], int], rng: np.random.Generator | None) -> tuple[int, int]:
+        """A pair (c, k), drawn with the number of its labellings, which is positive, times f(c) B**k."""
+        pairs, (m, e) = list(numbers), self.agree
+        weights = [(numbers[c, k] * self.sizes[c][0] * m**k, self.sizes[c][1] + e * k) for c, k in pairs]
+        return pairs[scaled_choice(weights, rng)]
 
 
 def sample_signs(edges: Edges, law: SignLaw, rng: np.random.Generator | None = None) -> np.ndarray:
@@ -74,7 +81,7 @@ def sample_signs(edges: Edges, law: SignLaw, rng: np.random.Generator | None = N
 
     Examples
     --------
-    >>> law = SignLaw(10**30, 1, (1, 1, 1, 1))
+    >>> law = SignLaw((1, 100), ((1, 0),) * 4)
     >>> len(set(sample_signs([(0, 1), (1, 2)], law).tolist()))
     1
     """
@@ -96,19 +103,10 @@ def _enumerate(edges: Edges, law: SignLaw, rng: np.random.Generator | None) -> n
         ones = np.bitwise_count(states & np.uint32(earlier[v])).astype(np.int64)
         cut = np.concatenate([cut + ones, cut + earlier[v].bit_count() - ones])
     states = np.arange(1 << n, dtype=np.uint32)[::2]
-    cell = cut * (n + 1) + np.bitwise_count(states)
-    counts = np.bincount(cell)
-    cells = np.flatnonzero(counts)
-    m = len(edges)
-    weights = [
-        int(counts[key])
-        * law.agree ** (m - int(key) // (n + 1))
-        * law.disagree ** (int(key) // (n + 1))
-        * law.sizes[int(key) % (n + 1)]
-        for key in cells
-    ]
-    chosen = cells[weighted_choice(weights, rng)]
-    members = np.flatnonzero(cell == chosen)
+    cell = (len(edges) - cut) * (n + 1) + np.bitwise_count(states)
+    counts = np.bincount(cell).tolist()
+    c, k = law.choose({(key % (n + 1), key // (n + 1)): count for key, count in enumerate(counts) if count}, rng)
+    members = np.flatnonzero(cell == k * (n + 1) + c)
     state = int(states[members[integer_below(members.size, rng)]])
     # A labelling and its opposite have one weight.
     turned = integer_below(2, rng)
@@ -126,68 +124,94 @@ class _Bucket:
     inner: list[_Bucket] = field(default_factory=list)
     """Buckets whose message names this vertex."""
     message: dict[tuple[int, ...], int] = field(default_factory=dict)
-    """For each labelling of the scope the packed polynomial of this vertex and all below it."""
+    """For each labelling of the scope the polynomial of this vertex and all below it."""
 
 
 class _Elimination:
-    """The sum over all labellings of some vertices, given labels of the others; exact."""
+    """The labellings of some vertices, given labels of the others, counted by their ones and edges that agree; exact.
+
+    A polynomial is an integer whose digit number ``c K + k``, in base ``2**bits``, is the coefficient of the powers c
+    and k; K, here `powers`, is the number of edges and one. With B put in for the second variable, K is 1.
+    """
 
     def __init__(self, n: int, edges: Edges, law: SignLaw, given: Sequence[int]) -> None:
-        self._law = law
         self._neighbours = _linked(n, edges)
-        # No coefficient exceeds the sum of all weights without f.
-        self._bits = n + len(edges) * max(law.agree, law.disagree).bit_length() + 1
+        m, e = law.agree
+        length = m.bit_length() + max(0, e)
+        if length <= n + 1:
+            self.powers, bits = (
+                1,
+                n + len(edges) * length + 1,
+            )  # no coefficient exceeds the sum of all weights without f
+            self._agree, self._disagree = m << max(0, e), 1 << max(0, -e)
+        else:
+            self.powers, bits = len(edges) + 1, n + 1
+            self._agree = self._disagree = 1
+        self._bytes = -(-bits // 8)
         self._roots, self._buckets = _buckets(self._neighbours, set(given))
 
-    def total(self, labels: dict[int, int]) -> list[int]:
-        """Weight of all labellings that agree with `labels` on the given vertices, by their number of ones."""
+    def total(self, labels: dict[int, int]) -> dict[int, int]:
+        """Coefficients that are not 0, by their digits' numbers, of labellings that agree on the given vertices."""
         for bucket in self._buckets:
             bucket.message = {
                 assignment: sum(
-                    prod(self._factors(bucket, b, {**labels, **dict(zip(bucket.scope, assignment, strict=True))}))
-                    << (self._bits * b)
+                    self._message(bucket, b, {**labels, **dict(zip(bucket.scope, assignment, strict=True))})
                     for b in (0, 1)
                 )
                 for assignment in product((0, 1), repeat=len(bucket.scope))
             }
-        fixed = prod(
-            self._law.edge(labels[u], labels[v]) for u in labels for v in self._neighbours[u] if v in labels and u < v
-        )
-        product_of_roots = prod((bucket.message[()] for bucket in self._roots), start=fixed)
-        shift = sum(labels.values())
-        coefficients = [self._coefficient(product_of_roots, c) for c in range(len(self._law.sizes) - shift)]
-        return [f * weight for f, weight in zip(self._law.sizes, [0] * shift + coefficients, strict=True)]
+        shift, weight = self._of_given(labels)
+        product_of_roots = prod((bucket.message[()] for bucket in self._roots), start=weight)
+        return {shift + place: number for place, number in enumerate(self._digits(product_of_roots)) if number}
 
-    def sample(self, labels: dict[int, int], n_ones: int, rng: np.random.Generator | None) -> dict[int, int]:
-        """Labels of all vertices given those, and given the number of ones; after `total` of the same labels."""
+    def sample(self, labels: dict[int, int], place: int, rng: np.random.Generator | None) -> dict[int, int]:
+        """Labels of all vertices given those, and given a digit's number; after `total` of the same labels."""
         labels = dict(labels)
-        pending: list[tuple[list[_Bucket], int]] = [(self._roots, n_ones - sum(labels.values()))]
+        pending: list[tuple[list[_Bucket], int]] = [(self._roots, place - self._of_given(labels)[0])]
         while pending:
-            group, ones = pending.pop()
+            group, left = pending.pop()
             for position, bucket in enumerate(group):
-                here = bucket.message[self._places(bucket, labels)]
-                rest = prod(other.message[self._places(other, labels)] for other in group[position + 1 :])
-                of_it = weighted_choice(
-                    [self._coefficient(here, c) * self._coefficient(rest, ones - c) for c in range(ones + 1)], rng
-                )
-                ones -= of_it
-                weights = [self._coefficient(prod(self._factors(bucket, b, labels)), of_it - b) for b in (0, 1)]
-                labels[bucket.vertex] = weighted_choice(weights, rng)
-                pending.append((bucket.inner, of_it - labels[bucket.vertex]))
+                here = self._digits(bucket.message[self._places(bucket, labels)])[: left + 1]
+                rest = self._digits(prod(other.message[self._places(other, labels)] for other in group[position + 1 :]))
+                rest += [0] * (left + 1 - len(rest))
+                of_it = weighted_choice([number * rest[left - p] for p, number in enumerate(here)], rng)
+                left -= of_it
+                messages = [self._digits(self._message(bucket, b, labels)) for b in (0, 1)]
+                b = weighted_choice([digits[of_it] if of_it < len(digits) else 0 for digits in messages], rng)
+                pending.append((bucket.inner, of_it - self._own(b, bucket.linked, labels)[0]))
+                labels[bucket.vertex] = b
         return labels
 
-    def _factors(self, bucket: _Bucket, b: int, labels: dict[int, int]) -> list[int]:
-        """What label b of a bucket's vertex is multiplied with, given labels of its scope and of the given vertices."""
+    def _own(self, b: int, neighbours: Sequence[int], labels: dict[int, int]) -> tuple[int, int]:
+        """What label b of a vertex, and its edges with neighbours that have labels, add to a digit's number; weight."""
+        agreeing = sum(labels[u] == b for u in neighbours)
+        if self.powers > 1:
+            return self.powers * b + agreeing, 1
+        return b, self._agree**agreeing * self._disagree ** (len(neighbours) - agreeing)
+
+    def _of_given(self, labels: dict[int, int]) -> tuple[int, int]:
+        """The same for the given vertices together."""
+        own = [
+            self._own(b, [u for u in self._neighbours[v] if u < v and u in labels], labels) for v, b in labels.items()
+        ]
+        return sum(shift for shift, _ in own), prod(weight for _, weight in own)
+
+    def _message(self, bucket: _Bucket, b: int, labels: dict[int, int]) -> int:
+        """The polynomial of label b of a bucket's vertex, given labels of its scope and of the given vertices."""
         known = {**labels, bucket.vertex: b}
-        edges = [self._law.edge(b, known[u]) for u in bucket.linked]
-        return edges + [inner.message[self._places(inner, known)] for inner in bucket.inner]
+        shift, weight = self._own(b, bucket.linked, labels)
+        return prod((inner.message[self._places(inner, known)] for inner in bucket.inner), start=weight) << (
+            8 * self._bytes * shift
+        )
 
     @staticmethod
     def _places(bucket: _Bucket, labels: dict[int, int]) -> tuple[int, ...]:
         return tuple(labels[u] for u in bucket.scope)
 
-    def _coefficient(self, polynomial: int, power: int) -> int:
-        return 0 if power < 0 else (polynomial >> (self._bits * power)) & ((1 << self._bits) - 1)
+    def _digits(self, polynomial: int) -> list[int]:
+        size = self._bytes
+        raw = polynomial.to_bytes(-(-polynomial.bit_length() // 8), "little")
+        return [int.from_bytes(raw[start : start + size], "little") for start in range(0, len(raw), size)]
 
 
 def _linked(n: int, edges: Edges) -> list[set[int]]:
@@ -246,15 +270,18 @@ def _eliminate(edges: Edges, law: SignLaw, rng: np.random.Generator | None, widt
     n = len(law.sizes) - 1
     given = _excess(_linked(n, edges), width)
     elimination = _Elimination(n, edges, law, given)
-    seen, kept = 0, None
+    seen: Counter[int] = Counter()
+    kept = {}
     for values in product((0, 1), repeat=len(given)):
         labels = dict(zip(given, values, strict=True))
-        weights = elimination.total(labels)
-        # The one at hand replaces the one kept with its share of all that was seen.
-        if weighted_choice([seen, sum(weights)], rng):
-            kept = labels
-        seen += sum(weights)
-    assert kept is not None  # weights are positive
-    weights = elimination.total(kept)
-    drawn = elimination.sample(kept, weighted_choice(weights, rng), rng)
+        for place, number in elimination.total(labels).items():
+            seen[place] += number
+            # The labels at hand replace those kept with their share of all that was seen.
+            if integer_below(seen[place], rng) < number:
+                kept[place] = labels
+    c, k = law.choose({divmod(place, elimination.powers): number for place, number in seen.items()}, rng)
+    place = c * elimination.powers + k
+    if kept[place] is not labels:
+        elimination.total(kept[place])
+    drawn = elimination.sample(kept[place], place, rng)
     return np.array([drawn[v] for v in range(n)], dtype=np.int64)
