@@ -39,7 +39,7 @@ class Unit:
     kind: str
 
     def __repr__(self) -> str:
-        return f"{self.column} (compared as {self.kind})"
+        return f"{shown(self.column)} (compared as {self.kind})"
 
 
 def encode_unit(unit: Hashable) -> Any:

@@ -152,6 +152,7 @@ class TestWhatSaysIt:
         for unit in (None, "house", 7, ("a", 1), WHOLE, Unit(("a", 1), "integer"), Unit("house", "text or integer")):
             assert decode_unit(json.loads(json.dumps(encode_unit(unit)))) == unit
         assert WHOLE != "house" and WHOLE != ("house", "integer") and Unit("house", "text or integer") != WHOLE
+        assert str(Unit("a\x1b[1m", "integer")) == r"a\x1b[1m (compared as integer)"
         with pytest.raises(ValueError, match="kind='number' is none"):
             decode_unit({"column": "house", "kind": "number"})
         with pytest.raises(TypeError, match=r"cannot use house .compared as integer. "):
