@@ -49,19 +49,19 @@ def network_posterior(
     random_state : int, optional
     """
     checked_integer("n_draws", n_draws, 2)  # intervals rest on the spread of the draws
+    if (privacy := model.privacy) is None:
+        raise ValueError("model_ was changed after it was learned; fit_release(release_) learns it again")
     rng = np.random.default_rng(random_state)
     draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=DENSE).obeying(release.schema.zeros)
     graph = nx.Graph(model.edges)
     graph.add_nodes_from(model.nodes)
     # A probe's own table keeps its discrepancy: it is measured with a small share, and was not chosen for being wrong.
     discrepancy = probed_discrepancy(release, tables_of(release, range(probe_tables(release).start)), learn, rng)
-    if model.privacy is None:
-        raise ValueError("model_ was changed after it was learned; fit_release(release_) learns it again")
     return ParameterPosterior(
         draws,
         release.schema,
         graph,
-        model.privacy,
+        privacy,
         noisy.n_records,
         noisy.n_records_sd,
         model.to_log_linear(),

@@ -127,6 +127,9 @@ def test_intervals_are_wider_where_nothing_was_measured():
     assert without.posterior(2).discrepancy is None
     with pytest.raises(ValueError, match="n_draws"):
         estimator.posterior(1)
+    without.model_.factors[0].values *= 2
+    with pytest.raises(ValueError, match=r"model_ was changed after it was learned; fit_release\(release_\)"):
+        without.posterior(2)
 
 
 def test_an_interval_says_what_probes_do_not_vouch_for(tmp_path):
