@@ -25,6 +25,7 @@ import pandas as pd
 from pgmpy_dp.auditing import AuditReport, Neighbours, audit, catalogue, release_features
 from pgmpy_dp.fields.operators import vote_operators
 from pgmpy_dp.learning import collective_base
+from pgmpy_dp.mixtures.operators import block_operators
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import charged_base as curator
 from pgmpy_dp.private.data import contingency, moments, table
@@ -276,7 +277,7 @@ MUTANTS = [
     Mutant(
         KINDS[4],
         "stability_histogram",
-        _replaced(histogram, stability_histogram=_without_threshold),
+        _replaced(block_operators, stability_histogram=_without_threshold),
         100,
         "threshold of cells, noise/histogram.py",
     ),
