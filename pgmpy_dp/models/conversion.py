@@ -16,6 +16,7 @@ factors for one. What is handed over here is chosen for that:
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
@@ -131,6 +132,16 @@ def factors_to_log_linear(
     sizes = {name: len(given) for name, given in states.items()}
     scopes, tables = [factor.variables for factor in factors], [factor.values for factor in factors]
     return log_linear_of_tables(scopes, tables, variables, sizes, memory_limit, inference)
+
+
+def on_all_edges(model: LogLinearModel, graph: nx.Graph) -> LogLinearModel:
+    """The same distribution with a table for each edge of a graph: of zeros where the model has none that holds it."""
+    cliques = model.cliques
+    held = {frozenset(pair) for scope in cliques for pair in itertools.combinations(scope, 2)}
+    more = [edge for edge in graph.edges if frozenset(edge) not in held]
+    joined = Cliques(cliques.variables, cliques.cardinalities, (*cliques.scopes, *more))
+    theta = np.concatenate([model.theta, np.zeros(joined.n_cells - cliques.n_cells)])
+    return LogLinearModel(joined, theta, model.memory_limit, model.inference)
 
 
 def to_pgmpy_bayesian_network(

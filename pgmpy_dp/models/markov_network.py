@@ -14,6 +14,7 @@ from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork, JunctionTree
 
 from pgmpy_dp.checks import checked_number
+from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.exact_or_loopy import Inference, inference_from_dict, inference_to_dict
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -27,6 +28,7 @@ from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.conversion import (
     factors_to_log_linear,
     log_linear_to_factors,
+    on_all_edges,
     to_pgmpy_bayesian_network,
     to_pgmpy_junction_tree,
 )
@@ -57,7 +59,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     Parameters
     ----------
     ebunch : iterable of edges, or networkx.Graph, optional
-        Edges of the graph; of a Graph the isolated nodes are taken too.
+        Edges of the graph; of a Graph the isolated nodes are taken too. Directed graphs are refused: estimators take
+        them themselves.
     latents : iterable of nodes, optional
         Kept for pgmpy; the estimators of this package refuse a model that has any.
     memory_limit : int
@@ -107,6 +110,13 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         inference: Inference = "exact",
     ) -> None:
+        if isinstance(ebunch, nx.Graph) and ebunch.is_directed():
+            raise TypeError(
+                f"ebunch is a {type(ebunch).__name__}, and its edges without directions say nothing of how parents act "
+                "together; pass it to an estimator itself, CollectiveMAP(...).fit(graph, data), which measures families "
+                "(each variable with its parents), or pass list(graph.edges) for edges alone. Of a network with CPDs take "
+                "moral = network.to_markov_model(): MarkovNetwork(moral), with add_factors(*moral.factors)"
+            )
         # pgmpy iterates over whatever it is given: of a graph that would be its nodes.
         super().__init__(list(ebunch.edges()) if isinstance(ebunch, nx.Graph) else ebunch)
         if isinstance(ebunch, nx.Graph):
@@ -200,6 +210,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         Returns
         -------
         pgmpy.models.JunctionTree
+            Each edge is in one of its clusters, with a factor or without, as in pgmpy's own. Of a graph without any
+            factors it is the tree alone.
 
         Raises
         ------
@@ -207,7 +219,13 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             If the factors do not make a model of the graph, see ``check_model``.
         """
         self.check_model()
-        return to_pgmpy_junction_tree(self.to_log_linear(), self.states)
+        if self.factors:
+            return to_pgmpy_junction_tree(on_all_edges(self.to_log_linear(), self), self.states)
+        cliques = Cliques.from_graph(self, dict.fromkeys(self, 1))
+        uniform = LogLinearModel(cliques, np.zeros(cliques.n_cells), self.memory_limit)
+        tree = to_pgmpy_junction_tree(uniform, dict.fromkeys(self, (0,)))
+        tree.factors.clear()
+        return tree
 
     def to_bayesian_network(
         self, structure: nx.DiGraph | Iterable | str | None = None, *, n_records: float | None = None
@@ -262,7 +280,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         elif n_records is not None:
             raise ValueError(f'n_records={n_records!r} is for structure="hill-climb" alone; leave it out')
         directed = None if structure is None else self._as_structure(structure)
-        return to_pgmpy_bayesian_network(self.to_log_linear(), self.states, directed)
+        model = self.to_log_linear() if structure is not None else on_all_edges(self.to_log_linear(), self)
+        return to_pgmpy_bayesian_network(model, self.states, directed)
 
     def _hill_climbed(self, structure: str, n_records: float | None) -> nx.DiGraph:
         if structure != "hill-climb":

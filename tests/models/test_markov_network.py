@@ -10,9 +10,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from pgmpy.factors.discrete import DiscreteFactor
+from pgmpy.base import DAG
+from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
 from pgmpy.inference import BeliefPropagation, VariableElimination
-from pgmpy.models import DiscreteMarkovNetwork
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 from pgmpy.readwrite import UAIReader, UAIWriter
 
 from pgmpy_dp import MarkovNetwork, Schema
@@ -149,6 +150,29 @@ def test_an_8_by_8_grid_gets_a_junction_tree_of_small_width():
     graph = nx.grid_2d_graph(8, 8)
     tree = make_network(graph, dict.fromkeys(graph, 2)).to_junction_tree()
     assert max(len(clique) for clique in tree.nodes) <= 11
+
+
+@pytest.mark.parametrize("edges", [["ab", "bc", "cd", "da"], ["ab", "bc", "ca"], ["ab", "cd"], []])
+@pytest.mark.parametrize("factors", ["some", "singles", "none"])
+def test_a_junction_tree_holds_the_edges_without_a_factor_too(edges, factors):
+    graph = nx.Graph(edges)
+    graph.add_node("e")
+    model, rng = MarkovNetwork(graph), np.random.default_rng(0)
+    scopes = {"some": [*list(graph.edges)[:-1], *graph], "singles": [*graph], "none": []}[factors]
+    for scope in scopes:
+        model.add_factors(DiscreteFactor(list(scope), [2] * len(scope), rng.random(2 ** len(scope))))
+    tree = model.to_junction_tree()
+    assert all(any({*edge} <= {*cluster} for cluster in tree.nodes) for edge in graph.edges)
+    assert {name for cluster in tree.nodes for name in cluster} == {*graph} and nx.is_tree(tree)
+    if factors == "none":  # of which nothing is known but the graph
+        assert tree.factors == []
+        return
+    assert tree.check_model()
+    for name in graph:
+        found = BeliefPropagation(model).query([name], show_progress=False)
+        np.testing.assert_allclose(found.values, model.marginal([name]).values, atol=1e-12)
+    joined = {frozenset(edge) for edge in model.to_bayesian_network().edges}
+    assert joined >= {frozenset(edge) for edge in graph.edges}
 
 
 def test_tables_too_large_to_merge_stay_apart(monkeypatch):
@@ -444,6 +468,28 @@ def test_a_graph_brings_its_isolated_nodes_in_order():
     assert list(model.nodes) == ["c", "a", "b"]
     assert isinstance(model, DiscreteMarkovNetwork)
     assert list(MarkovNetwork([("x", "y")]).nodes) == ["x", "y"]
+
+
+@pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph, DAG, DiscreteBayesianNetwork])
+def test_a_directed_graph_is_refused_since_its_edges_alone_lose_its_families(kind):
+    with pytest.raises(TypeError, match=rf"ebunch is a {kind.__name__}.*estimator itself.*to_markov_model"):
+        MarkovNetwork(kind([("a", "c"), ("b", "c")]))
+
+
+def test_a_network_with_cpds_becomes_one_of_factors_as_that_refusal_says():
+    network = DiscreteBayesianNetwork([("a", "c"), ("b", "c")])
+    names = {"a": ["n", "y"], "b": ["n", "y"], "c": ["n", "y"]}
+    table = [[0.9, 0.1, 0.1, 0.9], [0.1, 0.9, 0.9, 0.1]]  # c is a or b, not both, but for a tenth
+    network.add_cpds(
+        TabularCPD("a", 2, [[0.5], [0.5]], state_names={"a": names["a"]}),
+        TabularCPD("b", 2, [[0.5], [0.5]], state_names={"b": names["b"]}),
+        TabularCPD("c", 2, table, ["a", "b"], [2, 2], state_names=names),
+    )
+    moral = network.to_markov_model()
+    model = MarkovNetwork(moral)
+    model.add_factors(*moral.factors)
+    assert model.states == names
+    assert model.probability({"c": "y"}, {"a": "y", "b": "y"}) == pytest.approx(0.1)
 
 
 def test_factors_that_disagree_about_states_are_refused():
