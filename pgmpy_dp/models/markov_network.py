@@ -113,8 +113,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         if isinstance(ebunch, nx.Graph) and ebunch.is_directed():
             raise TypeError(
                 f"ebunch is a {type(ebunch).__name__}, and its edges without directions say nothing of how parents act "
-                "together; pass it to an estimator itself, CollectiveMAP(...).fit(graph, data), which measures families "
-                "(each variable with its parents), or pass list(graph.edges) for edges alone. Of a network with CPDs take "
+                "together; pass it to an estimator itself, CollectiveMAP(...).fit(graph, data), which measures each "
+                "variable with its parents, or pass list(graph.edges) for edges alone. Of a network with CPDs take "
                 "moral = network.to_markov_model(): MarkovNetwork(moral), with add_factors(*moral.factors)"
             )
         # pgmpy iterates over whatever it is given: of a graph that would be its nodes.

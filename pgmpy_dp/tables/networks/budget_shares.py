@@ -13,7 +13,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_weight
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.scope_marginals import Scope, admissible, largest_clique
-from pgmpy_dp.learning.fine_grids import fine_grained, largest_sizes
+from pgmpy_dp.learning.fine_grids import fine_grained, largest_sizes, undivided
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import checked_graph, encoded_graph, set_positions
 from pgmpy_dp.learning.structural_zeros import with_zeros
@@ -25,7 +25,7 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema, decode_label, encode_label
-from pgmpy_dp.tables.networks.candidates import N_PROBES, Candidates
+from pgmpy_dp.tables.networks.candidates import MOST_SET_CELLS, MOST_SETS, N_PROBES, Candidates
 
 OPTIMISE = ("likelihood", "pairs")
 """What the budget is divided for, where it is weak."""
@@ -399,6 +399,9 @@ def _tables_to_choose(
     wanted = _positions(schema, "workload", [names for names, _ in workload])
     target = None if settings.target is None else _positions(schema, "target", [(settings.target,)])[0][0]
     most, zeros = largest_sizes(schema), schema.fine().zeros
+    merged = set(schema.variables if settings.merge_rare else undivided(schema))  # into whatever few states
+    least = [1 if name in merged else most[name] for name in schema.variables]
+    _require_measurable(workload, [math.prod(least[i] for i in scope) for scope in wanted], settings)
     sizes = tuple(most[name] for name in schema.variables)
     cliques = with_zeros(Cliques(schema.variables, sizes, tuple((name,) for name in schema.variables)), zeros)
     cells = largest_clique(cliques, required)
@@ -434,6 +437,29 @@ def _tables_to_choose(
             "fewer variables or states, a smaller max_clique_cells, or forbidden_edges"
         )
     return tuple(required), sets, candidates
+
+
+def _require_measurable(workload: Workload, cells: Sequence[int], settings: Settings) -> None:
+    """ValueError where a search would pass over sets of the workload in silence; `cells` are what each has at least."""
+    order, most = settings.max_order, settings.max_clique_cells
+    for (names, _), size in zip(workload, cells, strict=True):
+        if len(names) > order:
+            raise ValueError(
+                f"workload has {names!r}, and tables have at most max_order={order} variables; pass max_order="
+                f"{len(names)}, or the parts of the set that matter"
+            )
+        if size > most:
+            raise ValueError(
+                f"workload has {names!r}, whose table has {size} cells, more than max_clique_cells={most}; raise it, "
+                "or pass the parts of the set that matter"
+            )
+    for many in range(3, order + 1):
+        own = [size for (names, _), size in zip(workload, cells, strict=True) if len(names) == many]
+        if len(own) > MOST_SETS or sum(own) > MOST_SET_CELLS:
+            raise ValueError(
+                f"workload has {len(own)} sets of {many} variables with {sum(own)} cells together, and a search scores "
+                f"at most {MOST_SETS} sets and {MOST_SET_CELLS} cells of so many variables; pass fewer sets"
+            )
 
 
 def _usual_rounds(cost: PureDP | ZCDP, n_variables: int) -> int:

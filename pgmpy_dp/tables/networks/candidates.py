@@ -16,7 +16,7 @@ from pgmpy_dp.models.posterior.discrepancy import MOST_PROBE_CELLS
 N_PROBES = 16
 
 MOST_SETS = 5_000  # of one order
-_MOST_CELLS = 10**7  # of all tables of one order together, 8 bytes each
+MOST_SET_CELLS = 10**7  # of all tables of one order together, 8 bytes each
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,15 @@ class Candidates:
         found: list[Scope] = []
         # Of each order all sets (of the workload, or with the target), if there are at most 5,000; else those that
         # contain a measured pair, if there are at most so many; else those that are connected by measured pairs. The
-        # smallest come first, and no more than 5,000 of them and 10**7 cells.
+        # workload's own come first, then the smallest, and no more than 5,000 of them and 10**7 cells.
         for order in range(3, min(self.max_order, len(self.sizes)) + 1):
-            fitting = (scope for scope in self._of_order(order, edges) if self.cells(scope) <= most)
-            chosen = sorted((scope for scope in fitting if self.permits(scope)), key=self.cells)[:MOST_SETS]
+            own = {tuple(sorted(wanted)) for wanted in self.workload if len(wanted) == order}
+            scopes = self._of_order(order, edges)
+            fitting = (scope for scope in (own.union(scopes) if own else scopes) if self.cells(scope) <= most)
+            permitted = filter(self.permits, fitting)
+            chosen = sorted(permitted, key=lambda scope, own=own: (scope not in own, self.cells(scope)))[:MOST_SETS]
             ends = itertools.accumulate(map(self.cells, chosen))
-            found += sorted(scope for scope, end in zip(chosen, ends, strict=True) if end <= _MOST_CELLS)
+            found += sorted(scope for scope, end in zip(chosen, ends, strict=True) if end <= MOST_SET_CELLS)
         return found
 
     def _of_order(self, order: int, edges: set[Scope]) -> Collection[Scope]:

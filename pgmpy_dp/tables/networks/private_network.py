@@ -96,7 +96,9 @@ class PrivateNetwork(BaseStructureEstimator):
     workload : mapping of sets of variables to positive numbers, or list of such sets, optional
         What the model will be asked, and how much each of it matters: only tables within these sets are measured,
         and a table's misfit counts by the weights of the sets that it shares two variables or more with, times how
-        many it shares. Default: all tables of up to `max_order` variables, alike.
+        many it shares. No set has more than `max_order` variables or `max_clique_cells` cells; one whose noise would
+        exceed the number of records is learned from its parts. Default: all tables of up to `max_order` variables,
+        alike.
     prior : MarkovNetwork, DiscreteMarkovNetwork, DiscreteBayesianNetwork, LogLinearModel, Release or path, optional
         Model that the search starts from, so that what it gets right need not be measured, and that the final fit
         learns deviations from if the release speaks for it; see `CollectiveMAP` and docs/priors.md.

@@ -28,7 +28,7 @@ from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.worst_fit import WorstFit, misfit_scores
 from pgmpy_dp.private.sensitive import Release, Sensitive
 from pgmpy_dp.schema import Number, Schema
-from pgmpy_dp.tables.networks import adaptive_search, candidates
+from pgmpy_dp.tables.networks import adaptive_search, budget_shares, candidates
 from pgmpy_dp.tables.networks.adaptive_search import run
 from pgmpy_dp.tables.networks.budget_shares import network_shares
 from pgmpy_dp.tables.networks.candidates import Candidates
@@ -149,6 +149,12 @@ class TestCost:
                 {"target": "a", "forbidden_edges": [("a", "b"), ("a", "c"), ("d", "a")]},
                 Budget(epsilon=0.1),
                 "target='a' has no table with another variable",
+            ),
+            ({"workload": [tuple("abcd")]}, Budget(epsilon=0.1), r"\('a', 'b', 'c', 'd'\), and .*pass max_order=4"),
+            (
+                {"workload": [tuple("abc")], "max_clique_cells": 11},
+                Budget(epsilon=0.1),
+                r"\('a', 'b', 'c'\), whose table has 12 cells, more than max_clique_cells=11; raise it",
             ),
         ],
     )
@@ -528,13 +534,39 @@ class TestCandidates:
         sets = Candidates((2, 3, 4, 5), 4, 60, (frozenset({0, 1}),), {})
         assert sets.larger([], 1e9) == [(0, 2, 3), (1, 2, 3)] and sets.larger([], 59.5) == [(0, 2, 3)]
         assert sets.pairs == sets.allowed == ((0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
-        monkeypatch.setattr(candidates, "_MOST_CELLS", 50)
+        monkeypatch.setattr(candidates, "MOST_SET_CELLS", 50)
         assert sets.larger([], 1e9) == [(0, 2, 3)]
 
     def test_a_workload_of_sets_in_a_large_schema_is_searched_whole(self):
         sets = Candidates((2,) * 500, 3, 100, (), {frozenset({3, 7, 400, 499}): 2.0, frozenset({3, 7}): 0.5})
         assert len(sets.larger([], 100.0)) == 4 and len(sets.pairs) == 6
         assert sets.weight((3, 7, 499)) == 2 * 3 + 0.5 * 2 and sets.weight((7, 400)) == 4.0 and not sets.weight((1, 2))
+
+    def test_sets_of_a_workload_are_candidates_however_many_others_there_are(self, monkeypatch):
+        workload = {frozenset({8, 9, 10}): 1.0, frozenset(range(9)): 1.0}
+        sets = Candidates((*(2,) * 8, 5, 5, 5), 3, 200, (), workload)
+        monkeypatch.setattr(candidates, "MOST_SETS", 20)
+        assert (8, 9, 10) in sets.larger([(0, 1)], 200.0) and len(sets.larger([(0, 1)], 200.0)) > 1
+        schema = Schema({name: [0, 1, 2] for name in range(7)})
+        plan = lambda **more: network_shares(schema, Adjacency.ADD_REMOVE, network_settings(**more), Budget(rho=1.0))  # noqa: E731
+        triples = list(itertools.combinations(range(7), 3))
+        assert plan(workload=triples[:20]).candidates
+        monkeypatch.setattr(budget_shares, "MOST_SETS", 20)
+        with pytest.raises(ValueError, match=r"21 sets of 3 variables with 567 cells together.*at most 20 sets"):
+            plan(workload=triples[:21])
+        monkeypatch.setattr(budget_shares, "MOST_SET_CELLS", 500)
+        with pytest.raises(ValueError, match="20 sets of 3 variables with 540 cells"):
+            plan(workload=triples[:20])
+
+    def test_only_a_size_that_is_certain_refuses_a_workload(self):
+        """Numbers that are not divided get fewer cells than they might, and rare states may become one."""
+        schema = Schema({"x": Number(0, 1000), "y": Number(0, 1000), "z": range(20)})
+        wanted = {"workload": [("x", "y", "z")], "max_clique_cells": 500}
+        assert network_shares(schema, Adjacency.ADD_REMOVE, network_settings(**wanted), Budget(rho=1.0)).sets.workload
+        many = Schema({name: range(20) for name in "xyz"})
+        with pytest.raises(ValueError, match="8000 cells"):
+            network_shares(many, Adjacency.ADD_REMOVE, network_settings(**wanted), Budget(rho=1.0))
+        network_shares(many, Adjacency.ADD_REMOVE, network_settings(**wanted, merge_rare=True), Budget(rho=1.0))
 
     @pytest.mark.parametrize("order", [3, 4])
     def test_with_a_target_all_sets_have_it(self, order):
