@@ -1173,6 +1173,21 @@ def test_a_graph_with_hardly_an_edge_is_foreseen_and_said(folder):
     assert json.loads(said.stdout)["edges"] and not json.loads(said.stdout)["warnings"]
 
 
+def test_columns_that_are_not_read_are_said_and_have_no_mean(folder):
+    """Money with its sign is a text: from released numbers alone, by the fit and by a query."""
+    pays = [f'{"FM"[k % 2]},"$1,{k % 90 + 10:03d}.00",2020-{k % 12 + 1:02d},{k % 9}' for k in range(4000)]
+    Path("money.csv").write_text("\n".join(["sex,pay,month,age", *pays]))
+    columns = '--variable sex=F,M --number "pay=0:100000" --number age=0:8 --date "month=2020-01-01:2020-12-31"'
+    fit = f"fit money.csv {columns} --epsilon 1 --delta 1e-9 --out money.npz --overwrite"
+    said = run(fit).stderr
+    assert all(f"{name} has a value within its bounds in 0." in said for name in ("pay", "month")) and "age" not in said
+    assert len(json.loads(run(f"{fit} --json").stdout)["warnings"]) == 2
+    told = run("query money.npz --variables pay").stdout
+    assert "so that a mean would be noise" in told and "Where it is not missing" not in told
+    assert "summary" not in json.loads(run("query money.npz --variables month --json").stdout)
+    assert "Where it is not missing: mean 4" in run("query money.npz --variables age").stdout
+
+
 def process(*words: str, cwd: Path) -> subprocess.CompletedProcess:
     """The command in a process of its own, in which warnings are shown."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}

@@ -398,6 +398,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
 
     few = few_records(learner.n_records_, learner.n_records_sd_, "pgmpy-dp check")
     model, privacy = learner.model_, learner.privacy_
+    unread = [model.mostly_missing(name) for name in model.numbers]
     large = large_delta(privacy.delta, learner.n_records_)
     declared = learner.release_.n_records
     dropped = dropped_records(declared or 0.0, learner.n_records_, learner.n_records_sd_)
@@ -415,7 +416,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
         "edges": [[encode_label(u), encode_label(v)] for u, v in model.edges],
         "n_records": float(learner.n_records_),
         "n_records_sd": float(learner.n_records_sd_),
-        "warnings": [said for said in (few or dropped, large, alone) if said is not None],
+        "warnings": [said for said in (few or dropped, *unread, large, alone) if said is not None],
     }
     lines = [
         f"Learned {_edges(model)} between {model.number_of_nodes()} variables: {privacy}",

@@ -192,7 +192,9 @@ def query(
     ]
     body = [[*header], *body]
     text = aligned([[*row, *(column[k] for column in columns)] for k, row in enumerate(body)])
-    if len(asked) == 1 and asked[0] in network.numbers:
+    if len(asked) == 1 and asked[0] in network.numbers and (said := network.mostly_missing(asked[0], known)):
+        text += f"\n{said}"
+    elif len(asked) == 1 and asked[0] in network.numbers:
         number, levels, values = network.summary(asked[0], known)
         numbers = dict(zip(["mean", *map(str, levels)], (_told(number, value) for value in values), strict=True))
         document["summary"] = numbers

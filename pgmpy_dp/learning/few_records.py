@@ -5,6 +5,7 @@ from __future__ import annotations
 FEW = 5.0
 """So many standard deviations from 0 an estimated number is next to nothing."""
 
+_HARDLY_ANY = 0.01  # of the records: what noise alone leaves of a column at most
 _HARDLY, _FEW_EDGES = 0.1, 6
 """Part of the budget for tables of several variables below which a graph has hardly what there is to find, and how many
 variables there are for each edge then."""
@@ -151,6 +152,30 @@ def large_delta(delta: float, n_records: float) -> str | None:
     return (
         f"delta={delta:g} is above 1/n, for about {n_records:,.0f} records: a release with this guarantee may give "
         f"away some record outright; use one far below {1.0 / n_records:.1g}, for example 1e-9, which costs little"
+    )
+
+
+def hardly_any(column: str, share: float) -> str | None:
+    """What to say of a column of numbers or days that next to no record has, by what was released; else None.
+
+    Parameters
+    ----------
+    column : str
+    share : float
+        Of the records that have a number.
+
+    Examples
+    --------
+    >>> hardly_any("pay", 0.2)
+    >>> hardly_any("pay", 0.0066)[:62]
+    'pay has a value within its bounds in 0.66 % of the records, so'
+    """
+    if share >= _HARDLY_ANY:
+        return None
+    return (
+        f"{column} has a value within its bounds in {100 * share:.2f} % of the records, so that a mean would be noise. "
+        "Cells are read as 1010.5 and 2020-12-31; others need TextFile(thousands=..., decimal=...), Date(format=...), "
+        "another spelling ($1,010.00 and 2020-12 are texts), or states instead of numbers"
     )
 
 

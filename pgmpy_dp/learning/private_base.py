@@ -156,7 +156,9 @@ class PrivateFit:
     ) -> dict[type[Warning], str | None]:
         """What there is to warn of, from released and public numbers alone."""
         n, sd = learned.get("n_records_", release.n_records or 0.0), learned.get("n_records_sd_", 0.0)
-        few, dropped = few_records(n, sd), dropped_records(release.n_records or 0.0, n, sd)
+        if (few := few_records(n, sd)) is None and (tells := getattr(learned.get("model_"), "mostly_missing", None)):
+            few = " ".join(filter(None, map(tells, learned["model_"].numbers))) or None
+        dropped = dropped_records(release.n_records or 0.0, n, sd)
         return {
             FewRecordsWarning: few,
             DroppedRecordsWarning: dropped if few is None else None,

@@ -16,6 +16,7 @@ from pgmpy_dp.inference.exact_or_loopy import Inference, inference_from_dict
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import SamplingMethod, check_method, uniforms
+from pgmpy_dp.learning.few_records import hardly_any
 from pgmpy_dp.models.decoding import EVERYTHING, Values
 from pgmpy_dp.models.evidence import checked_evidence, likelihood, range_of
 from pgmpy_dp.models.model_file import ModelFile, own_schema
@@ -108,6 +109,28 @@ class Answers:
                 raise ValueError(f"evidence={evidence!r} has a probability of 0 in the model; leave some of it out")
         return names, model.marginal(names)
 
+    def mostly_missing(self, variable: Hashable, evidence: Mapping[Hashable, Any] | None = None) -> str | None:
+        """What there is to say where next to no record has a number or a day, so that its mean would be noise.
+
+        Parameters
+        ----------
+        variable : node
+            One of numbers or days.
+        evidence : dict, optional
+            See `query`.
+
+        Returns
+        -------
+        str or None
+            None where more than one in a hundred records has one, by the model.
+        """
+        values, (names, table) = self._values(variable), self._table(variable, evidence)
+        return hardly_any(str(names[0]), values.share(table))
+
+    def _values(self, variable: Hashable) -> Values:
+        (name,) = self._as_names([variable])
+        return self.within.get(name) or Values(self.numbers[name])
+
     def _summary(self, variable: Hashable, evidence: Any, quantiles: Any) -> tuple[Number, list, np.ndarray]:
         """The declaration of a number, quantiles, and its mean and these; see `MarkovNetwork.summary`."""
         (name,) = self._as_names([variable])
@@ -116,7 +139,9 @@ class Answers:
         levels: list[Any] = list(quantiles) if isinstance(quantiles, Iterable) else [None]
         if not all(isinstance(level, numbers.Real) and 0 <= float(level) <= 1 for level in levels):
             raise ValueError(f"quantiles={quantiles!r} must be numbers from 0 to 1, such as [0.25, 0.5, 0.75]")
-        values, (_, table) = self.within.get(name) or Values(self.numbers[name]), self._table(name, evidence)
+        values, (_, table) = self._values(name), self._table(name, evidence)
+        if hardly_any(str(name), values.share(table)) is not None:
+            return self.numbers[name], levels, np.full(1 + len(levels), np.nan)
         return self.numbers[name], levels, np.array([values.mean(table), *values.quantiles(table, levels)])
 
     def _sampled(

@@ -184,6 +184,10 @@ class Values:
         """The probability that the number lies in a range, given each of the model's states; see `Number.shares`."""
         return self._by_state(self.within * self._of_cells(self.number.shares(low, high, closed)))
 
+    def share(self, probabilities: np.ndarray) -> float:
+        """How likely a number is that is neither missing nor outside, by the probabilities of the model's states."""
+        return float(self._cells(probabilities).sum())
+
     def mean(self, probabilities: np.ndarray) -> float:
         """The mean of the numbers, missing ones and those outside left out, by the probabilities of the model's states.
 

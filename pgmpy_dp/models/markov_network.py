@@ -112,10 +112,9 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     ) -> None:
         if isinstance(ebunch, nx.Graph) and ebunch.is_directed():
             raise TypeError(
-                f"ebunch is a {type(ebunch).__name__}, and its edges without directions say nothing of how parents act "
-                "together; pass it to an estimator itself, CollectiveMAP(...).fit(graph, data), which measures each "
-                "variable with its parents, or pass list(graph.edges) for edges alone. Of a network with CPDs take "
-                "moral = network.to_markov_model(): MarkovNetwork(moral), with add_factors(*moral.factors)"
+                f"ebunch is a {type(ebunch).__name__}, whose edges alone lose how parents act together; pass it to an "
+                "estimator itself, CollectiveMAP(...).fit(graph, data), or list(graph.edges) for edges alone. Of a network "
+                "with CPDs pass moral = graph.to_markov_model(), and then add_factors(*moral.factors)"
             )
         # pgmpy iterates over whatever it is given: of a graph that would be its nodes.
         super().__init__(list(ebunch.edges()) if isinstance(ebunch, nx.Graph) else ebunch)
@@ -620,7 +619,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         -------
         pandas.Series
             "mean", then each quantile; of days as datetime64. Values within a cell count as uniform, or as `within` has
-            them.
+            them. All missing where `mostly_missing` says that they would be noise.
 
         Raises
         ------

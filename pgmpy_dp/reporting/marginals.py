@@ -82,6 +82,8 @@ def variable_rows(network: Answers, level: float) -> list[dict[str, Any]]:
         note = None
         if number is not None:
             note = f"{number.kind}s from {number.text(number.lower)} to {number.text(number.upper)}"
+            if said := network.mostly_missing(name):
+                note, number = f"{note}. {said}", None
         summary = [] if number is None else _summary(network, name, table, posterior, draws.get(name), level)
         rows.append(
             {"name": str(name), "variable": name, "note": note, "rows": cells, "summary": summary, "table": table}

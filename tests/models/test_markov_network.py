@@ -16,7 +16,7 @@ from pgmpy.inference import BeliefPropagation, VariableElimination
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 from pgmpy.readwrite import UAIReader, UAIWriter
 
-from pgmpy_dp import MarkovNetwork, Schema
+from pgmpy_dp import MarkovNetwork, Number, Schema
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -474,6 +474,26 @@ def test_a_graph_brings_its_isolated_nodes_in_order():
 def test_a_directed_graph_is_refused_since_its_edges_alone_lose_its_families(kind):
     with pytest.raises(TypeError, match=rf"ebunch is a {kind.__name__}.*estimator itself.*to_markov_model"):
         MarkovNetwork(kind([("a", "c"), ("b", "c")]))
+
+
+@pytest.mark.parametrize(("present", "noise"), [(0.005, True), (0.5, False)])
+def test_a_mean_that_would_be_noise_is_not_told(present, noise, tmp_path):
+    schema = Schema({"pay": Number(0, 100, cuts=[50]), "sex": ["F", "M"]})
+    table = np.array([[present / 4] * 2, [present / 4] * 2, [0.001, 0.999 - present]])
+    model = MarkovNetwork.from_log_linear(
+        LogLinearModel(Cliques(("pay", "sex"), (3, 2), (("pay", "sex"),)), np.log(table).ravel()),
+        nx.Graph([("pay", "sex")]),
+        schema,
+    )
+    model.save(tmp_path / "model.npz")
+    for one in (model, MarkovNetwork.load(tmp_path / "model.npz")):
+        assert (one.mostly_missing("pay") is not None) == one.summary("pay").isna().all() == noise
+        assert one.mostly_missing("pay", {"sex": "F"}) is None  # of whom most have a value
+        assert one.summary("pay", {"sex": "F"})["mean"] == pytest.approx(50)
+    model.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert ("pay has a value within its bounds in 0.50 % of the records" in page) == noise
+    assert (">mean<" not in page) == noise
 
 
 def test_a_network_with_cpds_becomes_one_of_factors_as_that_refusal_says():

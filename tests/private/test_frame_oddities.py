@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import threading
 import warnings
 
 import duckdb
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from pgmpy_dp import Budget, Date, Ledger, Number, PrivateTable, PrivateVectors
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.schema import Schema
@@ -154,3 +158,40 @@ class TestThreads:
         for thread in threads:
             thread.join()
         assert list(warnings.filters) == before
+
+
+def times(folder):
+    """A duration and a time of day in every kind of data that declares types."""
+    table = pa.table({"w": pa.array([1, 2], pa.duration("s")), "t": pa.array([1, 2], pa.time64("us"))})
+    pq.write_table(table, folder / "times.parquet")
+    yield "pandas", table.to_pandas(types_mapper=pd.ArrowDtype)
+    yield "pyarrow", table
+    yield "no rows", table.slice(0, 0)
+    yield "stream", table.to_reader()
+    yield "polars", pl.from_arrow(table)
+    yield "lazy", pl.from_arrow(table).lazy()
+    yield "duckdb", duckdb.sql("select interval 1 day as w, time '10:00' as t")
+    made = ibis.memtable(pa.table({"k": [1]})).mutate(w=ibis.interval(days=1), t=ibis.time("10:00:00"))
+    yield "ibis", made.select("w", "t")
+    yield "parquet", folder / "times.parquet"
+
+
+@pytest.mark.parametrize("number", [Number(0, 9, cuts=[5]), Date("2020-01-01", "2020-12-31", cuts=["2020-06-01"])])
+def test_durations_and_times_of_day_are_no_numbers_by_their_type(number, tmp_path):
+    """Before anything is charged, and whether there is a record or not: the types of columns are public."""
+    for name, column in itertools.product([kind for kind, _ in times(tmp_path)], "wt"):
+        data, ledger = dict(times(tmp_path))[name], Ledger(Budget(epsilon=1.0))
+        with pytest.raises(ValueError, match=f"the column '{column}' has the type .*pass numbers"):
+            PrivateTable(data, {column: number}, ledger=ledger)
+        assert ledger.entries == ()
+    waits = pd.DataFrame({"w": pd.to_timedelta([1, 2], "D")})
+    for made in (
+        lambda: PrivateTable(waits, {"w": number}, ledger=Budget(epsilon=1.0)),
+        lambda: PrivateVectors(waits, ["w"], ledger=Budget(epsilon=1.0)),
+        lambda: PrivateVectors(waits.to_numpy(), ledger=Budget(epsilon=1.0)),
+    ):
+        with pytest.raises(ValueError, match=r"timedelta64.*total_seconds"):
+            made()
+    # As states they are read, and in a column of objects any cell is what it is by itself.
+    assert PrivateTable(waits, {"w": ["P1D", "P2D"]}, ledger=Budget(epsilon=1.0))
+    assert PrivateTable(waits.astype(object), {"w": number}, ledger=Budget(epsilon=1.0))

@@ -142,6 +142,7 @@ class PrivateLinkedTables(PrivateTable):
             except ValueError as error:
                 raise ValueError(f"{table}: {error}") from None
             source.check_types([*schema.variables, key])
+            source.require_numbers(schema.numbers)
             warn_of_guessed_types(source, key)
         kinds = [None if source is None else source.declared_kind(key) for source in (parents, children)]
         if self._linked.key_kind is None and None not in kinds and len(set(kinds)) > 1:

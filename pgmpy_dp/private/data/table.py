@@ -105,6 +105,7 @@ class PrivateTable(PrivateData):
         # Of units of several records only their own number is public.
         self._n_records = self._n_units if self._rows_of_unit == 1 else None
         source = open_source(data)
+        source.require_numbers(self._schema.numbers)
         self._records: CodedRecords | UnitRecords
         if self._unit is None:
             source.positions(self._schema.variables)  # all are there

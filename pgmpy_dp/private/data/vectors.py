@@ -161,6 +161,7 @@ def _read(
 ) -> tuple[list[np.ndarray] | None, np.ndarray | None, Source | None]:
     """Kept records and their units in one pass; the source instead of the records where they are many."""
     names = [*columns, *([] if unit is None else [unit])]
+    source.require_numbers(columns)
     owners = None if unit is None else Owners()
     kept: list[np.ndarray] | None = []
     masks, cells = [], 0

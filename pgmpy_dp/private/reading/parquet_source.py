@@ -44,6 +44,9 @@ class ParquetSource(Source):
                     "pass files with the same columns"
                 )
 
+    def types(self) -> list[Any]:
+        return [self._schemas[0].field(name).type for name in self.names]
+
     def declared_kind(self, name: Hashable) -> str | None:
         column = self.names[self.positions([name])[0]]
         kinds = {_kind(schema.field(column).type) for schema in self._schemas}

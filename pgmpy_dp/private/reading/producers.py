@@ -44,6 +44,9 @@ class _Frame(Source):
     def _names(self) -> list[Any]:
         return list(self._data.columns)
 
+    def types(self) -> list[Any]:
+        return without_its_words(_failed(self._data), lambda: list(self._data.dtypes))
+
     def _wanted(self, names: Sequence[Hashable]) -> list[Any]:
         """The columns as the data name them."""
         return [self.names[place] for place in self.positions(names)]
@@ -54,6 +57,9 @@ class _ArrowSource(_Frame):
 
     def _names(self) -> list[Any]:
         return list(self._data.schema.names)
+
+    def types(self) -> list[Any]:
+        return list(self._data.schema.types)
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         chosen = self._data.select(self.positions(names))
@@ -79,6 +85,9 @@ class _StreamSource(_Frame):
 
     def _names(self) -> list[Any]:
         return list(self._reader.schema.names)
+
+    def types(self) -> list[Any]:
+        return list(self._reader.schema.types)
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         places = self.positions(names)
@@ -196,11 +205,8 @@ class _DuckDBSource(_Frame):
     def check_types(self, names: Sequence[Hashable]) -> None:
         for place in self.positions(names):
             kind = str(self._data.types[place])
-            odd = [
-                part
-                for part in (*_AS_TEXT, "INTERVAL")
-                if re.search(rf"\b{part}\b", re.sub("'[^']*'|\"[^\"]*\"", "", kind))
-            ]
+            unquoted = re.sub("'[^']*'|\"[^\"]*\"", "", kind)
+            odd = [part for part in (*_AS_TEXT, "INTERVAL") if re.search(rf"\b{part}\b", unquoted)]
             if odd and kind not in (*_AS_TEXT, "INTERVAL"):
                 raise ValueError(
                     f"column {self.names[place]!r} has the type {kind}: {odd[0]} inside of another type cannot be "
@@ -261,6 +267,9 @@ class _IbisSource(_Frame):
     """Tables of ibis: the wanted columns, once; of DuckDB as of its relations, of SQLite cell by cell."""
 
     ordered = False
+
+    def types(self) -> list[Any]:
+        return list(self._data.schema().types)
 
     def check_types(self, names: Sequence[Hashable]) -> None:
         if self._backend() == "duckdb":
@@ -337,6 +346,9 @@ class ArraySource(Source):
     def __init__(self, array: np.ndarray, names: Sequence[Hashable]) -> None:
         self._array = array
         self.names = list(names)
+
+    def types(self) -> list[Any]:
+        return [self._array.dtype] * len(self.names)
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         for start in range(0, max(1, len(self._array)), ROWS):

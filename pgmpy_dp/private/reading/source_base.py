@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -16,6 +17,10 @@ ROWS = 1 << 17
 
 Spelled = Sequence[frozenset[str] | None]
 """For each column, texts that are cells as they are, whatever they look like; None: all texts. For files of text."""
+
+
+_NO_NUMBERS = re.compile(r"timedelta|duration|interval|month_day_nano|time(32|64|_ns)?(\W|$)", re.IGNORECASE)
+"""Types of durations and of times of day, as pandas, polars, pyarrow, DuckDB, ibis and Spark write them."""
 
 
 class Source(ABC):
@@ -63,6 +68,24 @@ class Source(ABC):
     def check_types(self, names: Sequence[Hashable]) -> None:
         """ValueError for columns of a declared type whose cells cannot all be read, with what to pass."""
         return None
+
+    def types(self) -> list[Any]:
+        """The type of each column, which is public; none of files of text."""
+        return []
+
+    def require_numbers(self, names: Iterable[Hashable]) -> None:
+        """ValueError for columns of numbers or days whose type has durations or times of day, of which none is one.
+
+        A type is the column's: what a cell holds decides nothing, and neither does how many there are.
+        """
+        kinds, names = list(map(str, self.types())), list(names)
+        for name, place in zip(names, self.positions(names) if kinds else (), strict=bool(kinds)):
+            if _NO_NUMBERS.match(kinds[place]):
+                raise ValueError(
+                    f"the column {name!r} has the type {kinds[place]}, of which no cell is a number or a day: pass "
+                    "numbers, such as its seconds (.dt.total_seconds() in pandas), or declare states, such as P1DT2H "
+                    "and 12:30:00"
+                )
 
     def declared_kind(self, name: Hashable) -> str | None:
         """What a column's declared type says, which no cell decided: "integers" or "texts"; None where none does."""

@@ -63,6 +63,9 @@ class SparkSource(Source):
         # By position: Spark takes "a" and "A" for one name, and parses names.
         self._frame = frame.toDF(*(f"c{place}" for place in range(len(self.names))))
 
+    def types(self) -> list[Any]:
+        return [kind.simpleString() for kind in self._types]
+
     def check_types(self, names: Sequence[Hashable]) -> None:
         from pyspark.sql.pandas.types import to_arrow_type
 

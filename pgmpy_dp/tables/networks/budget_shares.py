@@ -443,15 +443,10 @@ def _require_measurable(workload: Workload, cells: Sequence[int], settings: Sett
     """ValueError where a search would pass over sets of the workload in silence; `cells` are what each has at least."""
     order, most = settings.max_order, settings.max_clique_cells
     for (names, _), size in zip(workload, cells, strict=True):
-        if len(names) > order:
+        if len(names) > order or size > most:
             raise ValueError(
-                f"workload has {names!r}, and tables have at most max_order={order} variables; pass max_order="
-                f"{len(names)}, or the parts of the set that matter"
-            )
-        if size > most:
-            raise ValueError(
-                f"workload has {names!r}, whose table has {size} cells, more than max_clique_cells={most}; raise it, "
-                "or pass the parts of the set that matter"
+                f"workload has {names!r}, a table of {size} cells, and there is none of more than max_order={order} "
+                f"variables or max_clique_cells={most} cells; raise that, or pass the parts of the set that matter"
             )
     for many in range(3, order + 1):
         own = [size for (names, _), size in zip(workload, cells, strict=True) if len(names) == many]

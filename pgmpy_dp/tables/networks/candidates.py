@@ -111,8 +111,8 @@ class Candidates:
             own = {tuple(sorted(wanted)) for wanted in self.workload if len(wanted) == order}
             scopes = self._of_order(order, edges)
             fitting = (scope for scope in (own.union(scopes) if own else scopes) if self.cells(scope) <= most)
-            permitted = filter(self.permits, fitting)
-            chosen = sorted(permitted, key=lambda scope, own=own: (scope not in own, self.cells(scope)))[:MOST_SETS]
+            chosen = sorted((scope for scope in fitting if self.permits(scope)), key=self.cells)
+            chosen = [*(s for s in chosen if s in own), *(s for s in chosen if s not in own)][:MOST_SETS]
             ends = itertools.accumulate(map(self.cells, chosen))
             found += sorted(scope for scope, end in zip(chosen, ends, strict=True) if end <= MOST_SET_CELLS)
         return found

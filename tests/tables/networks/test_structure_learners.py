@@ -15,7 +15,7 @@ import sklearn.base
 from pgmpy.base import UndirectedGraph
 from sklearn.metrics import roc_auc_score
 
-from pgmpy_dp import Budget, FewRecordsWarning, MarkovNetwork, NoEdgeWarning, PrivateTable, Schema, learn
+from pgmpy_dp import Budget, FewRecordsWarning, MarkovNetwork, NoEdgeWarning, Number, PrivateTable, Schema, learn
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP
@@ -371,6 +371,14 @@ class TestNetwork:
             bounds = estimator.errors_["error_bound"]  # nan where all goes to single variables
             assert (bounds.between(0, 1) if estimator.release_.public["rounds"] else bounds.isna()).all()
         assert all(issubclass(warning.category, FewRecordsWarning | NoEdgeWarning) for warning in recwarn)
+
+    def test_a_column_that_is_not_read_is_said(self):
+        data = pd.DataFrame({"pay": ["$1,010.00"] * 4000, "age": np.arange(4000) % 9})
+        schema = {"pay": Number(0, 100_000), "age": Number(0, 8)}
+        with pytest.warns(FewRecordsWarning, match=r"^pay has a value within its bounds in 0\.\d\d % of") as told:
+            estimator = PrivateNetwork(epsilon=1.0, delta=1e-9, state_names=schema).fit(data)
+        assert len(told) == 1 and "age" not in str(told[0].message)
+        assert estimator.model_.summary("pay").isna().all()
 
     def test_a_graph_with_hardly_an_edge_is_said(self, tmp_path):
         """Of released numbers alone: from a file it is said again."""
