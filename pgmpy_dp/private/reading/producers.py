@@ -44,9 +44,6 @@ class _Frame(Source):
     def _names(self) -> list[Any]:
         return list(self._data.columns)
 
-    def types(self) -> list[Any]:
-        return without_its_words(_failed(self._data), lambda: list(self._data.dtypes))
-
     def _wanted(self, names: Sequence[Hashable]) -> list[Any]:
         """The columns as the data name them."""
         return [self.names[place] for place in self.positions(names)]
@@ -201,6 +198,9 @@ class _DuckDBSource(_Frame):
     """Relations of DuckDB, on a connection of the caller's."""
 
     ordered = False
+
+    def types(self) -> list[Any]:
+        return list(self._data.types)
 
     def check_types(self, names: Sequence[Hashable]) -> None:
         for place in self.positions(names):

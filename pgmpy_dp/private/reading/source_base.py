@@ -20,7 +20,7 @@ Spelled = Sequence[frozenset[str] | None]
 
 
 _NO_NUMBERS = re.compile(r"timedelta|duration|interval|month_day_nano|time(32|64|_ns)?(\W|$)", re.IGNORECASE)
-"""Types of durations and of times of day, as pandas, polars, pyarrow, DuckDB, ibis and Spark write them."""
+"""Types of durations and of times of day, as NumPy, pyarrow, DuckDB, ibis and Spark write them."""
 
 
 class Source(ABC):
@@ -70,20 +70,21 @@ class Source(ABC):
         return None
 
     def types(self) -> list[Any]:
-        """The type of each column, which is public; none of files of text."""
+        """The declared type of each column, which is public; none of files of text, and where types are guessed."""
         return []
 
     def require_numbers(self, names: Iterable[Hashable]) -> None:
         """ValueError for columns of numbers or days whose type has durations or times of day, of which none is one.
 
-        A type is the column's: what a cell holds decides nothing, and neither does how many there are.
+        A declared type is the column's: what a cell holds decides nothing, and neither does how many there are. Types
+        that a library guesses (`guesses_types`) refuse nothing: one odd cell makes objects of a column of durations.
         """
-        kinds, names = list(map(str, self.types())), list(names)
+        kinds, names = list(map(str, () if self.guesses_types else self.types())), list(names)
         for name, place in zip(names, self.positions(names) if kinds else (), strict=bool(kinds)):
             if _NO_NUMBERS.match(kinds[place]):
                 raise ValueError(
                     f"the column {name!r} has the type {kinds[place]}, of which no cell is a number or a day: pass "
-                    "numbers, such as its seconds (.dt.total_seconds() in pandas), or declare states, such as P1DT2H "
+                    "numbers, such as its seconds, or declare states, such as P1DT2H "
                     "and 12:30:00"
                 )
 
