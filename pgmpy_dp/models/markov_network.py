@@ -113,8 +113,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         if isinstance(ebunch, nx.Graph) and ebunch.is_directed():
             raise TypeError(
                 f"ebunch is a {type(ebunch).__name__}, whose edges alone lose how parents act together; pass it to an "
-                "estimator itself, CollectiveMAP(...).fit(graph, data), or list(graph.edges) for edges alone. With CPDs "
-                "it has moral = graph.to_markov_model(): pass that, and then add_factors(*moral.factors)"
+                "estimator itself, CollectiveMAP(...).fit(graph, data), or list(graph.edges) for edges alone. One with "
+                "CPDs has moral = graph.to_markov_model(): pass that, and then add_factors(*moral.factors)"
             )
         # pgmpy iterates over whatever it is given: of a graph that would be its nodes.
         super().__init__(list(ebunch.edges()) if isinstance(ebunch, nx.Graph) else ebunch)
