@@ -28,6 +28,8 @@ class Of(StrEnum):
 
 def linked_info(path: Path, as_json: bool) -> None:
     """Show both tables, their key, and what is promised to a parent with all its children, and to one child."""
+    from pgmpy_dp.linked.linked_model import words_of_a_child
+
     model = load_linked_model(path)
     linked, one = model.linked, model.privacy_of_a_child
     document = {
@@ -39,7 +41,7 @@ def linked_info(path: Path, as_json: bool) -> None:
     }
     lines = [
         "No guarantee is recorded" if model.privacy is None else f"Learned with {model.privacy}",
-        *([] if one is None else [f"One {linked.names[1]} alone, added, removed or changed: {one}"]),
+        f"One {linked.names[1]} alone, added, removed or changed: {words_of_a_child(model.privacy)}",
         f"Two tables, linked by {shown(linked.key)}; up to {linked.most} rows of {linked.names[1]} for each",
     ]
     for table, columns in zip(linked.names, model.columns, strict=True):

@@ -46,15 +46,14 @@ def plan_linked_tables(
     schema: Path, n: int, spent: option.BudgetOptions, adjacency: option.TableAdjacency, as_json: bool
 ) -> None:
     """Show what a budget buys of linked tables, whom it protects, and that large families are top-coded."""
+    from pgmpy_dp.linked.linked_model import told_of_a_child
     from pgmpy_dp.linked.linked_plan import plan_linked
 
     budget = spent.budget()
     found = plan_linked(load_linked_schema(schema), budget, n, adjacency=str(adjacency))
     document = {
         "budget": budget.guarantee.to_dict(),
-        "guarantee": found.privacy.guarantee.to_dict(),
-        "guarantee_of_a_child": found.guarantee_of_a_child.to_dict(),
-        "adjacency": str(adjacency),
+        **told_of_a_child(found.privacy),
         "n": n,
         "most": found.linked.most,
         "siblings": found.siblings,
@@ -127,8 +126,7 @@ def discover_linked_tables(
                 name: None if part is None else {"n_records": part.n_records, "columns": found_columns(part)}
                 for name, part in zip(names, (found.parent, found.child), strict=True)
             },
-            "guarantee": found.privacy_.guarantee.to_dict(),
-            "adjacency": str(adjacency),
+            **found.privacy_.told(),
         }
         show_charged(document, f"{found}\nWrote {out}", as_json, account.ledger, ledger)
         if account.ledger is None:
@@ -188,7 +186,7 @@ def _reading_of(
 
 
 def _checked(found: FamilyCheck) -> dict[str, Any]:
-    from pgmpy_dp.linked.linked_model import guarantee_of_a_child
+    from pgmpy_dp.linked.linked_model import told_of_a_child
     from pgmpy_dp.schema import encode_label
 
     return {
@@ -203,7 +201,5 @@ def _checked(found: FamilyCheck) -> dict[str, Any]:
             for (table, name), *values in found.table.itertuples()
         ],
         "failed": found.failed,
-        "guarantee": found.privacy_.guarantee.to_dict(),
-        "guarantee_of_a_child": guarantee_of_a_child(found.privacy_).to_dict(),
-        "adjacency": str(found.privacy_.adjacency),
+        **told_of_a_child(found.privacy_),
     }

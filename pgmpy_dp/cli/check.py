@@ -90,6 +90,5 @@ def _document(found: SchemaCheck) -> dict[str, Any]:
             for name, *values in found.table.itertuples()
         ],
         "failed": found.failed,
-        "guarantee": found.privacy_.guarantee.to_dict(),
-        "adjacency": str(found.privacy_.adjacency),
+        **found.privacy_.told(),
     }

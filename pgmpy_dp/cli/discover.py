@@ -169,6 +169,5 @@ def _document(found: Discovery, out: Path) -> dict[str, Any]:
         "n_records_sd": found.n_records_sd,
         "threshold": found.release_.public["threshold"],
         "columns": found_columns(found),
-        "guarantee": found.guarantee.to_dict(),
-        "adjacency": str(found.privacy_.adjacency),
+        **found.privacy_.told(),
     }

@@ -409,8 +409,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
     document = {
         "model": str(out),
         "release": None if release is None else str(release),
-        "guarantee": privacy.guarantee.to_dict(),
-        "adjacency": str(privacy.adjacency),
+        **privacy.told(),
         "mechanism": privacy.mechanism,
         "variables": [encode_label(name) for name in model.nodes],
         "edges": [[encode_label(u), encode_label(v)] for u, v in model.edges],

@@ -123,6 +123,7 @@ def _schema(tables: option.LinkedOptions, described: column_options.ColumnOption
 def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:
     """What a fit tells, all of it released with noise or public."""
     from pgmpy_dp.learning.few_records import dropped_records, few_records, large_delta
+    from pgmpy_dp.linked.linked_model import told_of_a_child, words_of_a_child
     from pgmpy_dp.schema import encode_label
 
     model, privacy = learner.model_, learner.privacy_
@@ -133,9 +134,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
     document = {
         "model": str(out),
         "release": None if release is None else str(release),
-        "guarantee": privacy.guarantee.to_dict(),
-        "guarantee_of_a_child": model.privacy_of_a_child.to_dict(),
-        "adjacency": str(privacy.adjacency),
+        **told_of_a_child(privacy),
         "mechanism": privacy.mechanism,
         "key": encode_label(model.linked.key),
         "columns": {parent: list(map(encode_label, of_parents)), child: list(map(encode_label, of_children))},
@@ -145,7 +144,7 @@ def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, A
     }
     lines = [
         f"Learned {parent} with {len(of_parents)} and {child} with {len(of_children)} columns: {privacy}",
-        f"One {child} alone, added, removed or changed: {model.privacy_of_a_child}",
+        f"One {child} alone, added, removed or changed: {words_of_a_child(privacy)}",
         f"Rows of {parent} inside the schema: about {number:,.0f} (standard deviation {deviation:,.0f})"
         if deviation
         else f"Rows of {parent}: {number:,.0f}, as declared",

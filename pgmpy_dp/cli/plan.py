@@ -158,9 +158,10 @@ def plan(
     }
     lines = [f"{len(sizes)} variables with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"]
     if public_schema.discovered:
-        whole = Privacy(budget.guarantee, Adjacency.parse(str(adjacency)), "").with_schema_of(public_schema.discovered)
-        document["guarantee_with_schema"] = whole.guarantee.to_dict()
-        lines.append(f"with what discover cost, which the schema says: {whole.words}")
+        own = Privacy(budget.guarantee, Adjacency.parse(adjacency), "planned")
+        whole = own.with_schema_of(public_schema.discovered)
+        document["guarantee_with_schema"] = whole.told()["guarantee"]
+        lines.append(f"with what discover cost, which the schema says: {whole}")
     if graph is not None or structure == option.Structure.INDEPENDENT:
         scopes = [(name,) for name in public_schema.variables] if graph is None else graph
         with progress(quiet):

@@ -164,10 +164,8 @@ def evidence(
     for name in EVIDENCE_FILES if out.exists() else ():
         require_writable(overwrite, (model, release, about), out=out / name)
     found = load_linked_model(model) if holds_linked_model(model) else load_saved_model(model)
-    if found.privacy is None or found.privacy.reproducible:
-        why = (
-            "its factors were set by hand" if found.privacy is None else "its noise came from a seed: it is NOT PRIVATE"
-        )
+    why = "its factors were set by hand" if found.privacy is None else found.privacy.unprotected
+    if why is not None:
         ask_for("MODEL", str(model), f"{why}, so that there is no guarantee to show; pass a model that fit wrote")
     noisy = None if release is None else Release.load(release)
     files = [file for file in (model, release) if file is not None]

@@ -128,8 +128,7 @@ def _document(found: Any) -> dict[str, Any]:
         "worst": None if found.worst is None else [encode_label(name) for name in found.worst],
         "n_records": found.n_records,
         "n_records_sd": found.n_records_sd,
-        "guarantee": found.privacy_.guarantee.to_dict(),
-        "adjacency": str(found.privacy_.adjacency),
+        **found.privacy_.told(),
         "warnings": [] if few is None else [few],
     }
 

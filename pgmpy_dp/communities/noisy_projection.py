@@ -10,12 +10,13 @@ import numpy as np
 
 from pgmpy_dp.communities.communities_base import (
     COUNT_SHARE,
+    agreement,
     communities_release,
     noisy_degree,
     require_graph_and_budget,
     vote,
 )
-from pgmpy_dp.communities.community_labels import marks_of, spectral_labels
+from pgmpy_dp.communities.community_labels import balanced, marks_of, spectral_labels
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.communities.operators.graph_operators import EdgeCount, NeighbourSums
@@ -104,21 +105,25 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
     )
     whole = 2.0 if settings.split else 1.0
 
-    def release(found: tuple[np.ndarray, float, bool]) -> Release:
-        sums, degree, voted = found
+    def release(found: tuple[np.ndarray, float, dict[str, list[float]]]) -> Release:
+        sums, degree, more = found
         method = "sdp-exact" if settings.split else "sdp"
-        facts = {"method": method, "bias": settings.bias, "vote": voted, "analysis": settings.analysis}
-        return communities_release(curator, settings, budget, sums, whole * degree, **facts)
+        facts = {"method": method, "bias": settings.bias, "vote": bool(more), "analysis": settings.analysis}
+        return communities_release(curator, settings, budget, sums, whole * degree, **facts, **more)
 
-    def steps() -> Generator[tuple[np.ndarray, float, bool], None, None]:
+    def steps() -> Generator[tuple[np.ndarray, float, dict[str, list[float]]], None, None]:
         with curator.split(2) if settings.split else nullcontext([curator, curator]) as (first, second):
             degree = noisy_degree(first, COUNT_SHARE) if settings.degree is None else settings.degree / whole
             noisy = projected(first, _program(graph.n, settings, degree), projecting, eta, settings.device)
             labels = spectral_labels(noisy, k)
-            yield graph.n * (noisy @ marks_of(labels, k)), degree, False
+            marks = marks_of(labels, k)
+            yield graph.n * (noisy @ marks), degree, {}
             if voting:
                 # As published, the vote of a split compares numbers of neighbours as they are.
-                yield vote(second, labels, k, 0.0 if settings.split else degree, voting), degree, True
+                votes = vote(second, labels, k, 0.0 if settings.split else degree, voting)
+                noise = NeighbourSums.noise_of(cost_of(budget, eta, pure=eta > 0), voting)
+                even = balanced(votes, marks, degree) if settings.split else votes
+                yield votes, degree, {"agreement": agreement(even, marks, noise.variance)}
 
     return curator.following(steps(), release)
 

@@ -245,7 +245,7 @@ class PrivateBlockModel(BasePrivateEstimator):
 _STATUS = {
     True: "labels may be chance: what was released agrees with them no more than noise, or a graph without groups, may",
     False: "labels agree with what was released beyond its noise",
-    None: "labels were not voted on, so that nothing says whether they are chance",
+    None: "labels were not voted on, or an earlier version kept nothing of it: nothing says whether they are chance",
 }
 
 

@@ -45,7 +45,7 @@ class Privacy:
         all of its rows, e.g. "user", or a `Unit`, which says how its cells are compared.
     prior : Privacy, optional
         Of an earlier release that what was learned rests on too, through a prior model. It is not part of `guarantee`,
-        which is of this release: see `total`.
+        which is of this release: see `total`. What speaks of protection speaks of `together`, and of `unprotected`.
     schema : Privacy, optional
         Of the releases in which parts of the schema were found, together. It is part of `guarantee`.
     asked : ApproxDP or other guarantee, optional
@@ -84,20 +84,45 @@ class Privacy:
     earned_by: tuple[Any, str] | None = field(default=None, compare=False, repr=False)
 
     @property
-    def total(self) -> Guarantee | None:
-        """What is known of this release and those of its priors together, for someone whose records are in all of them.
+    def together(self) -> Privacy | None:
+        """This release and those of its priors as one record, for someone whose records are in all of them.
 
         Someone whose records are in one of them has its guarantee. None where adjacency or unit differ, so that what
-        the guarantees say cannot be added up, or where noise is reproducible.
+        the guarantees say cannot be added up, or where any of the noise is reproducible.
         """
+        if self.reproducible or self._changed or self.prior is None:
+            return None if self.reproducible or self._changed else self
+        earlier = self.prior.together
+        if earlier is None or (self.adjacency, self.unit) != (earlier.adjacency, earlier.unit):
+            return None
+        return replace(self._and(earlier), prior=None)
+
+    @property
+    def total(self) -> Guarantee | None:
+        """The guarantee of `together`, None where that is."""
+        return None if self.together is None else self.together.guarantee
+
+    @property
+    def unprotected(self) -> str | None:
+        """Why nothing is promised, None where something is (`total`).
+
+        Examples
+        --------
+        >>> print(Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "", reproducible=True).unprotected)
+        its noise came from a seed: it is NOT PRIVATE
+        """
+        if self._changed:
+            return "the model was changed after it was learned"
         if self.reproducible:
+            return "its noise came from a seed: it is NOT PRIVATE"
+        if self.prior is None or self.together is not None:
             return None
-        if self.prior is None:
-            return self.guarantee
-        earlier = self.prior.total
-        if earlier is None or (self.adjacency, self.unit) != (self.prior.adjacency, self.prior.unit):
-            return None
-        return composed(self.guarantee, earlier)
+        below = self.prior.unprotected or "its guarantee and that of its prior cannot be added up: NOT PRIVATE"
+        return below.replace("its noise", "the noise of its prior")
+
+    def told(self) -> dict[str, Any]:
+        """What programs are told: `total` as ``guarantee``, None where nothing is promised, and the ``adjacency``."""
+        return {"guarantee": None if self.total is None else self.total.to_dict(), "adjacency": str(self.adjacency)}
 
     @classmethod
     def of(cls, release: Release, entries: tuple[Entry, ...] = ()) -> Privacy:
@@ -119,13 +144,18 @@ class Privacy:
         schemas = [Privacy.from_dict({"entries": [], **one}) for one in found]
         if not schemas:
             return self
-        believed = [s if s.asked is None or s.guarantee.implies(s.asked) else replace(s, asked=None) for s in schemas]
+        believed = [s if s.guarantee.implies(s.said) else replace(s, asked=None) for s in schemas]
         schema = reduce(Privacy._and, believed)  # words that a cost does not imply are of a file that was edited
         return replace(self._and(schema), schema=schema)
 
     def _and(self, other: Privacy) -> Privacy:
         guarantee, asked = _together(self, other)
         return replace(self, guarantee=guarantee, asked=asked, reproducible=self.reproducible or other.reproducible)
+
+    @property
+    def said(self) -> Guarantee:
+        """The guarantee in the words of the budget."""
+        return self.guarantee if self.asked is None else self.asked
 
     @property
     def words(self) -> str:
@@ -148,8 +178,8 @@ class Privacy:
 
     @property
     def delta(self) -> float:
-        """The delta that was asked for; else that of `guarantee`, and 0 where there is none."""
-        said = self.guarantee if self.asked is None else self.asked
+        """The delta that was asked for, of everything together; else that of `guarantee`, and 0 where there is none."""
+        said = (self.together or self).said
         return float(getattr(said, "delta", getattr(said, "eta", 0.0)))
 
     def resting_on(self, earlier: Privacy | None) -> Privacy:
@@ -167,7 +197,7 @@ class Privacy:
         >>> [Privacy(cost, Adjacency.ADD_REMOVE, "").promises_nothing for cost in (PureDP(20), PureDP(21), ZCDP(10))]
         [False, True, True]
         """
-        said = self.guarantee if self.asked is None else self.asked
+        said = self.said
         epsilon = zcdp_to_approx(said.rho, 1e-6) if isinstance(said, ZCDP | ReservedZCDP) else said.epsilon
         return epsilon > _PROMISES_NOTHING
 
@@ -180,7 +210,7 @@ class Privacy:
             "reproducible": self.reproducible,
             "entries": [entry.to_dict() for entry in self.entries],
             "unit": encode_unit(self.unit),
-            **({} if self.prior is None else {"prior": self.prior.to_dict()}),
+            **({} if self.prior is None else {"prior": self.prior.to_dict(), "total": self.told()["guarantee"]}),
             "asked": None if self.asked is None else self.asked.to_dict(),
             **({} if self.schema is None else {"schema": self.schema.to_dict()}),
             **({} if self.rows_per_unit is None else {"rows_per_unit": self.rows_per_unit}),
@@ -205,23 +235,35 @@ class Privacy:
         )
 
     def __str__(self) -> str:
-        whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
-        text = f"{self.words} under {self.adjacency}{whose} ({self.mechanism})"
-        if self.earned_by is not None and self.earned_by[1] != parameters_digest(self.earned_by[0]):
-            return f"NO GUARANTEE: the model was changed after it was learned with {text}"
+        if self._changed:
+            return f"NO GUARANTEE: {self.unprotected} with {self._parts}"
+        if self.prior is None:
+            return self._parts
+        if self.together is None:
+            return f"{self.unprotected}; alone {self._parts}"
+        return f"together {self.together.words} for whoever is in both{self.together._flag}; alone {self._parts}"
+
+    @property
+    def _changed(self) -> bool:
+        """Whether the model that earned it has other parameters now."""
+        return self.earned_by is not None and self.earned_by[1] != parameters_digest(self.earned_by[0])
+
+    @property
+    def _flag(self) -> str:
         if self.reproducible:
-            text += " with reproducible noise: NOT PRIVATE"
-        elif self.promises_nothing:
-            text += f" with epsilon above {_PROMISES_NOTHING}: NOT PRIVATE"
+            return " with reproducible noise: NOT PRIVATE"
+        return f" with epsilon above {_PROMISES_NOTHING}: NOT PRIVATE" if self.promises_nothing else ""
+
+    @property
+    def _parts(self) -> str:
+        """Of this release alone, and then of its priors."""
+        whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
+        text = f"{self.words} under {self.adjacency}{whose} ({self.mechanism}){self._flag}"
         if self.schema is not None:
             text += f", its schema included, which was found under {self.schema.words}"
         if self.published_if is not None:
             text += ", a test included that it had to pass to be published"
-        if self.prior is None:
-            return text
-        total = self.total
-        known = "which cannot be added up" if total is None else f"together {total} for whoever is in both"
-        return f"{text}, with a prior that is {self.prior}; {known}"
+        return text if self.prior is None else f"{text}, with a prior that is {self.prior._parts}"
 
 
 def parameters_digest(model: Any) -> str:
@@ -291,7 +333,7 @@ def composed(first: Guarantee, second: Guarantee) -> Guarantee:
 def _together(first: Privacy, second: Privacy) -> tuple[Guarantee, Guarantee | None]:
     """What two releases have together, and in the words of their budgets where these have a delta."""
     total = composed(first.guarantee, second.guarantee)
-    said = [privacy.asked or privacy.guarantee for privacy in (first, second)]
+    said = [first.said, second.said]
     if not any(isinstance(one, ApproxDP) for one in said) or any(isinstance(one, ZCDP | ReservedZCDP) for one in said):
         return total, None
     plain = composed(*said)

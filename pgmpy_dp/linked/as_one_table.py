@@ -34,6 +34,11 @@ def of_a_random_child(model: LinkedModel) -> MarkovNetwork:
         ``"other person.age"`` of another one, who is absent where there is none; ``"previous person.age"`` of the child
         before where children have an order. With the model's posterior, if it has one.
 
+    Raises
+    ------
+    ValueError
+        If one child of a parent counts.
+
     Notes
     -----
     The wide model with each state of the number of children weighted as
@@ -42,6 +47,8 @@ def of_a_random_child(model: LinkedModel) -> MarkovNetwork:
     :class:`~pgmpy_dp.linked.linked_posterior.LinkedPosterior`. How many records an answer rests on is not said, for
     there is a model of children here, and a number of parents.
     """
+    if model.linked.most < 2:
+        raise ValueError("most=1: the model has no pairs of children, which the page is about; write a report")
     wide, child = model._wide, model.linked.names[1]
     names, weights = wide.schema.variables, model._weights(1, True)
     title: dict[Hashable, Hashable] = {name: name for name in names}

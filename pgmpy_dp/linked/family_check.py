@@ -14,7 +14,7 @@ from pgmpy_dp.learning.few_records import FEW
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, require_release
-from pgmpy_dp.linked.linked_model import guarantee_of_a_child
+from pgmpy_dp.linked.linked_model import words_of_a_child
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables, table_of_kinds
 from pgmpy_dp.linked.operators.unit_kinds import KIND, KINDS
@@ -153,8 +153,8 @@ class FamilyCheck:
             lines.append(f"A fit leaves {lost} of them out, and what is learned is of the others alone")
         if any(row.verdict not in (ALL, NOISE) and row.Index[0] == linked.names[1] for row in self.table.itertuples()):
             lines.append(f"{child} with a cell outside the schema stay in their families, in a state of its own")
-        one = guarantee_of_a_child(self.privacy_)
-        return "\n".join([*lines, f"Spent {self.privacy_}; of one {child} alone {one}"])
+        spent = f"Spent {self.privacy_}; of one {child} alone {words_of_a_child(self.privacy_)}"
+        return "\n".join([*lines, spent])
 
 
 @declares(adjacency=adjacencies(), n_records=whole(0), random_state=whole(0))

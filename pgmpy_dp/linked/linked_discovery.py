@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over
-from pgmpy_dp.linked.linked_model import guarantee_of_a_child
+from pgmpy_dp.linked.linked_model import words_of_a_child
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.data.columns import PrivateColumns
@@ -65,7 +65,7 @@ class LinkedDiscovery:
             if part is not None:
                 lines += [f"{shown(name)}, of each {shown(self.schema.key)} one row:", *str(part).splitlines()[:-1]]
         child = shown(self.schema.names[1])
-        return "\n".join([*lines, f"Spent {self.privacy_}; of one {child} alone {guarantee_of_a_child(self.privacy_)}"])
+        return "\n".join([*lines, f"Spent {self.privacy_}; of one {child} alone {words_of_a_child(self.privacy_)}"])
 
 
 def discover_linked(

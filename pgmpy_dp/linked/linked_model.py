@@ -99,13 +99,13 @@ class LinkedModel:
     def __repr__(self) -> str:
         parent, child = self.linked.names
         size = f"{parent} {len(self.linked.parent or ())} columns, {child} {len(self.linked.child)} columns"
-        child_s = "" if self.privacy is None else f"; one {child} alone: {self.privacy_of_a_child}"
-        return f"LinkedModel({size}; {self.privacy}{child_s})"
+        return f"LinkedModel({size}; {self.privacy}; one {child} alone: {words_of_a_child(self.privacy)})"
 
     @property
     def privacy_of_a_child(self) -> Guarantee | None:
         """What is promised to one child that is added, removed or changed without its key, its siblings as they were.
 
+        None where nothing is promised to its parent.
         Four times the rho, or twice a pure epsilon: its parent with all children is one unit taken out and another put
         in. An (epsilon, delta) is converted from that. Under ``replace_one`` it is what is promised to the unit. That a
         child moved from one parent to another is less protected: two units change, which takes 16 times the rho, or
@@ -114,9 +114,9 @@ class LinkedModel:
         return None if self.privacy is None else guarantee_of_a_child(self.privacy)
 
     @property
-    def proved_of_a_child(self) -> Guarantee | None:
-        """`privacy_of_a_child` in the measure that was proved, which says more than the (epsilon, delta) asked for."""
-        return None if self.privacy is None else guarantee_of_a_child(replace(self.privacy, asked=None))
+    def promise_to_a_child(self) -> Privacy | None:
+        """`privacy_of_a_child` as it was proved (``guarantee``) and as it is said (``asked``), as in a record."""
+        return promise_to_a_child(self.privacy)
 
     def to_bayesian_network(self) -> NoReturn:
         """Refused: a family has more children than the network has slots.
@@ -662,23 +662,45 @@ class LinkedModel:
         return FamilyChoice(self)
 
 
-def guarantee_of_a_child(privacy: Privacy) -> Guarantee:
-    """What a guarantee of units says of one child, see ``LinkedModel.privacy_of_a_child``."""
-    said = privacy.asked or privacy.guarantee
-    if privacy.adjacency is Adjacency.REPLACE_ONE:
-        return said
-    own = privacy.guarantee
-    if isinstance(own, PureDP):
-        return PureDP(2.0 * own.epsilon)
-    if isinstance(own, ZCDP):
-        rho = 4.0 * own.rho
-        return ApproxDP(zcdp_to_approx(rho, said.delta), said.delta) if isinstance(said, ApproxDP) else ZCDP(rho)
+def promise_to_a_child(privacy: Privacy | None) -> Privacy | None:
+    """What a record promises to one child, see ``LinkedModel.privacy_of_a_child``: as it was proved, and as it is said.
+
+    Whatever speaks of a child asks this. None where nothing is promised. The rest of the record is that of the units.
+    """
+    whole = None if privacy is None else privacy.together
+    if whole is None or whole.adjacency is Adjacency.REPLACE_ONE:
+        return whole
+    proved, said = whole.guarantee, whole.said
+    if isinstance(proved, PureDP):
+        return replace(whole, guarantee=PureDP(2.0 * proved.epsilon), asked=None)
+    if isinstance(proved, ZCDP):
+        rho = 4.0 * proved.rho
+        asked = ApproxDP(zcdp_to_approx(rho, said.delta), said.delta) if isinstance(said, ApproxDP) else None
+        return replace(whole, guarantee=ZCDP(rho), asked=asked)
     # Of (epsilon, delta) itself, two steps from one to the other.
-    if isinstance(own, ReservedZCDP):
-        delta = math.nextafter(2.0 * own.eta, 1.0)
-        own = said if isinstance(said, ApproxDP) else ApproxDP(zcdp_to_approx(own.rho, own.eta), delta)
-    epsilon, delta = own.epsilon, own.delta
-    return ApproxDP(2.0 * epsilon, min((1.0 + math.exp(epsilon)) * delta, 1.0 - 2**-53))
+    if isinstance(said, ReservedZCDP):
+        said = ApproxDP(zcdp_to_approx(said.rho, said.eta), math.nextafter(2.0 * said.eta, 1.0))
+    assert isinstance(said, ApproxDP)
+    delta = min((1.0 + math.exp(said.epsilon)) * said.delta, 1.0 - 2**-53)
+    return replace(whole, guarantee=ApproxDP(2.0 * said.epsilon, delta), asked=None)
+
+
+def guarantee_of_a_child(privacy: Privacy) -> Guarantee | None:
+    """What is promised to one child, in the words of the budget; None where nothing is."""
+    promise = promise_to_a_child(privacy)
+    return None if promise is None else promise.said
+
+
+def words_of_a_child(privacy: Privacy | None) -> str:
+    """What is promised to one child, as everything prints it."""
+    promise = promise_to_a_child(privacy)
+    return "nothing is promised" if promise is None else promise.words
+
+
+def told_of_a_child(privacy: Privacy) -> dict[str, Any]:
+    """What programs are told: `Privacy.told`, and ``guarantee_of_a_child``."""
+    child = guarantee_of_a_child(privacy)
+    return {**privacy.told(), "guarantee_of_a_child": None if child is None else child.to_dict()}
 
 
 def _frame(columns: Mapping[Hashable, Drawn]) -> pd.DataFrame:

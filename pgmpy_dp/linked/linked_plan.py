@@ -12,7 +12,7 @@ import pandas as pd
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.learning.fine_grids import undivided
 from pgmpy_dp.learning.privacy_record import Privacy
-from pgmpy_dp.linked.linked_model import guarantee_of_a_child
+from pgmpy_dp.linked.linked_model import guarantee_of_a_child, words_of_a_child
 from pgmpy_dp.linked.linked_search import pairs_of_children, siblings_at
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
@@ -67,8 +67,8 @@ class LinkedPlan:
     size: NetworkSize
 
     @property
-    def guarantee_of_a_child(self) -> Guarantee:
-        """What is promised to one child, its siblings as they are."""
+    def guarantee_of_a_child(self) -> Guarantee | None:
+        """What is promised to one child, its siblings as they are; None where nothing is."""
         return guarantee_of_a_child(self.privacy)
 
     def __str__(self) -> str:
@@ -76,8 +76,8 @@ class LinkedPlan:
         kept = "the first" if self.linked.order else "drawn"
         lines = [
             f"{self.n:,} of {parent} assumed; {self.budget} under {self.privacy.adjacency}",
-            f"promised to all rows of one {shown(self.linked.key)}: {self.privacy.words}; to one {child}, added, "
-            f"removed or changed among its siblings: {self.guarantee_of_a_child}",
+            f"promised to all rows of one {shown(self.linked.key)}: {self.privacy}; to one {child}, added, "
+            f"removed or changed among its siblings: {words_of_a_child(self.privacy)}",
             f"more than {most} of {child} count as {most} or more, of which {most} are {kept}: their number is "
             "top-coded, and samples have no more. pgmpy-dp check estimates how many have",
             f"{child} is learned given the one before it"

@@ -147,7 +147,7 @@ class ModelScore:
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name} {row.distance:.4f}" for name, row in self.table.iterrows())
-        return f"ModelScore({told}; guarantee={self.guarantee})"
+        return f"ModelScore({told}; {self.privacy_})"
 
     def _repr_html_(self) -> str:
         return as_text(str(self))

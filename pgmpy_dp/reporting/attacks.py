@@ -91,19 +91,19 @@ def who_is_protected(privacy: Privacy) -> str:
 
 
 def attack_words(privacy: Privacy, guarantee: Guarantee | None = None, whom: str | None = None) -> AttackWords | None:
-    """What a guarantee leaves to attacks; None where the noise came from a seed, and nothing is protected.
+    """What a guarantee leaves to attacks, its priors' included (`Privacy.total`); None where nothing is protected.
 
     Parameters
     ----------
     privacy : Privacy
     guarantee : PureDP, ZCDP, ReservedZCDP or ApproxDP, optional
-        Another than its own, as of a child in linked tables.
+        Another than the total, as of a child in linked tables.
     whom : str, optional
         Whom it protects, if not :func:`who_is_protected`.
     """
-    if privacy.reproducible:
+    guarantee, whom = guarantee or privacy.total, whom or who_is_protected(privacy)
+    if guarantee is None:
         return None
-    guarantee, whom = guarantee or privacy.guarantee, whom or who_is_protected(privacy)
     wanted = (*FALSE_ALARMS, *(1 / values for values in PRIORS), *map(float, _CURVE))
     success = dict(zip(wanted, map(float, attack_success(guarantee, wanted)), strict=True))
     said = at_most(success[0.01])

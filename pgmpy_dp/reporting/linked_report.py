@@ -67,13 +67,12 @@ def linked_report_page(model: Any, title: str | None = None, about: str | None =
 
 
 def _whole(model: Any, parent: str, child: str) -> str:
-    """In one sentence what is promised to whom."""
-    if model.privacy is None:
-        return "No guarantee is recorded."
-    said = model.privacy.asked or model.privacy.guarantee
+    """In one sentence what is promised to whom, where something is."""
+    if model.privacy_of_a_child is None:
+        return ""
     return (
-        f"A {parent} with all its {child} rows is promised {said}; one {child} alone, who is added, removed or changed "
-        f"while the others stay, is promised {model.privacy_of_a_child}."
+        f"A {parent} with all its {child} rows is promised {model.privacy.together.said}; one {child} alone, who is "
+        f"added, removed or changed while the others stay, is promised {model.privacy_of_a_child}."
     )
 
 

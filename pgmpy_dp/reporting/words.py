@@ -65,20 +65,19 @@ def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
         return GuaranteeWords(
             "No guarantee is recorded.", (), ("The factors of this model were set by hand; nothing is promised.",)
         )
-    asked = getattr(privacy, "asked", None)  # what the budget was given as
-    warnings: tuple[str, ...] = ()
-    if privacy.reproducible:
-        warnings = ("The noise came from a seed. Whoever knows it can take the noise away: this model is NOT PRIVATE.",)
-    elif privacy.promises_nothing:
-        warnings = ("Epsilon is above 20, which promises next to nothing: this model is NOT PRIVATE.",)
-    made = () if asked is None else (f"It is met by {privacy.guarantee}, the measure in which costs add up.",)
+    whole = privacy.together
+    if whole is None:
+        warning = f"Nothing is promised for this model: {privacy.unprotected}."
+        return GuaranteeWords(str(privacy), (_neighbours(privacy),), (warning,), privacy.entries)
     sentences = (
         _neighbours(privacy),
-        *_promise(asked or privacy.guarantee),
-        *made,
+        *_promise(whole.said),
+        *(() if whole.asked is None else (f"It is met by {whole.guarantee}, the measure in which costs add up.",)),
+        *(() if privacy.prior is None else ("This is for whoever is in the records of its prior too.",)),
         *(() if privacy.conditional is None else (privacy.conditional,)),
         "Whatever is computed from the model, this page too, is under the same guarantee.",
     )
+    warnings = ("Epsilon is above 20, which promises next to nothing: it is NOT PRIVATE.",) * whole.promises_nothing
     return GuaranteeWords(str(privacy), sentences, warnings, privacy.entries, attack_words(privacy))
 
 

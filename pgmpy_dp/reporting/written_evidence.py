@@ -20,11 +20,11 @@ from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.atomic_file import write_atomically
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.reporting.attacks import ATTACKER, SOURCES, at_most, attack_words, who_is_protected
+from pgmpy_dp.reporting.attacks import ATTACKER, SOURCES, attack_words, who_is_protected
 from pgmpy_dp.reporting.page import as_html, render
-from pgmpy_dp.reporting.words import CITATION, count_words, guarantee_words
+from pgmpy_dp.reporting.words import CITATION, GuaranteeWords, count_words, guarantee_words
 from pgmpy_dp.schema import Number
 from pgmpy_dp.shown import shown
 from pgmpy_dp.theory.attack_rates import attack_success
@@ -64,7 +64,8 @@ def write_evidence(
     Raises
     ------
     ValueError
-        If the model has no guarantee, its noise came from a seed, or the release is of another fit.
+        If the model has no guarantee, any of the noise that it rests on came from a seed, its guarantee and that of its
+        prior cannot be added up, or the release is of another fit.
 
     Notes
     -----
@@ -99,21 +100,20 @@ def _contents(
     if isinstance(privacy, Privacy) and hasattr(model, "linked"):
         # A parent with all its children is one record of what was released.
         privacy = replace(privacy, rows_per_unit="shares")
-    if not isinstance(privacy, Privacy):
+    if not isinstance(privacy, Privacy) or privacy.together is None:
+        why = privacy.unprotected if isinstance(privacy, Privacy) else "its factors were set by hand"
         raise ValueError(
-            "the model has no guarantee, so that there is nothing to show; pass one that was learned privately"
+            f"the model has no guarantee to show: {why}; pass one that was learned privately, without a seed"
         )
-    if privacy.reproducible:
-        raise ValueError("the model's noise came from a seed: it is NOT PRIVATE; fit again without random_state")
     if release is not None and Privacy.of(release).guarantee != privacy.guarantee:
         raise ValueError(f"release is under {release.guarantee}, the model under {privacy}; pass its own")
-    guarantee = guarantee_words(privacy)
-    child = getattr(model, "proved_of_a_child", None)
+    guarantee, own, privacy = guarantee_words(privacy), privacy, privacy.together
     # Whoever has the model has both guarantees: of a parent with its children, and of one child.
+    child = getattr(model, "promise_to_a_child", None)
     parts = [] if child is None else [_child(model, privacy, child)]
     shared = {
         "unprotected": _unprotected(privacy, model, number, deviation),
-        "composition": _composition(privacy),
+        "composition": _composition(own),
         "mechanisms": _mechanisms(privacy, release),
         "preprocessing": _preprocessing(privacy),
     }
@@ -137,7 +137,7 @@ def _contents(
         parts_of=parts,
         whom=who_is_protected(privacy),
         unprotected=shared["unprotected"],
-        questions=_questions(privacy, shared, size),
+        questions=_questions(privacy, guarantee, shared, size),
         files=digests,
         versions=versions,
         sources=(*SOURCES, *_SOURCES),
@@ -145,8 +145,8 @@ def _contents(
     )
     return {
         "evidence.html": page,
-        "registry.yaml": _registry(privacy, shared, model, title, about, digests, versions),
-        "evidence.json": json.dumps(_numbers(privacy, child, digests, versions), indent=1) + "\n",
+        "registry.yaml": _registry(privacy, guarantee, shared, model, title, about, digests, versions),
+        "evidence.json": json.dumps(_numbers(own, privacy, child, digests, versions), indent=1) + "\n",
     }
 
 
@@ -166,12 +166,12 @@ def _number(model: Any) -> tuple[float | None, float]:
     return None, 0.0
 
 
-def _child(model: Any, privacy: Privacy, guarantee: Guarantee) -> dict[str, Any]:
+def _child(model: Any, privacy: Privacy, child: Privacy) -> dict[str, Any]:
     whom = f"one {model.linked.names[1]} alone"
     return {
         "title": whom[0].upper() + whom[1:],
-        "attacks": attack_words(privacy, guarantee, whom),
-        "guarantee": guarantee,
+        "attacks": attack_words(privacy, child.guarantee, whom),
+        "guarantee": child.words,
     }
 
 
@@ -226,9 +226,7 @@ def _composition(privacy: Privacy) -> list[str]:
             f"(attempt {attempt} on the records' ledger): {shown(listed)}. The guarantee includes the test."
         )
     if privacy.prior is not None:
-        total = privacy.total
-        rest = "which cannot be added up" if total is None else f"together {total} for whoever is in both"
-        lines.append(f"An earlier release was used as a prior, under {privacy.prior.words}: {rest}.")
+        lines.append(f"An earlier release was used as a prior. The guarantee includes it: {privacy}.")
     if privacy.entries:
         charged = "; ".join(f"{shown(entry.what)}: {entry.cost}" for entry in privacy.entries)
         lines.append(f"The records' ledger had been charged, up to this release: {charged}.")
@@ -264,10 +262,12 @@ def _preprocessing(privacy: Privacy) -> list[str]:
     ]
 
 
-def _questions(privacy: Privacy, shared: Mapping[str, list[str]], size: str) -> list[tuple[str, list[tuple[str, str]]]]:
+def _questions(
+    privacy: Privacy, words: GuaranteeWords, shared: Mapping[str, list[str]], size: str
+) -> list[tuple[str, list[tuple[str, str]]]]:
     """The parts of the pyramid, from its top, with questions and answers."""
-    words = guarantee_words(privacy)
-    success = at_most(float(attack_success(privacy.guarantee, 0.01)))
+    assert words.attacks is not None
+    success = words.attacks.picture["said"]
     return [
         (
             "Privacy parameters and unit of privacy",
@@ -338,6 +338,7 @@ def _questions(privacy: Privacy, shared: Mapping[str, list[str]], size: str) -> 
 
 def _registry(
     privacy: Privacy,
+    words: GuaranteeWords,
     shared: Mapping[str, list[str]],
     model: Any,
     title: str | None,
@@ -348,7 +349,6 @@ def _registry(
     def todo(what: str) -> str:
         return f"TODO: {what}"
 
-    words = guarantee_words(privacy)
     variant, parameters = _variant(privacy)
     name = title or todo("the name of what is published")
     parts = (shown(name), todo("who published it"), "1900")
@@ -421,13 +421,14 @@ def _domain(model: Any) -> str:
 
 
 def _numbers(
-    privacy: Privacy, child: Guarantee | None, digests: Mapping[str, str], versions: Mapping[str, str]
+    own: Privacy, privacy: Privacy, child: Privacy | None, digests: Mapping[str, str], versions: Mapping[str, str]
 ) -> dict[str, Any]:
-    def attacks(guarantee: Guarantee) -> dict[str, Any]:
-        success = attack_success(guarantee, _RATES)
+    def attacks(promise: Privacy) -> dict[str, Any]:
+        success = attack_success(promise.guarantee, _RATES)
         return {
-            "guarantee": guarantee.to_dict(),
-            "at_one_percent_false_alarms": float(attack_success(guarantee, 0.01)),
+            "guarantee": promise.guarantee.to_dict(),
+            "said": promise.said.to_dict(),
+            "at_one_percent_false_alarms": float(attack_success(promise.guarantee, 0.01)),
             "false_alarms": list(_RATES),
             "success_at_most": [float(p) for p in success],
         }
@@ -435,8 +436,8 @@ def _numbers(
     return {
         "format": "pgmpy_dp.evidence",
         "version": 1,
-        "privacy": privacy.to_dict(),
-        "attacks": attacks(privacy.guarantee),
+        "privacy": own.to_dict(),
+        "attacks": attacks(privacy),
         **({} if child is None else {"attacks_on_a_child": attacks(child)}),
         "sha256": dict(digests),
         "versions": dict(versions),

@@ -150,7 +150,7 @@ class Discovery:
         return _short(f"{len(found)} categories: ", ["missing" if s is None else shown(s) for s in most.index]) + other
 
     def __repr__(self) -> str:
-        return f"Discovery({self.schema!r}, guarantee={self.guarantee})"
+        return f"Discovery({self.schema!r}; {self.privacy_})"
 
 
 @declares(

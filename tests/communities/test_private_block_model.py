@@ -294,6 +294,17 @@ class TestChance:
         assert found.status_.startswith("labels may be chance") == chance
         assert PrivateBlockModel().fit_release(found.release_).status_ == found.status_
 
+    @pytest.mark.parametrize("method", ["sdp", "sdp-exact"])
+    def test_is_told_by_the_vote_after_a_projection(self, method):
+        pytest.importorskip("torch")
+        for between, begin in [(0.5, "labels may be chance"), (0.05, "labels agree with what was released")]:
+            graph = nx.stochastic_block_model([40, 40], [[0.5, between], [between, 0.5]], seed=1)
+            found = PrivateBlockModel(epsilon=20.0, delta=1e-6, method=method, random_state=2).fit(graph)
+            assert found.release_.public["settings"]["vote"] and found.status_.startswith(begin)
+        if method == "sdp":
+            silent = PrivateBlockModel(epsilon=20.0, delta=1e-6, method=method, vote=False, random_state=2).fit(graph)
+            assert not silent.release_.public["settings"]["vote"] and "were not voted on" in silent.status_
+
     @pytest.mark.parametrize(("k", "epsilon"), [(2, 2.0), (4, 4.0)])
     def test_answers_tell_it_without_a_vote(self, k, epsilon):
         given = {"epsilon": epsilon, "method": "randomized-response", "random_state": 2, "vote": False}

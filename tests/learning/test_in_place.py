@@ -180,6 +180,7 @@ def test_so_does_that_of_pgmpys_markov_network(change):
     model = fit_in_place(given(DiscreteMarkovNetwork, "ab"), DATA, made(E.NaiveMLE))
     getattr(model, change)(model.factors[0])
     assert str(model.graph["privacy"]).startswith("NO GUARANTEE")
+    assert model.graph["privacy"].told()["guarantee"] is None and "was changed" in model.graph["privacy"].unprotected
 
 
 def test_a_prior_that_was_learned_in_place_is_counted_and_a_changed_one_refused():

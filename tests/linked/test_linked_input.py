@@ -80,6 +80,21 @@ class TestRefusedBeforeTheCharge:
         with pytest.raises(ValueError, match="rules of children are about one child, by its own columns"):
             LinkedSchema.from_dict(text)
 
+    @pytest.mark.parametrize(
+        ("parent", "said", "told"),
+        [
+            (None, {}, r"most=1: .*pass most=2 or more, .*or use learn\(\.\.\., unit='household', rows_per_unit=1\)"),
+            (None, {"order": ["sex"]}, "most=1: .*pass most=2 or more"),
+            ({"home": ["owns", "rents"]}, {"order": ["sex"], "least": 1}, "most=1: .*pass most=2 or more, least=0"),
+            (None, {"most": 2, "least": 7}, "least=7; pass 0, or 1"),
+            (None, {"most": 2, "size": "household"}, "key='household' is a count or the size too"),
+            (None, {"most": 2, "key": "sex = f", "counts": ["sex = f"]}, "key='sex = f' is a count or the size too"),
+        ],
+    )
+    def test_a_schema_that_no_model_can_have_is_not_made(self, parent, said, told):
+        with pytest.raises(ValueError, match=told):
+            LinkedSchema(parent, {"sex": ["f", "m"]}, **{"key": "household", "most": 1, **said})
+
     def test_a_file_that_was_edited_says_what_to_take_away(self, tmp_path):
         FAMILIES.to_json(tmp_path / "s.json")
         text = (tmp_path / "s.json").read_text()
@@ -223,4 +238,6 @@ class TestCombinations:
         fit = learn_linked(HOUSEHOLDS, PERSONS[:0], Budget(rho=5.0), schema, **SMALL)
         homes, persons = fit.model_.sample(200, random_state=0)
         assert homes["n"].mean() < 0.1 and len(persons) == homes["n"].sum()
+        with pytest.raises(ValueError, match="most=1: the model has no pairs of children"):
+            fit.model_.explorer("nowhere.html")
         assert SCHEMA.most == 7

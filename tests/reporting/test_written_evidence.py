@@ -13,12 +13,14 @@ import pytest
 import yaml
 
 from pgmpy_dp import Budget, MarkovNetwork, learn, write_evidence
-from pgmpy_dp.estimators import NaiveMLE
+from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE
 from pgmpy_dp.fields import PrivateIsing
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.linked import learn_linked, made_up_families
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
+from pgmpy_dp.reporting import explorer_page, report_page
+from pgmpy_dp.reporting.linked_report import linked_report_page
 from pgmpy_dp.reporting.written_evidence import EVIDENCE_FILES
 from pgmpy_dp.tables.discovery import discover
 from pgmpy_dp.theory.attack_rates import attack_success
@@ -213,3 +215,77 @@ def test_what_promises_nothing_is_refused(tmp_path):
     with pytest.raises(ValueError, match="pass its own"):
         write_evidence(tmp_path / "new", private(ZCDP(0.5)), release())
     assert not (tmp_path / "new").exists()
+
+
+GUESSES = pd.DataFrame({"a": [0, 1] * 60, "b": [0, 0, 1, 1] * 30})
+BITS = {"a": [0, 1], "b": [0, 1]}
+
+
+def with_a_prior(random_state=None, unit=None):
+    """A model at epsilon .1 whose prior is of the same records, at epsilon 30."""
+    graph, last = nx.Graph([("a", "b")]), CollectiveMAP(epsilon=30.0, state_names=BITS, random_state=random_state)
+    prior = last.fit(graph, GUESSES).model_
+    prior.privacy = replace(prior.privacy, unit=unit)
+    return CollectiveMAP(epsilon=0.1, state_names=BITS, prior=prior).fit(graph, GUESSES)
+
+
+def test_everything_speaks_of_the_total(tmp_path):
+    fit = with_a_prior()
+    assert str(fit.privacy_).startswith("together 30.1-DP for whoever is in both with epsilon above 20: NOT PRIVATE")
+    assert fit.privacy_.told() == {"guarantee": PureDP(30.1).to_dict(), "adjacency": "add_remove"}
+    write_evidence(tmp_path, fit.model_, fit.release_)
+    entry, page, numbers = read(tmp_path)
+    loss = entry["deployment"]["privacy_loss"]
+    assert loss["privacy_parameters"] == {"epsilon": 30.1} and check(entry, FIELDS) == BY_A_PERSON
+    assert numbers["attacks"]["at_one_percent_false_alarms"] > 0.99
+    assert numbers["attacks"]["guarantee"] == numbers["privacy"]["total"] == PureDP(30.1).to_dict()
+    for told in (page, report_page(fit.model_, fit.release_), explorer_page(fit.model_)):
+        text = text_of(told)
+        assert "Epsilon is above 20" in text and "finds at most 100 % of those who are" in text and "1.2 %" not in text
+    assert "in at most 100 %" in text_of(page) and "in both" in entry["deployment"]["accounting"]["composition"]
+    small = replace(fit.privacy_, prior=Privacy(PureDP(0.9), Adjacency.ADD_REMOVE, "noise"))
+    fit.model_.privacy = small
+    write_evidence(tmp_path, fit.model_)
+    found = read(tmp_path)[2]["attacks"]["at_one_percent_false_alarms"]
+    assert found == pytest.approx(float(attack_success(PureDP(1.0), 0.01)), rel=1e-12)
+    assert small.delta == 0 and replace(small, prior=replace(small.prior, guarantee=ApproxDP(1.0, 1e-5))).delta == 1e-5
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"random_state": 0}, "the noise of its prior came from a seed: it is NOT PRIVATE"),
+        ({"unit": "user"}, "its guarantee and that of its prior cannot be added up: NOT PRIVATE"),
+    ],
+)
+def test_where_no_total_is_promised_pages_begin_with_that(tmp_path, asked, why):
+    fit = with_a_prior(**asked)
+    assert fit.privacy_.told()["guarantee"] is fit.privacy_.to_dict()["total"] is None and why in str(fit.privacy_)
+    with pytest.raises(ValueError, match=why):
+        write_evidence(tmp_path / "new", fit.model_)
+    for page in (report_page(fit.model_), explorer_page(fit.model_)):
+        text = text_of(page)
+        assert f"Warning. Nothing is promised for this model: {fit.privacy_.unprotected}." in text
+        assert "at most" not in text and "within a factor" not in text
+    third = CollectiveMAP(epsilon=0.1, state_names=BITS, prior=fit.model_).fit(nx.Graph([("a", "b")]), GUESSES)
+    assert third.privacy_.total is None and why in third.privacy_.unprotected
+
+
+def test_one_number_for_one_child(tmp_path):
+    households, persons, schema = made_up_families(200, most=3, random_state=0)
+    model = learn_linked(households, persons, Budget(rho=1.0), schema, n_rounds=1).model_
+    reserved = ReservedZCDP(0.05, 1e-9)
+    for privacy, words in [
+        (Privacy(reserved, "add_remove", "m", asked=ApproxDP(2.1, 2e-9)), "(4.2, 1.83323e-08)-DP"),
+        (Privacy(ZCDP(0.05), "add_remove", "m", asked=ApproxDP(2.1, 1e-9)), "(3.93375, 1e-09)-DP (by 0.2-zCDP)"),
+    ]:
+        model.privacy = replace(privacy, adjacency=Adjacency.ADD_REMOVE, unit=schema.key)
+        said = str(model.privacy_of_a_child)
+        assert words.startswith(said) and f"one person alone: {words}" in repr(model)
+        write_evidence(tmp_path, model)
+        _, page, numbers = read(tmp_path)
+        assert words in text_of(page) and said in text_of(linked_report_page(model))
+        assert numbers["attacks_on_a_child"]["said"] == model.privacy_of_a_child.to_dict()
+    model.privacy = replace(model.privacy, reproducible=True)
+    assert model.privacy_of_a_child is None and "one person alone: nothing is promised" in repr(model)
+    assert "is promised" not in text_of(linked_report_page(model)).replace("Nothing is promised", "")

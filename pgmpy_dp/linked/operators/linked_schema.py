@@ -63,7 +63,8 @@ class LinkedSchema:
     ------
     TypeError, ValueError
         For a key among the columns, for columns that a model could not tell apart, counts that cannot be read or name a
-        column of the parents, and orders of unknown columns.
+        column of the parents, orders of unknown columns, and one child that counts of every parent in one table or in
+        an order.
 
     Notes
     -----
@@ -114,9 +115,9 @@ class LinkedSchema:
                 f"most={most!r} is more than {MOST_CHILDREN}; pass fewer: more children are counted as 'so many or "
                 "more', and so many of them are drawn"
             )
-        self.least = 1 if parent is None else checked_integer("least", least, 0)
-        if self.least > 1:
+        if checked_integer("least", least, 0) > 1:
             raise ValueError(f"least={least!r}; pass 0, or 1 where every parent has a child")
+        self.least = 1 if parent is None else int(least)
         self.size, self.key_kind = _text("size", size), key_kind
         if key_kind is not None and key_kind not in KEY_KINDS:
             raise ValueError(f"key_kind={key_kind!r}; pass one of {', '.join(map(repr, KEY_KINDS))}, or None")
@@ -126,6 +127,11 @@ class LinkedSchema:
             raise ValueError(f"names={self.names!r} must be two different texts, for parents and children")
         self.counts = tuple(_text("counts", count) for count in _listed("counts", counts))
         self.order = tuple(decode_label(encode_label(name)) for name in _listed("order", order))
+        if self.least == self.most and (parent is None or self.order):
+            raise ValueError(
+                f"most={most!r}: of every parent one child counts, and their number says nothing; pass most=2 or more, "
+                f"least=0 with a table of parents, or use learn(..., unit={self.key!r}, rows_per_unit=1)"
+            )
         self._check_columns()
         self._check_counts()
         if unknown := [name for name in self.order if name not in self.child]:
@@ -138,6 +144,8 @@ class LinkedSchema:
                     f"key={self.key!r} is a column of the schema of {table} too; leave it out of the schema: a key "
                     "says who belongs together, and nothing is learned of it"
                 )
+        if self.key in (*self.counts, self.size):
+            raise ValueError(f"key={self.key!r} is a count or the size too, which are columns of samples; rename one")
         own = [*(self.parent or ()), *self.counts, self.size]
         slots = [f"{slot}.{name}" for slot in "ab" for name in self.child]
         everything = [*map(str, own), *slots, "rank"]
