@@ -291,6 +291,7 @@ def earned(name: str) -> Any:
     """
 
     def get(model: Any) -> Any:
+        """What it was set to, while the model's graph and tables are as they were then; None with others."""
         value, digest = vars(model).get(name, (None, ""))
         return None if value is None or digest != parameters_digest(model) else value
 
