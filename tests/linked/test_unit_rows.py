@@ -21,7 +21,7 @@ from pgmpy_dp.linked.operators.unit_kinds import KIND, KINDS, kinds_schema
 from pgmpy_dp.linked.operators.wide_table import wide_table
 from pgmpy_dp.private.data.contributions import GRID
 from pgmpy_dp.private.data.table import contingency_tables
-from tests.linked.families import CHILD, PARENT, SCHEMA, frames, measure, naive_rows, tables
+from tests.linked.families import CHILD, KEY, PARENT, SCHEMA, frames, measure, naive_rows, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::pgmpy_dp.GuessedTypesWarning")
 
@@ -61,6 +61,24 @@ class TestRowsAreThoseOfTheDefinition:
         own = Counter(map(tuple, rows[:, -2:].tolist()))
         assert all(own[row[::-1]] == own[row] for row in own)
         assert set(rows[:, 1].tolist()) == {min(n, 7) + 1}  # the pattern of so many
+
+    def test_these_are_of_nearly_all_children_and_others_with_another_key(self, monkeypatch):
+        schema = LinkedSchema({"house": [f"h{k}" for k in range(20)]}, {"who": [*range(12)]}, key="house ", most=12)
+        homes = [f"h{k}" for k in range(20)]
+        children = pd.DataFrame([(h, j) for h in homes for j in range(12)], columns=["house ", "who"], dtype=object)
+        parents = pd.DataFrame({"house": homes, "house ": homes}, dtype=object)
+        found = []
+        for key in (KEY, KEY[::-1]):
+            monkeypatch.setattr("tests.linked.families.KEY", key)
+            rows = tables(parents, children, schema)._records.codes()
+            found.append(measure(tables(parents, children, schema)))
+            for k in range(20):
+                assert len(set(rows[rows[:, 0] == k][:, -1].tolist())) >= 10  # 15 pairs beside one another: as few as 6
+        assert len(found[0].keys() & found[1].keys()) < 0.4 * len(found[0])  # of 132 pairs each draws 30
+
+    def test_more_children_that_meet_a_condition_than_count_are_as_many_as_count(self):
+        adults = [("h", 30, "f")] * 9
+        assert set(tables(*frames([("h", "n")], adults))._records.codes()[:, 1].tolist()) == {SCHEMA.most}
 
     def test_slots_are_exchangeable_to_the_last_part(self):
         rng = np.random.default_rng(0)
@@ -150,6 +168,25 @@ def test_a_unit_moves_its_own_rows_alone(parents, children, own, own_children, s
     assert moved == dict(kinds[2]) and sum(moved.values()) <= GRID and all(weight > 0 for weight in moved.values())
 
 
+@pytest.mark.parametrize("order", [(), ["who"], ["sort"]], ids=["pairs", "chain", "ties"])
+@pytest.mark.parametrize("most", [7, 12])
+def test_a_large_family_moves_no_pairs_of_the_others(order, most):
+    """The others draw, too: who of them is in a slot, and beside whom, is the same wherever the one more comes."""
+    child = {"who": [*range(12)], "sort": ["x", "y"]}
+    schema = LinkedSchema(PARENT, child, key="house", most=most, order=order)
+    sizes = {"odd": 9} | {f"h{k}": 7 + k % 6 for k in range(12)}
+
+    def made(homes):
+        rows = [(home, k, "xy"[k % 2]) for home in homes for k in range(sizes[home])]
+        parents = frames([(home, "ns"[sizes[home] % 2]) for home in homes], [])[0]
+        return tables(parents, pd.DataFrame(rows, columns=["house", "who", "sort"], dtype=object), schema)
+
+    others = [home for home in sizes if home != "odd"]
+    without, alone = measure(made(others)), dict(measure(made(["odd"])))
+    for homes in (["odd", *others], [*others[:6], "odd", *others[6:]], [*others, "odd"]):
+        assert difference(measure(made(homes)), without) == alone and sum(alone.values()) <= GRID
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     others=st.lists(st.tuples(st.sampled_from("hij"), OWN_AGES, OWN_SEXES), max_size=9),
@@ -215,6 +252,11 @@ class TestWhatUnitsAre:
         schema = LinkedSchema(None, CHILD, key="house", most=7)
         found = self.counts(tables(None, frames([], self.CHILDREN)[1], schema))
         assert found[KIND] == [0, 0, 0, 0, 4, 1] and set(found) == set(kinds_schema(schema).variables)
+
+    @pytest.mark.parametrize(("n", "kind"), [(0, "no child"), (1, "children"), (7, "children"), (8, "more children")])
+    def test_as_many_children_as_count_are_not_more(self, n, kind):
+        found = self.counts(tables(*frames([("h", "n")], [("h", 3, "f")] * n)))
+        assert found[KIND].index(1) == KINDS.index(kind)
 
     def test_nothing_and_nobody(self):
         for rows in (([], []), ([(None, "n")], [(None, 3, "f")])):

@@ -448,6 +448,18 @@ class TestParts:
             parts[1].ask(Tables([("a",)]), Fraction(1, 100))
         curator.ask(Tables([("a",)]), Fraction(1, 4))
 
+    def test_a_reserve_comes_back_without_what_a_part_used_of_it_most(self, monkeypatch):
+        monkeypatch.setattr(Tables, "can_fail", True)
+        curator = opened(Budget(epsilon=1.0, delta=1e-6), reserve=1e-7)
+        with curator.split(3) as parts:
+            for part, eta in zip(parts, (Fraction(1, 10**8), Fraction(6, 10**8), Fraction(2, 10**8)), strict=True):
+                part.ask(Tables([("a",)]), Fraction(1, 10), eta)
+            with parts[2].split(2) as quarters:
+                quarters[1].ask(Tables([("a",)]), Fraction(1, 10), Fraction(5, 10**8))
+        with pytest.raises(ValueError, match="eta=5e-08 was asked of a reserve of 3e-08"):
+            curator.ask(Tables([("a",)]), Fraction(1, 10), Fraction(5, 10**8))
+        curator.ask(Tables([("a",)]), Fraction(1, 10), Fraction(3, 10**8) - Fraction(1, 10**20))
+
     def test_the_size_of_a_part_is_private_where_that_of_the_table_is_public(self):
         curator = opened(data=table(adjacency="replace_one", n_records=4))
         with curator.split(2) as parts:
@@ -510,6 +522,21 @@ class TestParts:
         with pytest.raises(RuntimeError, match="block has ended"):
             parts[0].ask(Tables([("a",)]), Fraction(1, 4))
         assert curator.left == Fraction(1, 2)
+
+    def test_a_block_that_ends_in_the_middle_of_an_answer_of_its_part_takes_nothing_back(self, monkeypatch):
+        """The answer would be of a part that is closed, and in no release."""
+        curator = opened()
+        block = curator.split(2)
+        (part, _), count = block.__enter__(), table_operator.contingency_tables
+
+        def ended(*arguments):
+            with pytest.raises(RuntimeError, match="is answering a question"):
+                block.__exit__(None, None, None)
+            return count(*arguments)
+
+        monkeypatch.setattr(table_operator, "contingency_tables", ended)
+        part.ask(Tables([("a",)]), Fraction(1, 4))
+        assert len(part.answers) == 1 and part.left == Fraction(3, 4)
 
     def test_parts_of_parts(self):
         curator = opened()

@@ -315,6 +315,19 @@ class TestInterruptions:
         assert caught.value.release.public["found"] == "half" and len(caught.value.release.values) == 1
         assert curator.left == Fraction(3, 4)
 
+    def test_what_parts_have_answered_is_released_after_their_block_too(self):
+        curator = opened()
+
+        def steps():
+            with curator.split(2) as parts:
+                parts[0].ask(Tables([("a",)]), Fraction(1, 4))
+            raise KeyboardInterrupt
+            yield
+
+        with pytest.raises(KeyboardInterrupt) as caught:
+            curator.following(steps(), lambda _: curator.release("marginals", {}))
+        assert caught.value.release.kind == "interrupted" and len(caught.value.release.values) == 1
+
     def test_nothing_answered_is_no_release(self):
         curator = opened()
         with pytest.raises(KeyboardInterrupt) as caught, curator.keeping(lambda: curator.release("marginals", {})):
