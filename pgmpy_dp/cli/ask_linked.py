@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pgmpy_dp.cli.application import aligned, ask_for, show
+from pgmpy_dp.cli.arguments import counted_pairs, cut_words
 from pgmpy_dp.cli.files import load_linked_model, require_writable, write_output
 from pgmpy_dp.cli.synthetic import StyleOptions, kind_of, parquet_of, text_of
 from pgmpy_dp.shown import shown
@@ -67,8 +68,9 @@ def linked_query(
             ask_for("--evidence", text, f"write name=value, with a name among {', '.join(names)}")
         if names[name] in known:
             ask_for("--evidence", text, f"{name} was given a state before")
-        known[names[name]] = _value(model, names[name], text[len(name) + 1 :], text)
+        known[names[name]] = text[len(name) + 1 :] or None
     try:
+        counted = model.counted(known)
         if of == Of.PAIR:
             question, found = model.about_two(asked, known, "pair"), model.query_pairs(asked, known)
         else:
@@ -91,6 +93,7 @@ def linked_query(
     header = [*map(shown, told), f"P({', '.join(map(shown, told))}{condition})"]
     document: dict[str, Any] = {"variables": told, "evidence": list(evidence or ())}
     document["of"] = None if of is None else str(of)
+    document["counted"] = counted_pairs(counted)
     notes = ""
     if (posterior := model.posterior) is not None:
         without, outside = posterior.refusal(question), posterior.outside(question)
@@ -108,7 +111,7 @@ def linked_query(
             notes = f"\nThere are no intervals: {without}."
         elif outside is not None:
             notes = f"\nNothing vouches for these intervals: {outside}. They may be too narrow."
-    show(document | {"table": rows}, aligned([header, *body]) + notes, as_json)
+    show(document | {"table": rows}, aligned([header, *body]) + cut_words(counted, "lower" in rows[0]) + notes, as_json)
 
 
 def linked_sample(
@@ -171,13 +174,3 @@ def _named(text: str, names: dict[str, Hashable], option: str) -> Hashable:
     if text not in names:
         ask_for(option, text, f"name one of {', '.join(names)}")
     return names[text]
-
-
-def _value(model: LinkedModel, name: Hashable, value: str, text: str) -> Any:
-    """What is known, as `LinkedModel.query` takes it: of the number of children a number, or a pair of ends."""
-    if name not in (model.linked.size, f"{model.linked.names[0]}.{model.linked.size}"):
-        return value or None
-    ends = [end.strip() for end in value.split(":")]
-    if len(ends) > 2 or not all(end.isdecimal() for end in ends):
-        ask_for("--evidence", text, f"write a whole number, or a range of them: {model.linked.size}=2:3")
-    return int(ends[0]) if len(ends) == 1 else (int(ends[0]), int(ends[1]))

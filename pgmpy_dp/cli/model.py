@@ -14,7 +14,7 @@ import typer
 
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import aligned, app, ask_for, command, show
-from pgmpy_dp.cli.arguments import parse_assignment, variable_named
+from pgmpy_dp.cli.arguments import counted_pairs, cut_words, parse_assignment, variable_named
 from pgmpy_dp.cli.ask_linked import Of, linked_info, linked_query, linked_sample
 from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
@@ -41,7 +41,7 @@ Evidence = Annotated[
         "--evidence",
         metavar="<str>",
         help='What is known: "sex=F". Numbers and dates may be "age=37" or a range, "age=30:40"; "age=" is missing. '
-        "May be repeated.",
+        'Several, of which one holds: "job=clerk|sales". May be repeated.',
     ),
 ]
 _QUANTILES = {"0.25": "lower quartile", "0.5": "median", "0.75": "upper quartile"}
@@ -149,13 +149,8 @@ def query(
     states = {name: list(network.states[name]) for name in network.nodes}
     asked = [variable_named(text, states, "--variables") for text in variables.split(",")]
     known = _known(network, evidence)
-    # A value is told as the state in which it counts, a range of several as it was said.
-    given = {}
-    for name, value in known.items():
-        likely = network.likelihood(name, value)
-        possible = likely.nonzero()[0].tolist()
-        alone = len(possible) == 1 and likely[possible[0]] == 1
-        given[str(name)] = encode_label(states[name][possible[0]]) if alone else value or ""
+    counted = network.counted(known)
+    given = {str(name): one.told for name, one in counted.items()}
     both = [name for name in asked if name in known]
     if both or len(set(asked)) < len(asked):
         ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
@@ -181,6 +176,7 @@ def query(
             told = (f"{r['count']:,.0f} ({r['count_lower']:,.0f} to {r['count_upper']:,.0f})" for r in rows)
             columns.append(["records", *told])
     document: dict[str, Any] = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
+    document["counted"] = counted_pairs(counted)
     if intervals is not None:
         document |= {"level": level, "outside": outside, "conditional": conditional}
     condition = ", ".join(f"{shown(name)}={shown(state)}" for name, state in given.items())
@@ -203,6 +199,7 @@ def query(
             for k, v in numbers.items()
         )
         text += f"\nWhere it is not missing: {', '.join(told)}"
+    text += cut_words(counted, intervals is not None)
     if conditional:
         text += f"\n{conditional}"
     if outside:
@@ -239,7 +236,7 @@ def _known(network: SavedModel, evidence: list[str] | None) -> dict[Hashable, st
             ask_for("--evidence", text, f"{name} was given a state before")
         known[name] = value or None
         try:
-            network.likelihood(name, known[name])
+            network.counted({name: known[name]})
         except ValueError as error:
             ask_for("--evidence", text, str(error))
     return known

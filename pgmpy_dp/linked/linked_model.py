@@ -28,7 +28,7 @@ from pgmpy_dp.linked.slot_draws import SlotDraws
 from pgmpy_dp.models.answers import Drawn
 from pgmpy_dp.models.decoded_columns import as_series
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.evidence import checked_evidence, likelihood
+from pgmpy_dp.models.evidence import Evidence, checked_evidence, counted
 from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts, posterior_to_parts
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
@@ -324,7 +324,7 @@ class LinkedModel:
         variables : list of names, or one
             Columns of parents and of one child, the number of children, counts.
         evidence : dict of name to what is known, optional
-            As :meth:`~pgmpy_dp.MarkovNetwork.query` takes it; of the number of children a number or a pair of ends.
+            As :meth:`~pgmpy_dp.MarkovNetwork.query` takes it; of the number of children a number, a range or a set.
         weight : {"child", "family"}, optional
             Of whom: of a random child, so that families count for each of their children; or of a random child of a
             random family. Default: "child" where a column of children is named, else families, those without children
@@ -366,7 +366,7 @@ class LinkedModel:
         children = int(of_child or weight == "child")
         weights = self._weights(children, weight != "family")
         scope = [self._wide_name(*found[name], 0) for name in names]
-        known = [(self._wide_name(*found[name], 0), self._likely(name, *found[name], given[name])) for name in given]
+        known = self._known(given, 0)
         return self._question(names, [found[name] for name in names], scope, known, weights, children)
 
     def query_pairs(
@@ -427,9 +427,7 @@ class LinkedModel:
             raise ValueError("most=1: the model has no pairs of children")
         first, second = (1, 0) if self._wide.ordered else (0, 1)
         scope = [self._wide_name(*found[name], slot) for slot in (first, second) for name in names]
-        known = [
-            (self._wide_name(*found[name], first), self._likely(name, *found[name], given[name])) for name in given
-        ]
+        known = self._known(given, first)
         titles = [f"{which}.{name}" for which in ("first", "second") for name in names]
         kinds = [found[name] for _ in range(2) for name in names]
         if both := [name for name in names if name in given]:
@@ -504,7 +502,7 @@ class LinkedModel:
         scope, size = question.scope, self._wide.size
         everything = list(dict.fromkeys([*scope, *(name for name, _ in question.known), size]))
         table = self._model.marginal(everything)
-        for known_name, factor in [*question.known, (size, question.weights)]:
+        for known_name, factor in [*((name, shares[0]) for name, shares in question.known), (size, question.weights)]:
             table = table * factor.reshape([-1 if other == known_name else 1 for other in everything])
         # What is asked about comes first.
         table = table.sum(axis=tuple(range(len(scope), len(everything))))
@@ -605,25 +603,43 @@ class LinkedModel:
     def _place(self, name: Hashable) -> int:
         return self._wide.schema.variables.index(name)
 
-    def _likely(self, name: Hashable, table: int, column: Hashable, given: Any) -> np.ndarray:
-        """How likely what is known is in each state of the wide column."""
-        if table == 0 and column == self.linked.size:
-            low, high = given if isinstance(given, tuple) and len(given) == 2 else (given, given)
-            if not all(isinstance(end, int | np.integer) and not isinstance(end, bool) for end in (low, high)):
-                raise ValueError(f"evidence {name!r}: {given!r}; pass a number of children, or a pair of ends")
-            found = np.array([float(low <= n <= high) for n, _ in self._wide.patterns])
-            if not found.any():
-                raise ValueError(
-                    f"evidence {name!r}: {given!r}; the model has {self.linked.least} to {self.linked.most} children, "
-                    "the last for so many or more"
-                )
-            return found
-        values = self._within.get((self.linked.names[table], column))
-        if table == 0:
-            return likelihood(self._wide.schema, column, given, values)
-        own = likelihood(self._wide.child, column, given, values)
-        size = len(self._wide.schema.states[self._wide_name(table, column, 0)])
-        return np.append(own, np.zeros(size - len(own)))
+    def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
+        """What is known of columns, with the states and shares that each counts as.
+
+        Parameters
+        ----------
+        evidence : mapping of name to what is known, or None
+            See :meth:`query`.
+
+        Returns
+        -------
+        dict of name to Evidence
+
+        Raises
+        ------
+        TypeError, ValueError
+            As :meth:`query`.
+        """
+        found = {}
+        for name, given in checked_evidence(evidence).items():
+            table, column = self._found(name)
+            schema = self._wide.child if table else self._wide.schema
+            if (table, column) == (0, self.linked.size):
+                schema = Schema({column: sorted({n for n, _ in self._wide.patterns})})
+            found[name] = counted(schema, column, given, self._within.get((self.linked.names[table], column)))
+        return found
+
+    def _known(self, evidence: Mapping[Hashable, Any], slot: int) -> list[tuple[Hashable, np.ndarray]]:
+        """Columns of the wide table of which something is known, and the shares of their states."""
+        found = []
+        for name, one in self.counted(evidence).items():
+            column = self._wide_name(*self._found(name), slot)
+            if column == self._wide.size:
+                found.append((column, one.shares[:, [list(one.states).index(n) for n, _ in self._wide.patterns]]))
+            else:  # children's have further states: absent, and outside the schema
+                more = len(self._wide.schema.states[column]) - len(one.likely)
+                found.append((column, np.pad(one.shares, ((0, 0), (0, more)))))
+        return found
 
     @cached_property
     def _in_first_slots(self) -> LogLinearModel:

@@ -30,7 +30,9 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.linked.slots import Slots
+from pgmpy_dp.models.posterior.posterior_draws import Interval
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
+from pgmpy_dp.models.posterior.query_intervals import between, widened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +52,8 @@ class Question:
         For each the table that its column is of, 0 for parents and 1 for children, and the column.
     scope : sequence of str
         Their columns of the wide table.
-    known : sequence of (str, ndarray)
-        Columns of which something is known, and how likely that is in each of their states.
+    known : sequence of (str, ndarray of shape (3, states))
+        Columns of which something is known, and how likely that is in each of their states, at least and at most.
     weights : ndarray
         For how much each state of the number of children counts.
     children : int
@@ -213,13 +215,17 @@ class LinkedPosterior:
         size = [self.model._wide.size] if np.ptp(question.weights) else []
         return list(dict.fromkeys([*question.scope, *(name for name, _ in question.known), *size]))
 
-    def _intervals(self, question: Question, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _intervals(self, question: Question, level: float) -> Interval:
         """Estimate and both ends for each cell of an answer, flat."""
         model, columns = self.model, self._columns(question)
-        groups, factors = model.states_asked(question), self._factors(question, columns)
-        parts = [_Part(*both) for both in zip([*groups, *[None] * (len(columns) - len(groups))], factors, strict=True)]
+        told: list[np.ndarray | None] = [*model.states_asked(question), *[None] * len(columns)]
+        factors = self._factors(question, columns)
+        parts, *ends = ([_Part(*both) for both in zip(told, rows, strict=False)] for rows in zip(*factors, strict=True))
         table = model._model.marginal(columns)
-        estimate = _answer(table, parts)
+        estimate, extremes = _answer(table, parts), []
+        if any((least < most).any() for _, least, most in factors):
+            least, most = (_answer(table, end, joint=True) for end in ends)
+            extremes = [end.ravel() for end in between(least, most)]
         if not np.isfinite(estimate).all():
             raise ValueError("evidence has the probability 0 in the model; ask with other evidence")
         drawn = [
@@ -232,7 +238,8 @@ class LinkedPosterior:
         flat, discrepancy = estimate.ravel(), self.wide.discrepancy
         if discrepancy is None:
             spread = self.wide.draws.interval_of(draws, level)
-            return flat, *(np.clip(flat + end - spread.estimate, 0.0, 1.0) for end in spread[1:])
+            found = Interval(flat, *(np.clip(flat + end - spread.estimate, 0.0, 1.0) for end in spread[1:]))
+            return widened(found, *extremes) if extremes else found
         shares, slopes = [], []
         for cell, share in zip(np.ndindex(estimate.shape), flat, strict=True):
             known = table
@@ -248,12 +255,16 @@ class LinkedPosterior:
             slopes.append(slope / known[inside].sum())
         place = tuple(self.wide.draws.cliques.position[name] for name in columns)
         half = discrepancy.half_widths(place, shares, slopes, draws.var(axis=0, ddof=1), level)
-        return flat, np.maximum(flat - half, 0.0), np.minimum(flat + half, 1.0)
+        found = Interval(flat, np.maximum(flat - half, 0.0), np.minimum(flat + half, 1.0))
+        return widened(found, *extremes) if extremes else found
 
     def _factors(self, question: Question, columns: Sequence[Hashable]) -> list[np.ndarray]:
-        """For each column how much of each state what is known, and the weight of families, takes in: at most 1."""
+        """For each column how much of each state what is known, and the weight of families, takes in: at most 1.
+
+        Three rows each: likely, at least and at most.
+        """
         sizes = self.wide.draws.cliques.cardinalities
-        found = {name: np.ones(sizes[self.wide.draws.cliques.position[name]]) for name in columns}
+        found = {name: np.ones((3, sizes[self.wide.draws.cliques.position[name]])) for name in columns}
         for name, factor in [*question.known, (self.model._wide.size, question.weights)]:
             if name in found:
                 found[name] = found[name] * factor
@@ -299,8 +310,8 @@ class _Part:
         return np.stack([own, every - own, 1.0 - every])
 
 
-def _answer(table: np.ndarray, parts: Sequence[_Part], batch: int = 0) -> np.ndarray:
-    """The distribution of what is told, given what is known; nan where that has the probability 0."""
+def _answer(table: np.ndarray, parts: Sequence[_Part], batch: int = 0, joint: bool = False) -> np.ndarray:
+    """The distribution of what is told, given what is known, or with it; nan where that has the probability 0."""
     for axis, part in reversed(list(enumerate(parts, batch))):
         if part.told is None:
             table = np.tensordot(table, part.factor, axes=(axis, 0))
@@ -308,4 +319,4 @@ def _answer(table: np.ndarray, parts: Sequence[_Part], batch: int = 0) -> np.nda
             table = np.moveaxis(np.tensordot(part.told * part.factor, table, axes=(1, axis)), 0, axis)
     total = table.sum(axis=tuple(range(batch, table.ndim)), keepdims=True)
     with np.errstate(invalid="ignore"):
-        return table / total
+        return table if joint else table / total

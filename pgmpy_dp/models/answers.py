@@ -17,8 +17,8 @@ from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import SamplingMethod, check_method, uniforms
 from pgmpy_dp.learning.few_records import hardly_any
-from pgmpy_dp.models.decoding import EVERYTHING, Values
-from pgmpy_dp.models.evidence import checked_evidence, likelihood, range_of
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.evidence import Evidence, checked_evidence, counted
 from pgmpy_dp.models.model_file import ModelFile, own_schema
 from pgmpy_dp.schema import Number, Schema
 
@@ -82,8 +82,30 @@ class Answers:
         ValueError
             As `query`.
         """
-        (name,) = self._as_names([variable])
-        return likelihood(self._readable(), name, given, self.within.get(name))
+        return self.counted({variable: given})[variable].likely
+
+    def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
+        """What is known of variables, with the states and shares that each counts as.
+
+        Parameters
+        ----------
+        evidence : mapping of node to what is known, or None
+            See `query`.
+
+        Returns
+        -------
+        dict of node to Evidence
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `query`.
+        """
+        schema, known = self._readable(), checked_evidence(evidence)
+        return {
+            name: counted(schema, self._as_names([name])[0], given, self.within.get(name))
+            for name, given in known.items()
+        }
 
     @property
     def numbers(self) -> Mapping[Hashable, Number]:
@@ -99,12 +121,12 @@ class Answers:
 
     def _table(self, variables: Any, evidence: Any) -> tuple[list[Hashable], np.ndarray]:
         """The variables that are asked about, and their distribution; see `MarkovNetwork.query`."""
-        names, known = self._as_names(variables), checked_evidence(evidence)
-        if both := [name for name in names if name in known]:
+        names, known = self._as_names(variables), self.counted(evidence)
+        if both := [name for name in names if name in known and np.count_nonzero(known[name].likely) == 1]:
             raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
         model = self.to_log_linear()
         if known:
-            model = conditioned(model, {name: self.likelihood(name, given) for name, given in known.items()})
+            model = conditioned(model, {name: one.likely for name, one in known.items()})
             if model.approximate_log_partition < LOG_ZERO / 2:
                 raise ValueError(f"evidence={evidence!r} has a probability of 0 in the model; leave some of it out")
         return names, model.marginal(names)
@@ -139,7 +161,8 @@ class Answers:
         levels: list[Any] = list(quantiles) if isinstance(quantiles, Iterable) else [None]
         if not all(isinstance(level, numbers.Real) and 0 <= float(level) <= 1 for level in levels):
             raise ValueError(f"quantiles={quantiles!r} must be numbers from 0 to 1, such as [0.25, 0.5, 0.75]")
-        values, (_, table) = self._values(name), self._table(name, evidence)
+        known, (_, table) = self.counted(evidence), self._table(name, evidence)
+        values = known[name].values if name in known else self._values(name)
         if hardly_any(str(name), values.share(table)) is not None:
             return self.numbers[name], levels, np.full(1 + len(levels), np.nan)
         return self.numbers[name], levels, np.array([values.mean(table), *values.quantiles(table, levels)])
@@ -157,14 +180,12 @@ class Answers:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"n={n!r} must be a whole number of records, 0 or more")
         check_method(method)
-        known = {self._as_names([name])[0]: given for name, given in checked_evidence(evidence).items()}
-        likely = {name: self.likelihood(name, given) for name, given in known.items()}
+        known = self.counted(evidence)
         rng = np.random.default_rng(random_state)
-        codes = self._drawn(likely, int(n), rng, method)
+        codes = self._drawn({name: one.likely for name, one in known.items()}, int(n), rng, method)
         states, own = self.states, None if labels else self._own_schema()
         values = {} if own is None else {name: Values(number) for name, number in own.numbers.items()}
         values |= {} if labels else dict(self.within)
-        within = {name: range_of(self._readable(), name, given) for name, given in known.items()}
         # A stream of their own: the states that are drawn, and what else is drawn by `rng`, are the same without them.
         stream = rng.spawn(1)[0] if values else rng
         order = [name for name in self.schema or () if name in codes]
@@ -174,8 +195,8 @@ class Answers:
             if name not in values:
                 columns[name] = states[name], codes[name]
                 continue
-            own_values, uniform = values[name], uniforms(codes[name], stream, method)
-            columns[name] = own_values.drawn(codes[name], uniform, within.get(name) or EVERYTHING)
+            uniform = uniforms(codes[name], stream, method)
+            columns[name] = (known[name] if name in known else values[name]).drawn(codes[name], uniform)
         return columns
 
     def _drawn(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.inference.sampling import SamplingMethod, uniforms
-from pgmpy_dp.models.decoding import EVERYTHING, Range, Values
+from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.schema import Date, Number
 
 
@@ -17,7 +17,6 @@ def values_of(
     codes: np.ndarray,
     generator: np.random.Generator,
     method: SamplingMethod = "independent",
-    inside: Range = EVERYTHING,
 ) -> pd.Series:
     """What some codes stand for, drawn within their states.
 
@@ -26,8 +25,6 @@ def values_of(
     codes : ndarray of int, shape (n,)
     method : {"independent", "stratified"}
         How those of one state are drawn together; see `pgmpy_dp.inference.sampling`.
-    inside : tuple of low, high and closed
-        Numbers of this range alone.
 
     Returns
     -------
@@ -42,7 +39,7 @@ def values_of(
     >>> values_of(age, np.array([1, 2]), np.random.default_rng(0)).tolist()
     [119, <NA>]
     """
-    return as_series(*values.drawn(codes, uniforms(codes, generator, method), inside))
+    return as_series(*values.drawn(codes, uniforms(codes, generator, method)))
 
 
 def as_series(declared: Number | Sequence, drawn: np.ndarray) -> pd.Series:

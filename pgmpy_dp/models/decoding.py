@@ -19,8 +19,6 @@ from pgmpy_dp.schema import Number
 Range = tuple[float | None, float | None, str]
 """Ends, None for a bound of the variable, and which of them belong to it: "both", "left", "right" or "neither"."""
 
-EVERYTHING: Range = (None, None, "both")
-
 
 @dataclass(frozen=True, eq=False)
 class Values:
@@ -99,12 +97,10 @@ class Values:
         weights = np.where(totals > 0, weights, sizes)
         return weights / np.bincount(self.state, weights)[self.state]
 
-    def drawn(
-        self, codes: np.ndarray, uniform: np.ndarray, inside: Range = EVERYTHING
-    ) -> tuple[Number | Sequence, np.ndarray]:
+    def drawn(self, codes: np.ndarray, uniform: np.ndarray) -> tuple[Number | Sequence, np.ndarray]:
         """`declared` and its numbers, or its states and which of them; see :meth:`numbers` and :meth:`refined`."""
         if isinstance(self.declared, Number):
-            return self.declared, self.numbers(codes, uniform, inside)
+            return self.declared, self.numbers(codes, uniform)
         return self.finer, self.refined(codes, uniform)
 
     def refined(self, codes: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -118,9 +114,9 @@ class Values:
         -------
         ndarray of int, shape (n,)
         """
-        return self._placed(codes, uniform, self.within)[0]
+        return self._placed(codes, uniform)[0]
 
-    def numbers(self, codes: np.ndarray, uniform: np.ndarray, inside: Range = EVERYTHING) -> np.ndarray:
+    def numbers(self, codes: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """Numbers for states, in their resolution, ascending with a number from [0, 1): their quantile function.
 
         Parameters
@@ -129,46 +125,32 @@ class Values:
             Numbers of the model's states.
         uniform : ndarray of shape (n,)
             Where it is uniform, so are the numbers in each cell of `declared`.
-        inside : tuple of low, high and closed
-            Of the values of cells, those in this range alone; see `Number.shares`. A state without any in it has all.
 
         Returns
         -------
         ndarray of float64, shape (n,)
             NaN for missing and for "outside", of which no number is known.
         """
-        number, (low, high, closed) = self.number, inside
-        shares = number.shares(low, high, closed)
-        not_above = number.shares(None, high, "both" if closed in ("both", "right") else "left")
-        weights = self.within.copy()
-        weights[: len(shares)] *= shares
-        cell, position = self._placed(codes, uniform, weights)
+        number = self.number
+        cell, position = self._placed(codes, uniform)
         known = cell < len(number.edges) - 1
         cell = np.where(known, cell, 0)
-        anywhere = shares[cell] == 0  # of a state without a value in the range
-        share, end = np.where(anywhere, 1.0, shares[cell]), np.where(anywhere, 1.0, not_above[cell])
         if number.resolution is None:
             edges = np.array(number.edges)
             # Rounding may reach the upper end, which belongs to the next cell.
             largest = np.append(np.nextafter(edges[1:-1], -np.inf), edges[-1])
-            drawn = np.minimum(number.within(end - share + position * share, cell), largest[cell])
-            if low is not None and low == high:  # a range without width, of one value
-                drawn = np.full(len(cell), low)
+            drawn = np.minimum(number.within(position, cell), largest[cell])
         else:
             sizes = np.diff(number.firsts)[cell]
-            count = np.rint(share * sizes)
-            step = np.rint((end - share) * sizes) + np.minimum(np.floor(position * count), count - 1)
-            drawn = number.within((step + 0.5) / sizes, cell)
+            drawn = number.within((np.minimum(np.floor(position * sizes), sizes - 1) + 0.5) / sizes, cell)
         return np.where(known, drawn, np.nan)
 
-    def _placed(self, codes: np.ndarray, uniform: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _placed(self, codes: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The state of `declared` at each quantile of its state, and the position in it, from 0 to 1."""
         codes, uniform = np.asarray(codes), np.asarray(uniform, dtype=np.float64)
         if self.state is None:
             return codes, uniform
-        totals = np.bincount(self.state, weights)[self.state]
-        weights = np.where(totals > 0, weights, self.within)
-        weights = weights / np.bincount(self.state, weights)[self.state]
+        weights = self.within / np.bincount(self.state, self.within)[self.state]
         order = np.argsort(self.state, kind="stable")
         order = order[weights[order] > 0]
         behind = np.cumsum(weights[order])  # whole numbers where a state ends, but for rounding
@@ -180,9 +162,38 @@ class Values:
         position = (uniform - (behind[found] - part - base)) / part
         return order[found], np.clip(position, 0, 1 - 2**-53)
 
+    def divided(self, *ranges: Range) -> Values:
+        """The same values, their cells divided where ranges begin and end: each part lies in a range, or outside of it.
+
+        Examples
+        --------
+        >>> age = Values(Number(0, 40, cuts=[10], resolution=1, missing="drop")).divided((5, 12, "both"))
+        >>> age.finer, age.state.tolist(), age.within.round(3).tolist()
+        (('[0,5)', '[5,10)', '[10,13)', '[13,40]'), [0, 0, 1, 1], [0.5, 0.5, 0.097, 0.903])
+        """
+        number, cuts = self.number, []
+        for low, high, closed in ranges:
+            for end, first in ((low, closed in ("both", "left")), (high, closed in ("left", "neither"))):
+                # The first value in it, and the first behind it.
+                if end is not None and (cut := number.value_above(end, first or number.resolution is None)) is not None:
+                    cuts.append(cut)
+        finer = number.divided_at(cuts)
+        if finer is number:
+            return self
+        parts = Values(finer)
+        cell = np.searchsorted(number.edges[1:-1], finer.edges[:-1], side="right")
+        cell = np.append(cell, np.arange(len(number.cells), len(self.finer)))
+        sizes = replace(parts, state=cell).within
+        return replace(parts, state=cell if self.state is None else self.state[cell], weights=self.within[cell] * sizes)
+
+    def holds(self, low: float | None, high: float | None, closed: str) -> np.ndarray:
+        """Whether each state of `declared` lies in a range that does not cut it."""
+        return self._of_cells(self.number.shares(low, high, closed)) > 0.5
+
     def shares(self, low: float | None = None, high: float | None = None, closed: str = "both") -> np.ndarray:
-        """The probability that the number lies in a range, given each of the model's states; see `Number.shares`."""
-        return self._by_state(self.within * self._of_cells(self.number.shares(low, high, closed)))
+        """The probability that the number lies in a range, given each of the model's states."""
+        parts = self.divided((low, high, closed))
+        return parts.by_state(parts.within * parts.holds(low, high, closed))
 
     def share(self, probabilities: np.ndarray) -> float:
         """How likely a number is that is neither missing nor outside, by the probabilities of the model's states."""
@@ -299,7 +310,8 @@ class Values:
         """The numbers of the cells, followed by 0 for the states that are no cells."""
         return np.append(given, np.zeros(len(self.finer) - len(given)))
 
-    def _by_state(self, given: np.ndarray) -> np.ndarray:
+    def by_state(self, given: np.ndarray) -> np.ndarray:
+        """Sums over the states of `declared` that are part of each of the model's."""
         return given if self.state is None else np.bincount(self.state, given)
 
     def to_dict(self) -> dict[str, Any]:

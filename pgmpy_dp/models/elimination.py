@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from pgmpy.factors.discrete import DiscreteFactor
+from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
+from pgmpy.models import DiscreteMarkovNetwork
 
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.answers import Answers
@@ -19,10 +20,11 @@ with warnings.catch_warnings():
 
 
 class VariableElimination(_VariableElimination):
-    """pgmpy's ``VariableElimination``, whose `query` is normalised on undirected models too.
+    """pgmpy's ``VariableElimination``, whose `query` is normalised, and which heeds virtual evidence, on all models.
 
     pgmpy divides by the probability of the evidence where the model is a Bayesian network, and leaves answers of a
-    Markov network as they are: products that do not sum to 1. What is inherited is pgmpy's.
+    Markov network as they are: products that do not sum to 1. Of a Markov network it passes over virtual evidence. What
+    is inherited is pgmpy's.
 
     Parameters
     ----------
@@ -36,24 +38,24 @@ class VariableElimination(_VariableElimination):
     >>> model.add_factors(DiscreteFactor(["rain", "wet"], [2, 2], [6, 1, 1, 2], state_names=states))
     >>> VariableElimination(model).query(["rain"], {"wet": "yes"}, show_progress=False).values.round(3)
     array([0.333, 0.667])
+    >>> VariableElimination(model).map_query(["rain"], {"wet": {"no": 0.1, "yes": 0.9}}, show_progress=False)
+    {'rain': 'yes'}
     """
 
     def query(
-        self,
-        variables: Sequence[Hashable],
-        evidence: Mapping[Hashable, Any] | None = None,
-        *arguments: Any,
-        **options: Any,
-    ) -> DiscreteFactor | dict[Hashable, DiscreteFactor]:
-        """Distribution of some variables given states of others.
+        self, variables: Sequence, evidence: Any = None, virtual_evidence: Any = None, *more: Any, **options: Any
+    ) -> Any:
+        """Distribution of some variables given what is known of others.
 
         Parameters
         ----------
         variables : list of nodes
         evidence : dict of node to state, optional
-            Of a `MarkovNetwork` with numbers and days also a value, which counts as the cell that it is in. (Ranges
-            are for `MarkovNetwork.query`.)
-        *arguments, **options
+            Of a `MarkovNetwork` all that its `query` takes: numbers and days, which count as the cell that they are in,
+            ranges, sets of states, and likelihoods of them.
+        virtual_evidence : list of TabularCPD or DiscreteFactor, optional
+            Each of one variable: the likelihood of what is known in each of its states. It may be asked about.
+        *more, **options
             As of pgmpy's.
 
         Returns
@@ -64,14 +66,27 @@ class VariableElimination(_VariableElimination):
         Raises
         ------
         ValueError
-            As pgmpy's; for evidence that `MarkovNetwork.query` refuses, and for a range.
+            As pgmpy's; for evidence that `MarkovNetwork.query` refuses.
         ImpossibleEvidence
             If the evidence has the probability 0; a ValueError.
         """
-        known = dict(evidence or {})
+        known, likely = dict(evidence or {}), []
         if isinstance(self.model, Answers):
-            known = {name: self._state(name, given) for name, given in known.items()}
-        found = super().query(variables, known, *arguments, **options)
+            counted = self.model.counted(known)
+            likely = [(name, one.likely) for name, one in counted.items() if np.count_nonzero(one.likely) > 1]
+            states = {name: self.model.states[name][int(one.likely.argmax())] for name, one in counted.items()}
+            known = {name: state for name, state in states.items() if name not in dict(likely)}
+        if virtual_evidence and isinstance(self.model, DiscreteMarkovNetwork):
+            self._check_virtual_evidence(virtual_evidence)
+            likely += [(one.variables[0], self._in_order(one)) for one in virtual_evidence]
+        model = self.model.copy() if likely else self.model
+        for name, weights in likely:
+            # Into a factor that has the variable: two equal factors may count once in pgmpy.
+            factor = next(factor for factor in model.factors if name in factor.variables)
+            names = {name: factor.state_names[name]}
+            factor.product(DiscreteFactor([name], [len(weights)], weights, state_names=names))
+        engine: Any = _VariableElimination(model) if likely else super()
+        found = engine.query(variables, known, virtual_evidence, *more, **options)
         for factor in found.values() if isinstance(found, dict) else (found,):
             total = float(np.sum(factor.values))
             if not total > 0:
@@ -79,9 +94,32 @@ class VariableElimination(_VariableElimination):
             factor.values = factor.values / total
         return found
 
-    def _state(self, name: Hashable, given: Any) -> Any:
-        """The one state in which a value counts."""
-        likely = self.model.likelihood(name, given)
-        if np.count_nonzero(likely) != 1:
-            raise ValueError(f"evidence has {name!r}: {given!r}, a range of several states; use MarkovNetwork.query")
-        return self.model.states[name][int(likely.argmax())]
+    def map_query(
+        self, variables: Any = None, evidence: Any = None, virtual_evidence: Any = None, *order: Any, **options: Any
+    ) -> dict[Hashable, Any]:
+        """The most likely joint state of some variables given what is known of others.
+
+        Parameters
+        ----------
+        variables, evidence, virtual_evidence
+            As of `query`.
+        *order, **options
+            As of pgmpy's: ``elimination_order`` and ``show_progress``.
+
+        Returns
+        -------
+        dict of node to state
+
+        Raises
+        ------
+        ValueError
+            As `query`.
+        """
+        found = self.query(variables or (), evidence, virtual_evidence, *order, joint=True, **options)
+        return dict(found.assignment([int(np.argmax(found.values))])[0])
+
+    def _in_order(self, likelihood: TabularCPD | DiscreteFactor) -> np.ndarray:
+        """Likelihoods in the order of the model's states, if they name these; else as they are."""
+        (name,), weights = likelihood.variables, np.ravel(likelihood.values)
+        states, named = list(self.model.states[name]), list(likelihood.state_names[name])
+        return weights[[named.index(state) for state in states]] if set(named) == set(states) else weights

@@ -1,21 +1,87 @@
-"""What is known of a variable, as a person says it, in the states of a model: a state, a number, a day, a range."""
+"""What is known of a variable, as a person says it, in the states of a model: states, numbers, ranges, likelihoods.
+
+There is one form for all of them, :class:`Evidence`: how likely what is known is in each state.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+import numbers
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 
 from pgmpy_dp.models.decoding import Range, Values
-from pgmpy_dp.schema import Number, Schema, interval_cuts, match_key
+from pgmpy_dp.schema import Number, Schema, encode_label, interval_cuts, match_key
+from pgmpy_dp.shown import shown
 
 
-def likelihood(
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of a variable: as it was requested, and the states that it counts as.
+
+    Attributes
+    ----------
+    requested : object
+    states : sequence
+        All states of the variable in the model.
+    shares : ndarray of shape (3, states)
+        How likely what is known is in each state; then at least and at most, wherever values lie in the states. The
+        three differ where a range cuts through a state.
+    values : Values
+        How values are distributed within the states, without those that are excluded.
+    numbers : mapping of int to list of float
+        States that count because of numbers, which are then the only ones that are left in them.
+    """
+
+    requested: Any
+    states: Sequence
+    shares: np.ndarray
+    values: Values
+    numbers: Mapping[int, list[float]]
+
+    @property
+    def likely(self) -> np.ndarray:
+        """How likely what is known is in each state."""
+        return self.shares[0]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a range cuts through a state, so that its share depends on where values lie in it."""
+        return bool((self.shares[1] < self.shares[2]).any())
+
+    @property
+    def cells(self) -> dict[Any, float]:
+        """The states that what is known counts as, with their shares."""
+        return {state: float(share) for state, share in zip(self.states, self.likely, strict=True) if share}
+
+    @property
+    def told(self) -> Any:
+        """The state, where it counts as one as a whole; else as it was requested."""
+        ((state, share), *others) = self.cells.items()
+        return encode_label(state) if not others and share == 1 else self.requested or ""
+
+    def __str__(self) -> str:
+        parts = [
+            shown(state) if share == 1 else f"{share:.0%} of {shown(state)}" for state, share in self.cells.items()
+        ]
+        return ", ".join(parts if len(parts) <= 4 else [*parts[:2], f"{len(parts) - 3} more", parts[-1]])
+
+    def drawn(self, codes: np.ndarray, uniform: np.ndarray) -> tuple[Number | Sequence, np.ndarray]:
+        """Values that are left, for states; see `Values.drawn`."""
+        declared, found = self.values.drawn(codes, uniform)
+        for state, left in self.numbers.items():
+            there = codes == state
+            found[there] = np.array(left)[(uniform[there] * len(left)).astype(np.int64)]
+        return declared, found
+
+
+def counted(
     schema: Schema, name: Hashable, given: Any, values: Values | None = None, *, event: bool = False
-) -> np.ndarray:
-    """How likely what is known of a variable is in each of its states.
+) -> Evidence:
+    """The states that what is known of a variable counts as, with their shares.
 
     Parameters
     ----------
@@ -26,7 +92,11 @@ def likelihood(
         A state; for a variable of numbers also a number, a day or its text, None for missing, or a range: a pair of
         ends, a slice, a pandas Interval, or a text ``"30:40"``. Both ends belong to a range, but for those that an
         Interval leaves open; an end of None (``"30:"``) is the bound. States of intervals without bounds, which
-        :func:`~pgmpy_dp.schema.interval_states` makes, take ranges from one cut to below another.
+        :func:`~pgmpy_dp.schema.interval_states` makes, take ranges from one cut to below another, states that are
+        numbers take ranges too.
+
+        Several of these are a set, or a text with ``|`` between them. With a likelihood for each they are a mapping, in
+        which states that are not named are impossible. Where they overlap, the larger likelihood counts.
     values : Values, optional
         How numbers are distributed within the states; default: uniformly within each cell.
     event : bool, default False
@@ -34,36 +104,71 @@ def likelihood(
 
     Returns
     -------
-    ndarray of shape (states,)
-        1 in the state that it is and 0 in others; of a range, the share of each state's values that lie in it.
+    Evidence
+        Of a state 1, or its likelihood; of a range, the share of each state's values that lie in it.
 
     Raises
     ------
     ValueError
-        For evidence that is not a state, numbers outside the bounds, and ranges without a value.
+        For evidence that is not a state, numbers outside the bounds, ranges without a value, and likelihoods that are
+        negative, not finite or all 0.
 
     Examples
     --------
-    >>> schema = Schema({"age": Number(0, 40, cuts=[10, 20, 30], resolution=1)})
-    >>> likelihood(schema, "age", 12), likelihood(schema, "age", (5, 20)).round(3)
-    (array([0., 1., 0., 0., 0.]), array([0.5, 1. , 0.1, 0. , 0. ]))
+    >>> schema = Schema({"age": Number(0, 40, cuts=[10, 20, 30], resolution=1), "job": ["clerk", "nurse", "none"]})
+    >>> print(counted(schema, "age", 12), "|", counted(schema, "age", (5, 20)))
+    [10,20) | 50% of [0,10), [10,20), 10% of [20,30)
+    >>> counted(schema, "age", (5, 20)).shares[1:]
+    array([[0., 1., 0., 0., 0.],
+           [1., 1., 1., 0., 0.]])
+    >>> counted(schema, "job", "clerk|nurse").cells, counted(schema, "job", {"clerk": 0.2, "none": 0.8}).cells
+    ({'clerk': 1.0, 'nurse': 1.0}, {'clerk': 0.2, 'none': 0.8})
+    """
+    declared = schema[name]
+    values = Values(declared if isinstance(declared, Number) else schema.states[name]) if values is None else values
+    ranges: list[tuple[Range, float, Any]] = []
+    states: dict[int, float] = {}
+    points: dict[int, list[float]] = {}
+    for one, weight in _alternatives(schema, name, given):
+        number, between = _said(schema, name, one, event)
+        if between is not None and isinstance(declared, Number):
+            ranges.append((_checked(schema, name, between, one), weight, one))
+            continue
+        among = None if between is None else _states_between(schema, name, between, one)
+        for code in among or [state_of(schema, name, one)]:
+            states[code] = max(weight, states.get(code, 0.0))
+        # A number counts as its state even if it is beyond the bounds, or between two values.
+        if number is not None and schema.numbers[name].has(number):
+            points[code] = sorted({*points.get(code, ()), number})
+    parts = values.divided(*(between for between, *_ in ranges)) if ranges else values
+    own = np.arange(len(parts.finer)) if parts.state is None else parts.state
+    weights = np.zeros(len(own))
+    for between, weight, one in ranges:
+        inside = parts.holds(*between)
+        if not (parts.within * inside).any():
+            _refuse(name, one, "has no value of the variable in it; pass a wider range")
+        weights = np.maximum(weights, weight * inside)
+    likely = parts.by_state(parts.within * weights)
+    for code, weight in states.items():
+        weights = np.maximum(weights, weight * (own == code))
+        likely[code] = max(likely[code], weight)
+    least, most = np.full(len(likely), np.inf), np.zeros(len(likely))
+    np.minimum.at(least, own, weights)
+    np.maximum.at(most, own, weights)
+    if (least < most).any():
+        parts = replace(parts, state=own, weights=parts.within * weights, density=None)
+    return Evidence(given, schema.states[name], np.stack([likely, least, most]), parts, points)
+
+
+def likelihood(schema: Schema, name: Hashable, given: Any, values: Values | None = None, **event: bool) -> np.ndarray:
+    """How likely what is known of a variable is in each of its states; see `counted`.
+
+    Examples
+    --------
     >>> likelihood(Schema({"age": ["<30", "[30,45)", "[45,60)", ">=60"]}), "age", "30:60")
     array([0., 1., 1., 0.])
     """
-    number, found = _said(schema, name, given)
-    if number is not None and event:
-        found = (given, given, "both")
-    if found is None:
-        if (between := _range(given)) and (cuts := interval_cuts(schema.states[name])):
-            return _between_cuts(schema, name, cuts, between, given)
-        weights = np.zeros(schema.cardinality(name))
-        weights[state_of(schema, name, given)] = 1.0
-        return weights
-    values = Values(schema[name]) if values is None else values
-    weights = values.shares(*_checked(schema, name, found, given))
-    if not weights.any():
-        _refuse(name, given, "has no value of the variable in it; pass a wider range")
-    return weights
+    return counted(schema, name, given, values, **event).likely
 
 
 def checked_evidence(evidence: Any) -> dict[Hashable, Any]:
@@ -75,40 +180,31 @@ def checked_evidence(evidence: Any) -> dict[Hashable, Any]:
     return dict(evidence or {})
 
 
-def range_of(schema: Schema, name: Hashable, given: Any) -> Range | None:
-    """The numbers that what is known of a variable leaves: ends, None for a bound, and which of them belong to it.
-
-    Parameters
-    ----------
-    schema, name, given
-        See `likelihood`, which tells how likely that is in each state.
-
-    Returns
-    -------
-    tuple of low, high and closed, or None
-        A number is a range of itself. None for a state, which has all of its values, and for a number that counts as
-        one without being among them.
-
-    Examples
-    --------
-    >>> schema = Schema({"age": Number(0, 40, cuts=[10, 20, 30], resolution=1)})
-    >>> range_of(schema, "age", "15:"), range_of(schema, "age", 12), range_of(schema, "age", "[0,10)")
-    ((15.0, None, 'both'), (12.0, 12.0, 'both'), None)
-    """
-    number, found = _said(schema, name, given)
-    if number is not None:
-        declared = schema.numbers[name]
-        return (number, number, "both") if declared.lower <= number <= declared.upper else None
-    return None if found is None else _checked(schema, name, found, given)
+def _alternatives(schema: Schema, name: Hashable, given: Any) -> list[tuple[Any, float]]:
+    """What is known: one thing, or several of which one holds, each with its likelihood, at most 1."""
+    if isinstance(given, str) and "|" in given and not _is_state(schema, name, given):
+        parts, given = given.split("|"), {}
+        while parts:  # states may have the sign in their names: the longest name goes first
+            ends = (k for k in range(len(parts), 1, -1) if _is_state(schema, name, "|".join(parts[:k])))
+            text, parts = "|".join(parts[: (k := next(ends, 1))]), parts[k:]
+            given[text if text.strip() else None] = 1.0
+    elif isinstance(given, set | frozenset):
+        given = dict.fromkeys(given, 1.0)
+    if not isinstance(given, Mapping):
+        return [(given, 1.0)]
+    weights = list(given.values())
+    if not all(isinstance(one, numbers.Real) and 0 <= float(one) < math.inf for one in weights) or not any(weights):
+        _refuse(name, given, "is no likelihood of states; pass numbers from 0 on, at least one above 0")
+    return [(one, float(weight) / max(1.0, *weights)) for one, weight in given.items() if weight]
 
 
-def _said(schema: Schema, name: Hashable, given: Any) -> tuple[float | None, tuple[Any, Any, str] | None]:
-    """A number that is known, or a range; neither for a state."""
-    declared = schema[name]
-    number = declared.reads(schema.reading(name)(match_key(given))) if isinstance(declared, Number) else None
-    if number is None or not math.isnan(number):
-        return number, None
-    return None, None if isinstance(given, str) and given in schema.states[name] else _range(given)
+def _said(schema: Schema, name: Hashable, given: Any, event: bool) -> tuple[float | None, tuple[Any, Any, str] | None]:
+    """A number that is known, or a range, which of an event it is; neither for a state."""
+    if isinstance(declared := schema[name], Number):
+        number = declared.reads(schema.reading(name)(match_key(given)))
+        if number is None or not math.isnan(number):
+            return number, (given, given, "both") if event and number is not None else None
+    return None, None if isinstance(given, Hashable) and given in schema.states[name] else _range(given)
 
 
 def _checked(schema: Schema, name: Hashable, found: tuple[Any, Any, str], given: Any) -> Range:
@@ -144,14 +240,18 @@ def state_of(schema: Schema, name: Hashable, given: Any) -> int:
         if number is not None and declared.outside != "state" and not declared.lower <= number <= declared.upper:
             _refuse(name, given, f"is outside {_bounds(declared)}")
     # The state of all other values is meant by nothing but its name: what is unknown may be a slip.
-    elif key not in map(schema.reading(name).spelled, map(match_key, states)) and not (
-        interval_cuts(states) and key[0] == "number"
-    ):
+    elif not _is_state(schema, name, given) and not (interval_cuts(states) and key[0] == "number"):
         _refuse(name, given, _remedy(schema, name))
     code = schema.coder(name)(match_key(given))
     if code < 0:
         _refuse(name, given, f"has no state in the model; use {_states(states)}")
     return code
+
+
+def _is_state(schema: Schema, name: Hashable, given: Any) -> bool:
+    """Whether a value is the name of a state, as the schema reads it."""
+    read = schema.reading(name)
+    return read(match_key(given)) in map(read.spelled, map(match_key, schema.states[name]))
 
 
 def _range(given: Any) -> tuple[Any, Any, str] | None:
@@ -168,19 +268,27 @@ def _range(given: Any) -> tuple[Any, Any, str] | None:
     return None
 
 
-def _between_cuts(
-    schema: Schema, name: Hashable, cuts: list[float], between: tuple[Any, Any, str], given: Any
-) -> np.ndarray:
-    """Ones in the intervals from one cut up to another. Ends have to be cuts: nothing is known within an interval."""
-    places = {schema.reading(name)(match_key(cut)): k for k, cut in enumerate(cuts, 1)}
-    low, high = (None if end is None else schema.reading(name)(match_key(end)) for end in between[:2])
-    first, last = 0 if low is None else places.get(low), len(cuts) + 1 if high is None else places.get(high)
-    if first is None or last is None or first >= last:
-        shown = ", ".join(f"{cut:.15g}" for cut in cuts)
-        _refuse(
-            name, given, f"is no range from one cut to a higher one; use low:high, low: or :high with ends of {shown}"
-        )
-    return np.isin(np.arange(len(cuts) + 1), np.arange(first, last)).astype(float)
+def _states_between(schema: Schema, name: Hashable, between: tuple[Any, Any, str], given: Any) -> Sequence[int] | None:
+    """States in a range: intervals from one cut up to another, or numbers; None for states that are neither."""
+    read = schema.reading(name)
+    low, high = (None if end is None else read(match_key(end)) for end in between[:2])
+    if cuts := interval_cuts(schema.states[name]):
+        # Ends have to be cuts: nothing is known within an interval.
+        places = {read(match_key(cut)): k for k, cut in enumerate(cuts, 1)}
+        first, last = 0 if low is None else places.get(low), len(cuts) + 1 if high is None else places.get(high)
+        if first is None or last is None or first >= last:
+            listed = ", ".join(f"{cut:.15g}" for cut in cuts)
+            what = f"is no range from one cut to a higher one; use low:high, low: or :high with ends of {listed}"
+            _refuse(name, given, what)
+        return range(first, last)
+    keys = [read(match_key(state)) for state in schema.states[name]]
+    if any(key is not None and key[0] != "number" for key in (low, high)) or all(key[0] != "number" for key in keys):
+        return None
+    # A pair for each end: the number, and whether the range goes on behind it.
+    lower = (-math.inf if low is None else low[1], between[2] in ("right", "neither"))
+    upper = (math.inf if high is None else high[1], between[2] in ("right", "both"))
+    found = [k for k, key in enumerate(keys) if key[0] == "number" and lower <= (key[1], False) < upper]
+    return found or _refuse(name, given, "has no state in it; pass a wider range")
 
 
 def _end(schema: Schema, name: Hashable, end: Any, given: Any) -> float:

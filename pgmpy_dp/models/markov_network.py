@@ -594,10 +594,10 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             raise TypeError(
                 f"event={event!r} is a {type(event).__name__}; pass a dict of variables and their states or ranges"
             )
-        table = self.query(list(event), evidence).values
-        schema = self._readable()
+        table, schema = self.query(list(event), evidence).values, self._readable()
+        values = dict(self.within) | {name: one.values for name, one in self.counted(evidence).items()}
         for name, given in reversed(list(event.items())):
-            table = table @ likelihood(schema, name, given, self.within.get(name), event=True)
+            table = table @ likelihood(schema, name, given, values.get(name), event=True)
         return float(table)
 
     def summary(

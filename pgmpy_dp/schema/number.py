@@ -308,6 +308,19 @@ class Number:
         steps = self._steps(number)
         return self._value(steps + (not or_at and self._value(steps) == number))
 
+    def has(self, number: float) -> bool:
+        """Whether a number is a value of the variable: within the bounds, and of the resolution if there is one.
+
+        Parameters
+        ----------
+        number : float
+
+        Returns
+        -------
+        bool
+        """
+        return self.lower <= number <= self.upper and self.value_above(number, True) == number
+
     def with_cuts(self, cuts: Iterable[float]) -> Number:
         """The same variable, divided at other numbers.
 
@@ -359,8 +372,29 @@ class Number:
         else:
             inner = (1 - (-(n_values - 2) * k // (bins - 2)) for k in range(bins - 1))
             found = self.with_cuts(self._value(step) for step in inner)
-        more = {*filter(self.divides, cuts)} - {*found.edges[:-1]}
-        return found.with_cuts(sorted({*found.edges[1:-1], *more})) if more else found
+        return found.divided_at(cuts)
+
+    def divided_at(self, cuts: Iterable[float]) -> Number:
+        """The same variable with its cells divided at further numbers, where values lie on both sides of these.
+
+        Parameters
+        ----------
+        cuts : iterable of float
+
+        Returns
+        -------
+        Number
+            This one, where no cell is divided.
+
+        Examples
+        --------
+        >>> Number(0, 9, cuts=[4.5], resolution=1, missing="drop").divided_at([5, 7, 12]).states
+        ('[0,4.5)', '[4.5,7)', '[7,9]')
+        """
+        place = self.text if self.resolution is None else self._steps
+        known = set(map(place, self.edges[:-1]))
+        more = {place(cut): cut for cut in filter(self.divides, cuts) if place(cut) not in known}
+        return self.with_cuts(sorted({*self.edges[1:-1], *more.values()})) if more else self
 
     @property
     def _fine_near(self) -> float | None:
@@ -487,40 +521,6 @@ class Number:
             return inner, codes
         beyond = dropped if self.outside == "drop" else len(self.states) - 1
         return (self.lower, *inner, math.nextafter(self.upper, math.inf)), (beyond, *codes, beyond)
-
-    def draw(self, codes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Numbers for codes of states, uniform within each cell and in the resolution.
-
-        Parameters
-        ----------
-        codes : ndarray of integers, shape (...)
-            Positions in :attr:`states`.
-        generator : numpy.random.Generator
-
-        Returns
-        -------
-        ndarray of float64, of the shape of `codes`
-            NaN for missing and for "outside", of which no number is known.
-
-        Examples
-        --------
-        >>> Number(0, 120, cuts=[118], resolution=1).draw(np.array([1, 1, 2]), np.random.default_rng(0))
-        array([120., 119.,  nan])
-        """
-        codes = np.asarray(codes)
-        number = codes < len(self.edges) - 1
-        cell = np.where(number, codes, 0)
-        edges = np.array(self.edges)
-        if self.resolution is None:
-            low, high = edges[cell], edges[cell + 1]
-            # Rounding may reach the upper end, which belongs to the next cell, or pass it.
-            largest = np.where(cell < len(edges) - 2, np.nextafter(high, -np.inf), high)
-            drawn = np.minimum(low + generator.random(codes.shape) * (high - low), largest)
-        else:
-            first = self.firsts
-            steps = generator.integers(first[cell], first[cell + 1])
-            drawn = np.asarray(self._value(steps.astype(object)), dtype=np.float64)
-        return np.where(number, drawn, np.nan)
 
     def shares(self, low: float | None = None, high: float | None = None, closed: str = "both") -> np.ndarray:
         """For each cell the share of its values that lie in a range, with values uniform within a cell.

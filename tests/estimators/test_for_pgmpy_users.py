@@ -206,8 +206,9 @@ def test_variable_elimination_is_normalised_and_knows_numbers():
     assert {name: factor.values.sum() for name, factor in apart.items()} == pytest.approx({"b": 1.0, "c": 1.0})
     with pytest.raises(ImpossibleEvidence):
         elimination.query(["c"], {"age": 3, "b": "y"}, show_progress=False)
-    with pytest.raises(ValueError, match=r"a range of several states; use MarkovNetwork.query"):
-        elimination.query(["c"], {"age": (3, 50)}, show_progress=False)
+    for known in ({"age": (3, 50)}, {"age": (3, 50), "b": {"x", "y"}}, {"b": {"x": 0.3, "y": 0.6}}):
+        found = elimination.query(["c"], known, show_progress=False)
+        np.testing.assert_allclose(found.values, model.query("c", known).values, atol=1e-12)
     bayesian = DiscreteBayesianNetwork([("a", "b")])
     bayesian.add_cpds(TabularCPD("a", 2, [[0.2], [0.8]]), TabularCPD("b", 2, [[0.1, 0.6], [0.9, 0.4]], ["a"], [2]))
     assert VariableElimination(bayesian).query(["a"], {"b": 0}, show_progress=False).values.sum() == pytest.approx(1)

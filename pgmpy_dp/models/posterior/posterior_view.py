@@ -18,10 +18,10 @@ from pgmpy_dp.inference.scope_marginals import ScopeMarginals
 from pgmpy_dp.learning.display import as_table, states_text
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.evidence import checked_evidence, likelihood
+from pgmpy_dp.models.evidence import checked_evidence, counted
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy
 from pgmpy_dp.models.posterior.posterior_draws import Interval, Posterior
-from pgmpy_dp.models.posterior.query_intervals import conditional, query_intervals
+from pgmpy_dp.models.posterior.query_intervals import conditional, extremes, query_intervals, widened
 from pgmpy_dp.schema import Schema
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ class ParameterPosterior:
             One row for each joint state, C order: a column for each variable, then "estimate", "lower", "upper"; with
             `counts` then "count", "count_lower", "count_upper": under evidence, records that have both.
             ``attrs["outside"]`` is what :meth:`outside` says. ``attrs["conditional"]`` is what is to be said of a model
-            that was published because it met criteria, or None.
+            that was published because it met criteria, or None. ``attrs["counted"]`` are the states, with their shares,
+            that the evidence counts as. Where a range cuts through a state, the interval reaches from none of the
+            state's records in the range to all of them.
 
         Raises
         ------
@@ -126,6 +128,8 @@ class ParameterPosterior:
             frame[part] = values.ravel()
         frame.attrs["outside"] = self.outside([*names, *checked_evidence(evidence)])
         frame.attrs["conditional"] = self.privacy.conditional
+        known = checked_evidence(evidence).items()
+        frame.attrs["counted"] = {k: counted(self.schema, k, one, self.within.get(k)).cells for k, one in known}
         return frame
 
     def interval_columns(
@@ -187,15 +191,21 @@ class ParameterPosterior:
         self, names: Sequence[Hashable], given: Mapping[Hashable, Any], level: float, joint: bool = False
     ) -> Interval:
         """Distribution of some variables given others; with `joint`, of all that is asked and known together."""
-        weights = [likelihood(self.schema, name, value, self.within.get(name)) for name, value in given.items()]
+        known = [counted(self.schema, name, value, self.within.get(name)) for name, value in given.items()]
+        weights, shares = [one.likely for one in known], [one.shares for one in known]
         everything = [*names, *given]
         draws = self.draws.query(everything)
         if self.discrepancy is None or self.model is None:
-            return self.draws.interval_of(conditional(draws, weights, batch=1, joint=joint), level)
-        scope = tuple(self.draws.cliques.position[name] for name in everything)
-        return query_intervals(
-            self.model.marginal(everything), draws, weights, scope, self.discrepancy, level, joint=joint
-        )
+            table = draws.mean(axis=0)
+            found = self.draws.interval_of(conditional(draws, weights, batch=1, joint=joint), level)
+        else:
+            scope, table = (
+                tuple(self.draws.cliques.position[name] for name in everything),
+                self.model.marginal(everything),
+            )
+            found = query_intervals(table, draws, weights, scope, self.discrepancy, level, joint=joint)
+        cut = any(one.is_cut for one in known)
+        return widened(found, *extremes(table, shares, joint=joint)) if cut else found
 
     def uncertain_pairs(self) -> pd.DataFrame:
         """How well each pair of variables is known, the least known first.

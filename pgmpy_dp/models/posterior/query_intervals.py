@@ -81,6 +81,49 @@ def query_intervals(
     return Interval(estimate, np.maximum(estimate - half, 0.0), np.minimum(estimate + half, 1.0))
 
 
+def extremes(
+    table: np.ndarray, shares: Sequence[np.ndarray], batch: int = 0, *, joint: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the most that an answer may be, wherever values lie in the states that ranges cut through.
+
+    Nothing says which records of such a state lie in the range: of those in a cell of the answer none to all may, and
+    of the others all to none.
+
+    Parameters
+    ----------
+    table, batch, joint
+        As `conditional` takes them.
+    shares : sequence of ndarray, shape (3, states)
+        How much of each state what is known takes in, at least and at most: see `Evidence`.
+
+    Examples
+    --------
+    >>> shares = [np.array([[0.0, 1.0, 0.5], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]])]
+    >>> low, high = extremes(np.array([[0.2, 0.3, 0.1], [0.2, 0.1, 0.1]]), shares)
+    >>> low.round(2), high.round(2)
+    (array([0.6, 0.2]), array([0.8, 0.4]))
+    """
+    least = most = table
+    for one in reversed(shares):
+        least, most = least @ one[1], most @ one[2]
+    return (least, most) if joint else between(least, most, batch)
+
+
+def between(least: np.ndarray, most: np.ndarray, batch: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest shares of cells of which each has at least and at most so much; `batch` axes come before."""
+    axes, found = tuple(range(batch, least.ndim)), []
+    for own, other, alone in ((least, most, 1.0), (most, least, 0.0)):
+        whole = own + np.maximum(other.sum(axis=axes, keepdims=True) - other, 0.0)
+        found.append(np.divide(own, whole, out=np.full(own.shape, alone), where=whole > 0))
+    return found[0], found[1]
+
+
+def widened(interval: Interval, low: np.ndarray, high: np.ndarray) -> Interval:
+    """An interval that reaches beyond both extremes of an answer as far as it did beyond the estimate."""
+    lower, upper = low - (interval.estimate - interval.lower), high + (interval.upper - interval.estimate)
+    return Interval(interval.estimate, np.maximum(lower, 0.0), np.minimum(upper, 1.0))
+
+
 def number_interval(
     values: Values, draws: np.ndarray, levels: Sequence[float], level: float
 ) -> tuple[np.ndarray, np.ndarray]:
