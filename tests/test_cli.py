@@ -262,6 +262,14 @@ def test_a_session_with_numbers(survey, tmp_path, monkeypatch):
     assert lines[0].split("|")[1] == " born=1955-01-01:1964-12-31)"
     assert lines[-1].startswith("Where it is not missing: mean ")
     assert json.loads(run(f"query {model} --variables born --evidence age= --json").stdout)["evidence"] == {"age": None}
+    told = json.loads(run(f"query {model} --variables born --evidence age=30:59 --json").stdout)
+    assert told["counted"] == {"age": [["[30,50)", 1.0], ["[50,70)", 0.5]]}
+    lines = run(f"query {model} --variables born --evidence age=30:59").stdout.splitlines()
+    assert lines[-1] == "age=30:59 counts as [30,50), 50% of [50,70)"
+    whole = run(f"query {model} --variables born --evidence age=30:69").stdout
+    assert "counts as" not in whole
+    several = run(f'query {model} --variables born --evidence "age=[30,50)|50:69"').stdout
+    assert several.replace("[30,50)|50:69", "30:69").split() == whole.split()
 
     run(f"sample {model} --n 400 --out synthetic.csv --random-state 1")
     drawn = pd.read_csv("synthetic.csv", dtype=str)
@@ -295,6 +303,7 @@ def test_a_session_with_numbers(survey, tmp_path, monkeypatch):
         ("age=young", "no number, range or state"),
         ("born=1:2", "is not a date"),
         ("sex=30:40", "one of the states F, M"),
+        ('"sex=F|X"', "'X', which is not a state of it"),
         ("height=", "no state in the model"),
     ],
 )

@@ -5,18 +5,16 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pgmpy_dp.cli.application import ask_for
-from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from pgmpy_dp.cli import option
-    from pgmpy_dp.models.evidence import Evidence
     from pgmpy_dp.private.data.text_file import TextFile
     from pgmpy_dp.schema import Schema
 
@@ -39,21 +37,6 @@ def parse_assignment(text: str, option: str, empty: bool = False) -> tuple[str, 
     if not sign or not name.strip() or not (value or empty):
         ask_for(option, text, 'write name=value, in quotation marks where it has blanks, < or >: "age=<25"')
     return name.strip(), value
-
-
-def counted_pairs(known: Mapping[Hashable, Evidence]) -> dict[str, list]:
-    """For programs: the states that what is known counts as, with their shares."""
-    from pgmpy_dp.schema import encode_label
-
-    return {str(name): [[encode_label(s), share] for s, share in one.cells.items()] for name, one in known.items()}
-
-
-def cut_words(known: Mapping[Hashable, Evidence], intervals: bool) -> str:
-    """What ranges that cut through states counted as, a line each."""
-    reach = "; intervals reach from none of a state that it cuts to all of it" if intervals else ""
-    return "".join(
-        f"\n{shown(name)}={shown(one.told)} counts as {one}{reach}" for name, one in known.items() if one.is_cut
-    )
 
 
 def parse_states(text: str, option: str) -> tuple[str, list[str]]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pgmpy_dp.cli.application import aligned, ask_for, show
-from pgmpy_dp.cli.arguments import counted_pairs, cut_words
 from pgmpy_dp.cli.files import load_linked_model, require_writable, write_output
 from pgmpy_dp.cli.synthetic import StyleOptions, kind_of, parquet_of, text_of
 from pgmpy_dp.shown import shown
@@ -71,6 +70,9 @@ def linked_query(
         known[names[name]] = text[len(name) + 1 :] or None
     try:
         counted = model.counted(known)
+    except ValueError as error:
+        ask_for("--evidence", ", ".join(evidence or ()), str(error))
+    try:
         if of == Of.PAIR:
             question, found = model.about_two(asked, known, "pair"), model.query_pairs(asked, known)
         else:
@@ -93,7 +95,7 @@ def linked_query(
     header = [*map(shown, told), f"P({', '.join(map(shown, told))}{condition})"]
     document: dict[str, Any] = {"variables": told, "evidence": list(evidence or ())}
     document["of"] = None if of is None else str(of)
-    document["counted"] = counted_pairs(counted)
+    document["counted"] = {str(name): one.pairs for name, one in counted.items()}
     notes = ""
     if (posterior := model.posterior) is not None:
         without, outside = posterior.refusal(question), posterior.outside(question)
@@ -111,7 +113,8 @@ def linked_query(
             notes = f"\nThere are no intervals: {without}."
         elif outside is not None:
             notes = f"\nNothing vouches for these intervals: {outside}. They may be too narrow."
-    show(document | {"table": rows}, aligned([header, *body]) + cut_words(counted, "lower" in rows[0]) + notes, as_json)
+    notes = "".join(one.note(name, "lower" in rows[0]) for name, one in counted.items()) + notes
+    show(document | {"table": rows}, aligned([header, *body]) + notes, as_json)
 
 
 def linked_sample(

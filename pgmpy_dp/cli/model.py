@@ -14,7 +14,7 @@ import typer
 
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import aligned, app, ask_for, command, show
-from pgmpy_dp.cli.arguments import counted_pairs, cut_words, parse_assignment, variable_named
+from pgmpy_dp.cli.arguments import parse_assignment, variable_named
 from pgmpy_dp.cli.ask_linked import Of, linked_info, linked_query, linked_sample
 from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
@@ -130,7 +130,8 @@ def query(
     with --draws.
 
     A number or a date counts as the interval that it is in. Both ends belong to a range. An interval that a range cuts
-    counts by the share of its values. For a single variable of numbers there are mean and quartiles too.
+    counts by the share of its values, which is said below the table. "job=clerk|sales" is one of two states. For a
+    single variable of numbers there are mean and quartiles too.
 
     A model of linked tables is asked about columns of both, the number of children and counts that its schema declares.
     Its intervals are for the population of families.
@@ -176,7 +177,7 @@ def query(
             told = (f"{r['count']:,.0f} ({r['count_lower']:,.0f} to {r['count_upper']:,.0f})" for r in rows)
             columns.append(["records", *told])
     document: dict[str, Any] = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
-    document["counted"] = counted_pairs(counted)
+    document["counted"] = {str(name): one.pairs for name, one in counted.items()}
     if intervals is not None:
         document |= {"level": level, "outside": outside, "conditional": conditional}
     condition = ", ".join(f"{shown(name)}={shown(state)}" for name, state in given.items())
@@ -199,7 +200,7 @@ def query(
             for k, v in numbers.items()
         )
         text += f"\nWhere it is not missing: {', '.join(told)}"
-    text += cut_words(counted, intervals is not None)
+    text += "".join(one.note(name, intervals is not None) for name, one in counted.items())
     if conditional:
         text += f"\n{conditional}"
     if outside:

@@ -224,8 +224,7 @@ class LinkedPosterior:
         table = model._model.marginal(columns)
         estimate, extremes = _answer(table, parts), []
         if any((least < most).any() for _, least, most in factors):
-            least, most = (_answer(table, end, joint=True) for end in ends)
-            extremes = [end.ravel() for end in between(least, most)]
+            extremes = [end.ravel() for end in between(*(_answer(table, end, joint=True) for end in ends))]
         if not np.isfinite(estimate).all():
             raise ValueError("evidence has the probability 0 in the model; ask with other evidence")
         drawn = [

@@ -101,10 +101,9 @@ class Answers:
         TypeError, ValueError
             As `query`.
         """
-        schema, known = self._readable(), checked_evidence(evidence)
         return {
-            name: counted(schema, self._as_names([name])[0], given, self.within.get(name))
-            for name, given in known.items()
+            self._as_names([name])[0]: counted(self._readable(), name, given, self.within.get(name))
+            for name, given in checked_evidence(evidence).items()
         }
 
     @property

@@ -171,13 +171,12 @@ class Values:
         >>> age.finer, age.state.tolist(), age.within.round(3).tolist()
         (('[0,5)', '[5,10)', '[10,13)', '[13,40]'), [0, 0, 1, 1], [0.5, 0.5, 0.097, 0.903])
         """
-        number, cuts = self.number, []
-        for low, high, closed in ranges:
-            for end, first in ((low, closed in ("both", "left")), (high, closed in ("left", "neither"))):
-                # The first value in it, and the first behind it.
-                if end is not None and (cut := number.value_above(end, first or number.resolution is None)) is not None:
-                    cuts.append(cut)
-        finer = number.divided_at(cuts)
+        number, real = self.number, self.number.resolution is None
+        # The first value in each, and the first behind it.
+        ends = [(low, closed in ("both", "left")) for low, _, closed in ranges]
+        ends += [(high, closed in ("left", "neither")) for _, high, closed in ranges]
+        cuts = (number.value_above(end, itself or real) for end, itself in ends if end is not None)
+        finer = number.divided_at(cut for cut in cuts if cut is not None)
         if finer is number:
             return self
         parts = Values(finer)

@@ -74,8 +74,9 @@ class VariableElimination(_VariableElimination):
         if isinstance(self.model, Answers):
             counted = self.model.counted(known)
             likely = [(name, one.likely) for name, one in counted.items() if np.count_nonzero(one.likely) > 1]
-            states = {name: self.model.states[name][int(one.likely.argmax())] for name, one in counted.items()}
-            known = {name: state for name, state in states.items() if name not in dict(likely)}
+            known = {
+                n: self.model.states[n][one.likely.argmax()] for n, one in counted.items() if n not in dict(likely)
+            }
         if virtual_evidence and isinstance(self.model, DiscreteMarkovNetwork):
             self._check_virtual_evidence(virtual_evidence)
             likely += [(one.variables[0], self._in_order(one)) for one in virtual_evidence]
@@ -121,5 +122,9 @@ class VariableElimination(_VariableElimination):
     def _in_order(self, likelihood: TabularCPD | DiscreteFactor) -> np.ndarray:
         """Likelihoods in the order of the model's states, if they name these; else as they are."""
         (name,), weights = likelihood.variables, np.ravel(likelihood.values)
+        if not (weights >= 0).all():
+            raise ValueError(
+                f"virtual_evidence has {weights.tolist()} of {name!r}; pass likelihoods that are not negative"
+            )
         states, named = list(self.model.states[name]), list(likelihood.state_names[name])
         return weights[[named.index(state) for state in states]] if set(named) == set(states) else weights

@@ -58,6 +58,11 @@ class Evidence:
         return {state: float(share) for state, share in zip(self.states, self.likely, strict=True) if share}
 
     @property
+    def pairs(self) -> list[list[Any]]:
+        """The same for files: labels of the states, each with its share."""
+        return [[encode_label(state), share] for state, share in self.cells.items()]
+
+    @property
     def told(self) -> Any:
         """The state, where it counts as one as a whole; else as it was requested."""
         ((state, share), *others) = self.cells.items()
@@ -69,6 +74,11 @@ class Evidence:
         ]
         return ", ".join(parts if len(parts) <= 4 else [*parts[:2], f"{len(parts) - 3} more", parts[-1]])
 
+    def note(self, name: Hashable, intervals: bool) -> str:
+        """A line below an answer that says what a range that cuts through states counted as; else nothing."""
+        reach = "; intervals reach from none of a state that it cuts to all of it" if intervals else ""
+        return f"\n{shown(name)}={shown(self.told)} counts as {self}{reach}" if self.is_cut else ""
+
     def drawn(self, codes: np.ndarray, uniform: np.ndarray) -> tuple[Number | Sequence, np.ndarray]:
         """Values that are left, for states; see `Values.drawn`."""
         declared, found = self.values.drawn(codes, uniform)
@@ -78,9 +88,7 @@ class Evidence:
         return declared, found
 
 
-def counted(
-    schema: Schema, name: Hashable, given: Any, values: Values | None = None, *, event: bool = False
-) -> Evidence:
+def counted(schema: Schema, name: Hashable, given: Any, values: Values | None = None, event: bool = False) -> Evidence:
     """The states that what is known of a variable counts as, with their shares.
 
     Parameters
@@ -158,17 +166,6 @@ def counted(
     if (least < most).any():
         parts = replace(parts, state=own, weights=parts.within * weights, density=None)
     return Evidence(given, schema.states[name], np.stack([likely, least, most]), parts, points)
-
-
-def likelihood(schema: Schema, name: Hashable, given: Any, values: Values | None = None, **event: bool) -> np.ndarray:
-    """How likely what is known of a variable is in each of its states; see `counted`.
-
-    Examples
-    --------
-    >>> likelihood(Schema({"age": ["<30", "[30,45)", "[45,60)", ">=60"]}), "age", "30:60")
-    array([0., 1., 1., 0.])
-    """
-    return counted(schema, name, given, values, **event).likely
 
 
 def checked_evidence(evidence: Any) -> dict[Hashable, Any]:
@@ -309,12 +306,15 @@ def _remedy(schema: Schema, name: Hashable) -> str:
     states = _states(schema.states[name])
     if name not in schema.numbers:
         cut = ", or a range from one cut to another, low:high" if interval_cuts(schema.states[name]) else ""
+        cut = cut or (", or a range of them, low:high" if int in map(type, schema.states[name]) else "")
         return f"is not a state of it; use {states}{cut}"
     kind = schema.numbers[name].kind
     return f"is no {kind}, range or state of it; use a {kind}, a range low:high, or {states}"
 
 
 def _states(states: tuple) -> str:
+    if len(states) > 2 and all(type(state) is int for state in states) and np.ptp(states) == len(states) - 1:
+        return f"one of the states {min(states)} to {max(states)}"
     texts = ["None (missing)" if state is None else str(state) for state in states]
     shown = texts if len(texts) <= 20 else [*texts[:10], "...", texts[-1]]
     return f"one of the states {', '.join(shown)}"

@@ -34,7 +34,7 @@ from pgmpy_dp.models.conversion import (
 )
 from pgmpy_dp.models.decoded_columns import as_column, as_series
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.evidence import likelihood
+from pgmpy_dp.models.evidence import counted
 from pgmpy_dp.models.model_file import FORMAT, VERSION, ModelFile, read_model_file, reading_model
 from pgmpy_dp.models.prediction import known_codes, predicted, predicted_probability
 from pgmpy_dp.private.array_file import array_file
@@ -533,7 +533,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             Axes of the result, in this order.
         evidence : dict of node to what is known, optional
             A state; of numbers and days a value too, None for missing, or a range: ``(30, 40)``, ``slice(30, None)``,
-            ``"30:40"`` or a pandas Interval. See Notes.
+            ``"30:40"`` or a pandas Interval. Several of these as a set, or as a text with ``|`` between them; with a
+            likelihood for each ("virtual evidence") as a mapping. See Notes.
 
         Returns
         -------
@@ -544,7 +545,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         ------
         ValueError
             For evidence that is no state, outside the bounds, an empty range, or impossible in the model, and for a
-            variable that is asked about and known.
+            variable that is asked about although its state is known.
         InferenceUnavailable
             Under loopy inference, for variables that no factor has together.
 
@@ -553,7 +554,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         A value counts as the cell that it is in. Both ends belong to a range (an Interval says which do). A cell that
         a range takes whole counts fully, one that it cuts through by the share of its values, as if they were uniform
         within it (or as `within` has them): of ``[30,40)`` with whole numbers the range ``(35, 60)`` has one half,
-        (30, 30) one tenth.
+        (30, 30) one tenth. `counted` says what counts.
 
         Examples
         --------
@@ -597,7 +598,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         table, schema = self.query(list(event), evidence).values, self._readable()
         values = dict(self.within) | {name: one.values for name, one in self.counted(evidence).items()}
         for name, given in reversed(list(event.items())):
-            table = table @ likelihood(schema, name, given, values.get(name), event=True)
+            table = table @ counted(schema, name, given, values.get(name), event=True).likely
         return float(table)
 
     def summary(

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
 from pgmpy.inference import VariableElimination as PgmpyElimination
-from pgmpy.models import DiscreteBayesianNetwork
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, Schema, VariableElimination, preview
 from pgmpy_dp.communities.planted_graphs import planted_labels, sample_block_model
@@ -212,6 +212,53 @@ def test_variable_elimination_is_normalised_and_knows_numbers():
     bayesian = DiscreteBayesianNetwork([("a", "b")])
     bayesian.add_cpds(TabularCPD("a", 2, [[0.2], [0.8]]), TabularCPD("b", 2, [[0.1, 0.6], [0.9, 0.4]], ["a"], [2]))
     assert VariableElimination(bayesian).query(["a"], {"b": 0}, show_progress=False).values.sum() == pytest.approx(1)
+
+
+def smoking(kind=MarkovNetwork):
+    """Of a quarter who have cancer; among smokers two fifths."""
+    model = kind([("smoke", "cancer")])
+    states = {"smoke": ["no", "yes"], "cancer": ["ill", "well"]}
+    model.add_factors(DiscreteFactor(["smoke", "cancer"], [2, 2], [0.05, 0.45, 0.2, 0.3], state_names=states))
+    return model
+
+
+@pytest.mark.parametrize("kind", [MarkovNetwork, DiscreteMarkovNetwork])
+@pytest.mark.parametrize("order", ["greedy", "MinFill"])
+def test_virtual_evidence_counts(kind, order):
+    model, options = smoking(kind), {"elimination_order": order, "show_progress": False}
+    elimination, names = VariableElimination(model), {"smoke": ["no", "yes"]}
+    soft = [TabularCPD("smoke", 2, [[0.2], [0.8]], state_names=names)]
+    factor = DiscreteFactor(["smoke"], [2], [0.8, 0.2], state_names={"smoke": ["yes", "no"]})  # in another order
+    for given in (soft, [factor], [TabularCPD("smoke", 2, [[0.2], [0.8]])]):
+        found = elimination.query(["cancer"], virtual_evidence=given, **options)
+        np.testing.assert_allclose(found.values, [0.34, 0.66])
+        found = elimination.query(["smoke"], {"cancer": "ill"}, given, **options)
+        np.testing.assert_allclose(found.values, [1 / 17, 16 / 17])
+    np.testing.assert_allclose(elimination.query(["cancer"], **options).values, [0.25, 0.75])  # as it was
+    sure = [TabularCPD("smoke", 2, [[0.97], [0.03]], state_names=names)]
+    assert elimination.map_query(["smoke"], {"cancer": "ill"}, **options) == {"smoke": "yes"}
+    assert elimination.map_query(["smoke"], {"cancer": "ill"}, sure, **options) == {"smoke": "no"}
+    model.add_factors(DiscreteFactor(["smoke"], [2], [0.2, 0.8], state_names=names))  # equal to the evidence
+    twice = np.array([0.04, 0.64]) @ [[0.05, 0.45], [0.2, 0.3]]
+    found = elimination.query(["cancer"], virtual_evidence=soft, **options)
+    np.testing.assert_allclose(found.values, twice / twice.sum())
+    for wrong, message in (
+        ([TabularCPD("smoke", 3, [[0.2], [0.3], [0.5]])], "cardinality"),
+        ([factor * -1], "not neg"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            elimination.query(["cancer"], virtual_evidence=wrong, **options)
+    with pytest.raises(ImpossibleEvidence):
+        elimination.map_query(["cancer"], {"smoke": "no"}, [TabularCPD("smoke", 2, [[0], [1]], state_names=names)])
+
+
+def test_soft_evidence_is_a_dictionary_of_likelihoods_everywhere():
+    model, soft = smoking(), {"smoke": {"no": 0.2, "yes": 0.8}}
+    np.testing.assert_allclose(model.query("cancer", soft).values, [0.34, 0.66])
+    np.testing.assert_allclose(model.query("smoke", {**soft, "cancer": "ill"}).values, [1 / 17, 16 / 17])
+    assert model.probability({"cancer": "ill"}, soft) == pytest.approx(0.34)
+    assert model.sample(100, 0, evidence=soft)["cancer"].value_counts().to_dict() == {"well": 66, "ill": 34}
+    assert VariableElimination(model).map_query(["smoke"], {**soft, "cancer": "ill"}) == {"smoke": "yes"}
 
 
 def test_weights_of_fields_have_names():

@@ -227,6 +227,16 @@ def test_queries_with_ranges_are_sums_over_values(seed):
     assert told[0.3] == np.argmax(np.array(below) >= 0.3)
 
 
+def test_a_range_may_be_asked_about_within_another():
+    model = network()
+    values = {v[0]: p for v, p in joint(model, ["age"]).items() if v[0] is not None}
+    among = sum(p for v, p in values.items() if 1 <= v <= 8)
+    within = sum(p for v, p in values.items() if 3 <= v <= 7)
+    assert model.probability({"age": (3, 7)}, {"age": (1, 8)}) == pytest.approx(within / among)
+    expected = sum(v * p for v, p in values.items() if 1 <= v <= 8) / among
+    assert model.summary("age", {"age": (1, 8)})["mean"] == pytest.approx(expected)
+
+
 def test_a_value_is_known_as_the_state_it_is_in():
     model = network()
     expected = model.query(["sex"], {"age": "[4,6)"}).values

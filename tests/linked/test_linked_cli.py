@@ -201,8 +201,15 @@ def test_what_is_refused_before_the_charge(tmp_path, command, message):
         ("sample model.npz --n 9 --out-parents {0}/p.csv --out-children {0}/c.csv --method independent", "--method"),
         ("query model.npz --variables height", "--variables is 'height': name one of"),
         ("query model.npz --variables tenure --of pair", "not columns of children"),
-        ("query model.npz --variables speaks --evidence n=9", "0 to 3 children"),
-        ("query model.npz --variables speaks --evidence n=many", "n=2:3"),
+        (
+            "query model.npz --variables speaks --evidence n=9",
+            "--evidence is 'n=9': variable 'n' is given as '9', which is not a state of it; use one of the states "
+            "0 to 3, or a range",
+        ),
+        (
+            "query model.npz --variables speaks --evidence n=many",
+            "one of the states 0 to 3, or a range of them, low:high",
+        ),
         ("query model.npz --variables speaks --evidence height=9", "with a name among"),
         ("query model.npz --variables speaks --counts", "shares alone"),
         ("score model.npz persons.csv --epsilon 1", "scores compare single rows with records; fit or refit it with"),

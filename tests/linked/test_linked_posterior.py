@@ -141,6 +141,18 @@ class TestIntervals:
         with pytest.raises(ValueError, match=r"no interval for two children of one parent: .*siblings=0"):
             apart.interval_pairs("speaks")
 
+    def test_a_range_that_cuts_a_cell_reaches_from_none_of_it_to_all(self, posterior):
+        model, states = posterior.model, posterior.model._wide.child.states["age"]
+        whole = posterior.interval("speaks", {"age": {*states[:2]}})
+        assert whole["upper"][0] - whole["lower"][0] < 0.3
+        cut = posterior.interval("speaks", {"age": "0:1"})
+        assert model.counted({"age": "0:1"})["age"].is_cut
+        assert cut["lower"][0] == 0.0 and cut["upper"][0] == 1.0
+        known = model.counted({"n": (2, None)})["n"]
+        assert known.cells == {2: 1.0, 3: 1.0, 4: 1.0}
+        answers = [model.query("speaks", {"n": given}).values for given in ((2, 4), "2:", {2, 3, 4}, "2|3|4")]
+        assert all((answer == answers[0]).all() for answer in answers)
+
     @pytest.mark.parametrize(
         ("ask", "message"),
         [

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.evidence import likelihood, state_of
+from pgmpy_dp.models.evidence import counted, state_of
 from pgmpy_dp.schema import Date, Number, Schema
 
 WHOLE = Number(0, 20, cuts=[3, 4, 11], resolution=1, outside="state")
@@ -108,6 +108,8 @@ SCHEMA = Schema(
         "day": Date("2020-01-01", "2020-01-30", cuts=["2020-01-11", "2020-01-21"], format="%d.%m.%Y"),
         "job": ["no", "yes", "else"],
         "old": ["<10", "[10,20)", ">=20"],
+        "n": [0, 1, 2, 3, None],
+        "odd": ["a|b", "a", "b|c", "c"],
     },
     other={"job": "else"},
     missing={"age": [-9]},
@@ -149,10 +151,28 @@ SCHEMA = Schema(
         ("old", (10.0, None), [0, 1, 1]),
         ("old", ":20", [1, 1, 0]),
         ("old", pd.Interval(10, 20, closed="left"), [0, 1, 0]),
+        ("job", {"yes", "none"}, [1, 1, 0]),
+        ("job", "yes|else", [0, 1, 1]),
+        ("job", {"yes": 0.2, "no": 0.8}, [0.8, 0.2, 0]),
+        ("job", {"yes": 2, "no": 8}, [1, 0.25, 0]),
+        ("odd", "a|b", [1, 0, 0, 0]),  # the name of a state
+        ("odd", "a|b|c", [1, 0, 0, 1]),  # longest names first
+        ("odd", "c|b|c|a", [0, 1, 1, 1]),
+        ("age", "5:24|37", [0.5, 1, 0.5, 1, 0]),
+        ("age", "|5:14", [0.5, 0.5, 0, 0, 1]),  # or missing
+        ("age", {(5, 9), (7, 12), "3:4"}, [0.7, 0.3, 0, 0, 0]),  # what ranges share counts once
+        ("age", {"5:9": 0.5, "8:14": 1.0, None: 0.1}, [0.35, 0.5, 0, 0, 0.1]),  # the larger likelihood
+        ("age", {(0, 4), (5, 9)}, [1, 0, 0, 0, 0]),
+        ("income", {(5, 12.5), (2.5, 5)}, [0.75, 0.25, 0, 0, 0]),
+        ("old", {"<10", "20:"}, [1, 0, 1]),
+        ("n", "1:2", [0, 1, 1, 0, 0]),
+        ("n", (2, None), [0, 0, 1, 1, 0]),
+        ("n", pd.Interval(0, 2, closed="right"), [0, 1, 1, 0, 0]),
+        ("n", "0|3", [1, 0, 0, 1, 0]),
     ],
 )
 def test_what_is_known_of_a_variable(name, given, expected):
-    np.testing.assert_allclose(likelihood(SCHEMA, name, given), expected, atol=1e-12)
+    np.testing.assert_allclose(counted(SCHEMA, name, given).likely, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -182,20 +202,81 @@ def test_what_is_known_of_a_variable(name, given, expected):
         ("old", "20:10", "no range from one cut to a higher one"),
         ("old", "10:none", "no range from one cut to a higher one"),
         ("job", "no:yes", "not a state of it; use one of the states no, yes, else"),
+        ("job", "no|plumber", "'plumber', which is not a state of it"),
+        ("job", set(), "no likelihood of states; pass numbers from 0 on, at least one above 0"),
+        ("job", {"no": -1, "yes": 2}, "no likelihood of states"),
+        ("job", {"no": float("nan")}, "no likelihood of states"),
+        ("job", {"no": 0, "yes": 0}, "no likelihood of states"),
+        ("age", {"5:9", "20:10"}, "'20:10', which is a range that ends before it begins"),
+        ("n", "3:1", "has no state in it"),
+        ("n", 4, "not a state of it; use one of the states 0, 1, 2, 3, None (missing), or a range of them, low:high"),
     ],
 )
 def test_what_is_no_value_is_refused(name, given, message):
     with pytest.raises(ValueError, match="variable '" + name) as caught:
-        likelihood(SCHEMA, name, given)
+        counted(SCHEMA, name, given)
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("merging", [None, [0, 0, 1, 1, 2]], ids=["cells", "merged"])
+@pytest.mark.parametrize("seed", range(6))
+def test_shares_and_their_ends_are_sums_over_values(merging, seed):
+    """Of ranges, numbers and sets of them with likelihoods, in cells and in states of several cells with weights."""
+    rng, number = np.random.default_rng(seed), Number(0, 40, cuts=[10, 15.5, 28], resolution=1)
+    values = Values(number) if merging is None else Values(number, np.array(merging), rng.random(5))
+    schema = Schema({"x": number if merging is None else number.with_cuts([15.5])})
+    ranges = {tuple(sorted(rng.integers(0, 41, 2).tolist())): float(rng.choice([0.25, 0.5, 1.0])) for _ in range(3)}
+    found = counted(schema, "x", ranges, values)
+    known = np.array([max([w for (a, b), w in ranges.items() if a <= v <= b], default=0.0) for v in range(41)])
+    cell = np.searchsorted([10, 16, 28], np.arange(41), side="right")
+    state = cell if merging is None else np.array(merging)[cell]
+    weight = values.within[cell] / np.bincount(cell)[cell]
+    parts = [known[state == k] for k in range(state.max() + 1)]
+    expected = [np.bincount(state, weight * known), [part.min() for part in parts], [part.max() for part in parts]]
+    np.testing.assert_allclose(found.shares[:, :-1], expected, atol=1e-12)
+    assert found.is_cut == any(part.min() < part.max() for part in parts)
+    # What is drawn has the law of the values that are left.
+    possible = np.flatnonzero(found.likely)
+    codes = np.repeat(possible, 20_000)
+    drawn = found.drawn(codes, np.tile((np.arange(20_000) + 0.5) / 20_000, len(possible)))[1].astype(int)
+    for k in possible:
+        law = np.where(state == k, weight * (known if parts[k].min() < parts[k].max() else 1.0), 0.0)
+        times = np.bincount(drawn[codes == k], minlength=41)
+        np.testing.assert_allclose(times / 20_000, law / law.sum(), atol=1e-4)
+
+
+def test_whole_cells_count_to_the_bit_and_ends_next_to_a_cut_divide_nothing():
+    found = counted(SCHEMA, "age", "10:29")
+    assert found.shares.tolist() == [[0, 1, 1, 0, 0]] * 3 and not found.is_cut and str(found) == "[10,20), [20,30)"
+    near = Number(0, 1, cuts=[0.3])
+    assert counted(Schema({"x": near}), "x", (0.1 + 0.2, 1)).values.declared == near
+
+
+def test_numbers_that_are_known_are_drawn_alone():
+    uniform = np.tile(np.linspace(0, 0.99, 25), 2)
+    found = counted(SCHEMA, "income", "12.25|13|31")
+    assert found.likely.tolist() == [0, 1, 0, 1, 0]
+    drawn = found.drawn(np.repeat([1, 3], 25), uniform)[1]
+    assert set(drawn[:25]) == {12.25, 13.0} and set(drawn[25:]) == {31.0}
+    between = counted(SCHEMA, "age", 12.5).drawn(np.full(25, 1), uniform[:25])[1]
+    assert set(between) == {*range(10, 20)}  # no value of the resolution: any of its cell
+
+
+def test_what_counts_is_said():
+    found = counted(SCHEMA, "age", (5, 24))
+    assert str(found) == "50% of [0,10), [10,20), 50% of [20,30)" and found.told == (5, 24)
+    assert found.cells == {"[0,10)": 0.5, "[10,20)": 1.0, "[20,30)": 0.5}
+    assert counted(SCHEMA, "age", 12).told == "[10,20)" and counted(SCHEMA, "job", "no|yes").told == "no|yes"
+    ends = Schema({"x": Number(0, 59, bins=6, resolution=1, missing="drop")})
+    assert str(counted(ends, "x", (5, 54))) == "50% of [0,10), [10,20), 3 more, 50% of [50,59]"
+
+
 def test_in_an_event_a_number_is_itself():
-    np.testing.assert_allclose(likelihood(SCHEMA, "age", 37, event=True), [0, 0, 0, 1 / 11, 0])
-    np.testing.assert_allclose(likelihood(SCHEMA, "age", "[30,40]", event=True), [0, 0, 0, 1, 0])
-    np.testing.assert_allclose(likelihood(SCHEMA, "age", None, event=True), [0, 0, 0, 0, 1])
+    np.testing.assert_allclose(counted(SCHEMA, "age", 37, event=True).likely, [0, 0, 0, 1 / 11, 0])
+    np.testing.assert_allclose(counted(SCHEMA, "age", "[30,40]", event=True).likely, [0, 0, 0, 1, 0])
+    np.testing.assert_allclose(counted(SCHEMA, "age", None, event=True).likely, [0, 0, 0, 0, 1])
     with pytest.raises(ValueError, match="has no value"):
-        likelihood(SCHEMA, "income", 12, event=True)
+        counted(SCHEMA, "income", 12, event=True)
 
 
 def test_the_position_of_a_state():

@@ -199,13 +199,11 @@ class ParameterPosterior:
             table = draws.mean(axis=0)
             found = self.draws.interval_of(conditional(draws, weights, batch=1, joint=joint), level)
         else:
-            scope, table = (
-                tuple(self.draws.cliques.position[name] for name in everything),
-                self.model.marginal(everything),
-            )
+            table = self.model.marginal(everything)
+            scope = tuple(self.draws.cliques.position[name] for name in everything)
             found = query_intervals(table, draws, weights, scope, self.discrepancy, level, joint=joint)
         cut = any(one.is_cut for one in known)
-        return widened(found, *extremes(table, shares, joint=joint)) if cut else found
+        return widened(found, *extremes(table, shares, joint)) if cut else found
 
     def uncertain_pairs(self) -> pd.DataFrame:
         """How well each pair of variables is known, the least known first.

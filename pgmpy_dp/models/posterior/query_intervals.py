@@ -81,9 +81,7 @@ def query_intervals(
     return Interval(estimate, np.maximum(estimate - half, 0.0), np.minimum(estimate + half, 1.0))
 
 
-def extremes(
-    table: np.ndarray, shares: Sequence[np.ndarray], batch: int = 0, *, joint: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+def extremes(table: np.ndarray, shares: Sequence[np.ndarray], joint: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """The least and the most that an answer may be, wherever values lie in the states that ranges cut through.
 
     Nothing says which records of such a state lie in the range: of those in a cell of the answer none to all may, and
@@ -91,7 +89,7 @@ def extremes(
 
     Parameters
     ----------
-    table, batch, joint
+    table, joint
         As `conditional` takes them.
     shares : sequence of ndarray, shape (3, states)
         How much of each state what is known takes in, at least and at most: see `Evidence`.
@@ -106,16 +104,15 @@ def extremes(
     least = most = table
     for one in reversed(shares):
         least, most = least @ one[1], most @ one[2]
-    return (least, most) if joint else between(least, most, batch)
+    return (least, most) if joint else between(least, most)
 
 
-def between(least: np.ndarray, most: np.ndarray, batch: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Least and largest shares of cells of which each has at least and at most so much; `batch` axes come before."""
-    axes, found = tuple(range(batch, least.ndim)), []
-    for own, other, alone in ((least, most, 1.0), (most, least, 0.0)):
-        whole = own + np.maximum(other.sum(axis=axes, keepdims=True) - other, 0.0)
-        found.append(np.divide(own, whole, out=np.full(own.shape, alone), where=whole > 0))
-    return found[0], found[1]
+def between(least: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest share of each cell, of cells of which each has at least and at most so much."""
+    whole = [own + np.maximum(other.sum() - other, 0.0) for own, other in ((least, most), (most, least))]
+    # Without any others the cell has all; and without any of its own, nothing.
+    low = np.divide(least, whole[0], out=np.ones(least.shape), where=whole[0] > 0)
+    return low, np.divide(most, whole[1], out=np.zeros(most.shape), where=whole[1] > 0)
 
 
 def widened(interval: Interval, low: np.ndarray, high: np.ndarray) -> Interval:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import MarkovNetwork, Release
+from pgmpy_dp import Date, MarkovNetwork, Release
 from pgmpy_dp.estimators import CollectiveMAP
 
 STATES = {"rain": ["no", "yes"], ("wet", 1): [False, True], "month": [6, 7, 8]}
@@ -104,3 +104,54 @@ def test_counts_are_shares_of_the_records_with_the_error_of_both():
     assert (
         (wider["count_upper"] - wider["count"]) >= estimator.n_records_ * (wider["upper"] - wider["estimate"])
     ).all()
+
+
+@pytest.fixture(scope="module")
+def stays():
+    """Nobody is in the north from 25 to 29 May; the model's cells are halves of months."""
+    rng = np.random.default_rng(0)
+    day = rng.integers(0, 61, 6000)
+    ward = np.where((rng.random(6000) < 0.3) & ((day < 24) | (day > 28)), "north", "south")
+    frame = pd.DataFrame({"day": pd.Timestamp("2024-05-01") + pd.to_timedelta(day, "D"), "ward": ward})
+    cuts = ["2024-05-16", "2024-06-01", "2024-06-16"]
+    states = {"day": Date("2024-05-01", "2024-06-30", cuts=cuts, missing="drop"), "ward": ["north", "south"]}
+    return CollectiveMAP(epsilon=20.0, state_names=states).fit(nx.Graph([("day", "ward")]), frame)
+
+
+class TestARangeThatCutsACell:
+    def test_its_interval_holds_the_truth_and_says_what_counted(self, stays):
+        posterior = stays.posterior(n_draws=49, random_state=0)
+        frame = posterior.interval(["ward"], {"day": "2024-05-25:2024-05-29"})
+        assert frame["lower"][0] == 0.0 and frame["upper"][1] == 1.0  # nothing is known within a cell
+        assert frame["estimate"][0] == pytest.approx(0.2, abs=0.03)
+        assert frame.attrs["counted"] == {"day": {"[2024-05-16,2024-06-01)": 5 / 16}}
+        # Most of it are whole cells: between none and all of what is cut, around what was known without it.
+        frame = posterior.interval(["ward"], {"day": "2024-05-01:2024-06-19"}, counts=True)
+        whole = stays.model_.query("ward", {"day": "2024-05-01:2024-06-15"}).values[0]
+        cut = stays.model_.probability({"ward": "north", "day": "2024-06-16:2024-06-30"})
+        part = stays.model_.probability({"day": "2024-06-16:2024-06-30"}) - cut
+        all_of, size = stays.model_.probability({"day": "2024-05-01:2024-06-15"}), posterior.n_records
+        assert frame["lower"][0] < whole * all_of / (all_of + part)
+        assert frame["upper"][0] > (whole * all_of + cut) / (all_of + cut)
+        assert frame["count_lower"][0] < size * whole * all_of < size * (whole * all_of + cut) < frame["count_upper"][0]
+        assert frame["upper"][0] - frame["lower"][0] < 0.4
+
+    def test_whole_cells_are_answered_as_their_states_are(self, stays):
+        posterior = stays.posterior(n_draws=49, random_state=0)
+        states = stays.model_.states["day"]
+        frame = posterior.interval(["ward"], {"day": "2024-05-16:2024-06-15"}, counts=True)
+        assert frame.equals(posterior.interval(["ward"], {"day": {*states[1:3]}}, counts=True))
+        assert frame["upper"][0] - frame["lower"][0] < 0.06
+        weights = np.array([0.0, 1.0, 1.0, 0.0])
+        drawn = posterior.draws.query(["ward", "day"]) @ weights
+        expected = posterior.draws.interval_of(drawn / drawn.sum(axis=1, keepdims=True))
+        np.testing.assert_array_equal(frame[["lower", "upper"]].to_numpy().T, expected[1:])
+
+    def test_soft_evidence_has_the_interval_of_its_likelihood(self, stays):
+        posterior = stays.posterior(n_draws=49, random_state=0)
+        states = stays.model_.states["day"]
+        frame = posterior.interval(["ward"], {"day": {states[0]: 0.2, states[1]: 0.8}})
+        drawn = posterior.draws.query(["ward", "day"]) @ np.array([0.2, 0.8, 0.0, 0.0])
+        expected = posterior.draws.interval_of(drawn / drawn.sum(axis=1, keepdims=True))
+        np.testing.assert_allclose(frame[["lower", "upper"]].to_numpy().T, expected[1:], atol=1e-12)
+        assert frame.attrs["counted"] == {"day": {states[0]: 0.2, states[1]: 0.8}}

@@ -5,7 +5,8 @@ import pytest
 
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy, learn_discrepancy, unmeasured_covariance
-from pgmpy_dp.models.posterior.query_intervals import query_intervals
+from pgmpy_dp.models.posterior.posterior_draws import Interval
+from pgmpy_dp.models.posterior.query_intervals import between, extremes, query_intervals, widened
 
 rng = np.random.default_rng(5)
 TABLE = rng.dirichlet(np.ones(8)).reshape(2, 2, 2)
@@ -52,3 +53,28 @@ def test_a_range_that_cuts_a_state_counts_its_share():
     assert ((found.lower >= 0) & (found.upper <= 1)).all()
     with pytest.raises(ImpossibleEvidence):
         query_intervals(np.array([[0.5, 0.0], [0.5, 0.0]]), DRAWS[:, 0], [np.array([0.0, 1.0])], (0, 1), learned, 0.9)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_extremes_hold_wherever_the_values_of_cut_states_lie_and_are_reached(joint):
+    generator = np.random.default_rng(3)
+    table = generator.dirichlet(np.ones(36)).reshape(3, 4, 3)
+    one = np.array([[0.4, 1.0, 0.7, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]])
+    other = np.array([[1.0, 0.2, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
+    least, most = (table * one[k][:, None] * other[k] for k in (1, 2))
+    low, high = extremes(table, [one, other], joint)
+    for _ in range(300):
+        inside = (least + generator.random(table.shape).round() * (most - least)).sum(axis=(1, 2))
+        share = inside if joint else inside / inside.sum()
+        assert (low <= share + 1e-12).all() and (share <= high + 1e-12).all()
+    for cell in range(3):
+        for end, own, others in ((low, least, most), (high, most, least)):
+            inside = np.where(np.arange(3)[:, None, None] == cell, own, others).sum(axis=(1, 2))
+            assert end[cell] == pytest.approx(inside[cell] / (1.0 if joint else inside.sum()))
+
+
+def test_where_all_or_nothing_is_left_extremes_are_shares():
+    low, high = between(np.array([0.0, 0.0]), np.array([0.3, 0.0]))
+    assert low.tolist() == [1.0, 0.0] and high.tolist() == [1.0, 0.0]
+    found = widened(Interval(*np.array([[0.5], [0.4], [0.7]])), np.array([0.05]), np.array([0.6]))
+    np.testing.assert_allclose(found, [[0.5], [0.0], [0.8]], atol=1e-12)
