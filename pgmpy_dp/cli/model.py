@@ -189,6 +189,7 @@ def query(
     ]
     body = [[*header], *body]
     text = aligned([[*row, *(column[k] for column in columns)] for k, row in enumerate(body)])
+    text += "".join(one.note(name, intervals is not None) for name, one in counted.items())
     if len(asked) == 1 and asked[0] in network.numbers and (said := network.mostly_missing(asked[0], known)):
         text += f"\n{said}"
     elif len(asked) == 1 and asked[0] in network.numbers:
@@ -200,7 +201,6 @@ def query(
             for k, v in numbers.items()
         )
         text += f"\nWhere it is not missing: {', '.join(told)}"
-    text += "".join(one.note(name, intervals is not None) for name, one in counted.items())
     if conditional:
         text += f"\n{conditional}"
     if outside:

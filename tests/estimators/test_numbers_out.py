@@ -128,6 +128,11 @@ def test_values_within_merged_states_are_drawn_and_asked_for_by_their_weights(tm
         ({"children": "outside"}, lambda f: f["children"].isna()),
         ({"children": 99}, lambda f: f["children"].isna()),  # which counts as "outside"
         ({"children": 3, "age": (4, None)}, lambda f: (f["children"] == 3) & (f["age"] >= 4)),
+        ({"age": {(1, 2), (5, 9), 10}}, lambda f: f["age"].isin([1, 2, *range(5, 11)])),
+        ({"age": "1:2|7", "sex": "F|M"}, lambda f: f["age"].isin([1, 2, 7]) & f["sex"].notna()),
+        ({"score": {0.25, 0.75}}, lambda f: f["score"].isin([0.25, 0.75])),
+        ({"height": {"1.1:1.2": 0.2, "1.6:1.7": 0.8}}, lambda f: f["height"].isin([1.1, 1.2, 1.6, 1.7])),
+        ({"born": {"28.12.1999", "30.12.1999:02.01.2000"}}, lambda f: f["born"].dt.day.isin([28, 30, 31, 1, 2])),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "holds",  # a function's name has its address
 )
