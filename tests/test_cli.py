@@ -265,7 +265,7 @@ def test_a_session_with_numbers(survey, tmp_path, monkeypatch):
     told = json.loads(run(f"query {model} --variables born --evidence age=30:59 --json").stdout)
     assert told["counted"] == {"age": [["[30,50)", 1.0], ["[50,70)", 0.5]]}
     lines = run(f"query {model} --variables born --evidence age=30:59").stdout.splitlines()
-    assert lines[-1] == "age=30:59 counts as [30,50), 50% of [50,70)"
+    assert lines[-2] == "age=30:59 counts as [30,50), 50% of [50,70)"
     whole = run(f"query {model} --variables born --evidence age=30:69").stdout
     assert "counts as" not in whole
     several = run(f'query {model} --variables born --evidence "age=[30,50)|50:69"').stdout
