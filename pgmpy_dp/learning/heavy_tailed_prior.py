@@ -8,6 +8,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import kve, logsumexp
 
+from pgmpy_dp.learning.interaction_split import free_share
+from pgmpy_dp.learning.noise_likelihood import log_density
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+
 PRIOR_TAIL = 1.0
 """Default tail parameter a."""
 
@@ -84,6 +88,29 @@ _PRIOR = np.exp(_LOG_PRIOR).reshape(-1, len(VARIANCE_GRID)).T.copy()  # s by (m,
 def _log_hyperprior(shape: float) -> np.ndarray:
     """log p(m, tau) up to a constant, axes m, tau."""
     return np.repeat(shape * _CENTRES - np.exp(_CENTRES), len(_SPREADS)).reshape(-1, len(_SPREADS))
+
+
+def table_evidence(noisy: NoisyMarginals, mu: np.ndarray, effect: np.ndarray) -> np.ndarray:
+    """log p(y_C | s) of each table, linearised in the effects of its cells at a fit, for each s on the grid.
+
+    Parameters
+    ----------
+    noisy : NoisyMarginals
+        With noise.
+    mu, effect : ndarray of shape (n_cells,)
+        Marginals of the fit, and the part of its log-potentials whose prior variance is in question.
+
+    Returns
+    -------
+    ndarray of shape (n_cliques, 28)
+    """
+    n, cliques, noise = noisy.n_records, noisy.cliques, noisy.cell_scale
+    free = np.array([free_share(shape) for shape in cliques.shapes])
+    information = n * mu * (1 - mu)
+    residual = noisy.counts - n * mu + information * effect
+    variance = information + 1e-4 * noise**2 + information**2 * cliques.spread(free) * VARIANCE_GRID[:, None]
+    log_p = log_density(residual, variance, noisy.noise, noise)
+    return free[:, None] * np.add.reduceat(log_p, [part.start for part in cliques.slices], axis=1).T
 
 
 def posterior_variances(log_evidence: np.ndarray, shape: float = VARIANCE_SHAPE) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
@@ -151,3 +153,9 @@ class InteractionSplit:
     def _centred(self, per_state: np.ndarray) -> np.ndarray:
         means = np.add.reduceat(per_state, self._state_starts)
         return per_state - means[self.node_of_state] / self._cardinality
+
+
+def free_share(shape: tuple[int, ...]) -> float:
+    """Free directions of a table's interaction over its cells; of one variable, those of its main effect."""
+    cells, margins = math.prod(shape), sum(size - 1 for size in shape)
+    return (cells - 1 - (margins if len(shape) > 1 else 0)) / cells

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,8 +16,9 @@ from pgmpy_dp.learning.heavy_tailed_prior import (
     posterior_variances,
     pseudo_huber,
     pseudo_huber_curvature,
+    table_evidence,
 )
-from pgmpy_dp.learning.interaction_split import InteractionSplit
+from pgmpy_dp.learning.interaction_split import InteractionSplit, free_share
 from pgmpy_dp.learning.maximum_likelihood import (
     maximize_likelihood,
     noise_aware_penalty,
@@ -109,9 +109,8 @@ class CollectiveObjective:
         self.single = [c for c, scope in enumerate(scopes) if len(scope) == 1]
         self.single_node = [self.split.nodes.index(scopes[c][0]) for c in self.single]
         self.interacting = noisy.cliques.spread(np.array([len(scope) > 1 for scope in scopes]))
-        # Of each table and of each variable: the share of cells that is free, and the same for each cell and state.
-        free = [free_share(shape) for shape in noisy.cliques.shapes]
-        self.free, self.free_cell = np.array(free), noisy.cliques.spread(np.array(free))
+        # Of each cell, each variable and each state: the share of its table that is free.
+        self.free_cell = noisy.cliques.spread(np.array([free_share(shape) for shape in noisy.cliques.shapes]))
         self.free_node = 1 - 1 / np.bincount(self.split.node_of_state)
         self.free_state = self.free_node[self.split.node_of_state]
         self.state_starts = np.flatnonzero(np.diff(self.split.node_of_state, prepend=-1))
@@ -310,12 +309,8 @@ class CollectiveObjective:
 
     def _interaction_evidence(self, mu: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """log p(y_C | s) of each table for each s on the grid, linearised in the interactions; (n_cliques, 28)."""
-        information = self.n * mu * (1 - mu)
         # How strong interactions are is learned from all of them: those that are because cells are empty count too.
-        residual = self.y - self.n * mu + information * self.split.interaction(theta + self.centre)
-        variance = information + 1e-4 * self.scale**2 + information**2 * self.free_cell * VARIANCE_GRID[:, None]
-        log_p = log_density(residual, variance, self.noisy.noise, self.scale)
-        evidence = self.free[:, None] * np.add.reduceat(log_p, self.starts, axis=1).T
+        evidence = table_evidence(self.noisy, mu, self.split.interaction(theta + self.centre))
         evidence[self.single] = 0.0  # says nothing about interactions
         return evidence
 
@@ -327,9 +322,3 @@ class CollectiveObjective:
         variance = self.node_noise + information + information**2 * self.free_state * VARIANCE_GRID[:, None]
         log_p = -0.5 * (residual**2 / variance + np.log(variance))
         return self.free_node[:, None] * np.add.reduceat(log_p, self.state_starts, axis=1).T
-
-
-def free_share(shape: tuple[int, ...]) -> float:
-    """Free directions of a table's interaction over its cells; of one variable, those of its main effect."""
-    cells, margins = math.prod(shape), sum(size - 1 for size in shape)
-    return (cells - 1 - (margins if len(shape) > 1 else 0)) / cells

@@ -21,11 +21,11 @@ from pgmpy_dp.inference.exact_or_loopy import Inference, InferenceUnavailable
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.empty_cells import around_empty_cells
+from pgmpy_dp.learning.interaction_split import free_share
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit, maximum_likelihood
 from pgmpy_dp.learning.noise_likelihood import log_density
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.learning.objective import free_share
 
 _DOUBT = 1e-5
 """Share of the uniform distribution in a prior: what it calls impossible is very unlikely instead."""

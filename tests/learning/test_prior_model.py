@@ -9,11 +9,10 @@ import pytest
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.interaction_split import InteractionSplit
+from pgmpy_dp.learning.interaction_split import InteractionSplit, free_share
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import naive_mle
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.learning.objective import free_share
 from pgmpy_dp.learning.prior_model import collective_map_with_prior, prior_potentials, tables_of_prior
 from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 

@@ -22,8 +22,8 @@ class NaiveMLE(BaseMarginalsEstimator):
     ----------
     epsilon, delta, rho, state_names, adjacency, n_records, cliques, noise, weights
     l2 : float, optional
-        Penalty (l2/2)|theta|^2 on the mean log-likelihood. Default: chosen from the noise, see
-        `pgmpy_dp.learning.maximum_likelihood.noise_aware_penalty`.
+        Penalty (l2/2)|theta|^2 on the mean log-likelihood. Default: chosen from the release, see
+        `pgmpy_dp.learning.maximum_likelihood.least_risk_penalty`.
     max_iter : int
     tol : float
         Largest difference between fitted and noisy probabilities, up to the penalty, each over its standard deviation
