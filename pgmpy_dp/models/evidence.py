@@ -186,7 +186,7 @@ def _alternatives(schema: Schema, name: Hashable, given: Any) -> list[tuple[Any,
             text, parts = "|".join(parts[: (k := next(ends, 1))]), parts[k:]
             given[text if text.strip() else None] = 1.0
     elif isinstance(given, set | frozenset):
-        given = dict.fromkeys(given, 1.0)
+        given = dict.fromkeys(sorted(given, key=repr), 1.0)
     if not isinstance(given, Mapping):
         return [(given, 1.0)]
     weights = list(given.values())

@@ -134,7 +134,7 @@ def test_values_within_merged_states_are_drawn_and_asked_for_by_their_weights(tm
         ({"height": {"1.1:1.2": 0.2, "1.6:1.7": 0.8}}, lambda f: f["height"].isin([1.1, 1.2, 1.6, 1.7])),
         ({"born": {"28.12.1999", "30.12.1999:02.01.2000"}}, lambda f: f["born"].dt.day.isin([28, 30, 31, 1, 2])),
     ],
-    ids=lambda value: str(value) if isinstance(value, dict) else "holds",  # a function's name has its address
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "holds",  # sets have no order of their own
 )
 def test_samples_given_evidence_are_of_those_of_whom_it_holds(evidence, holds, method):
     model, n = network(), 2000
