@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pgmpy_dp.private.accounting import approx_to_zcdp, gaussian_multiplier
+from pgmpy_dp.private.accounting import approx_to_zcdp, gaussian_multiplier, zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.noise.fine_grid import fine_grid, on_grid
@@ -98,6 +100,19 @@ def test_failure_is_paid_by_delta():
     left = 1e-6 * (1 - 2**-10) - (1 + math.e) * 1e-7
     assert paid.standard_deviation > free.standard_deviation
     assert delta_of(paid.noise.scale / paid.l2, 1.0) == pytest.approx(left, rel=1e-6)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-9])
+def test_noise_shrinks_with_epsilon_where_the_grid_for_tau_would_be_too_fine(delta):
+    """There it is the noise of the rho that epsilon and delta convert to, which is a few percent more."""
+    grids = [
+        fine_grid(231, 0.3, 0.05, Budget(epsilon=e, delta=delta)) for e in (1.0, 10.0, 90.0, 98.0, 150.0, 1e3, 1e5)
+    ]
+    deviations = [grid.standard_deviation for grid in grids]
+    assert all(after < before for before, after in itertools.pairwise(deviations))
+    for grid in grids[-3:]:
+        rho = Fraction(grid.l2) ** 2 / (2 * Fraction(grid.noise.scale) ** 2)  # exactly what the noise costs
+        assert zcdp_to_approx(float(rho), delta) <= grid.cost.epsilon * (1 + 1e-12) and grid.cost.delta == delta
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,15 @@ either side of the pair: P(E) <= Q(E) + tau <= exp(epsilon) Q'(E) + delta + tau 
 tau.
 
 The grid is so fine that rounding adds at most 2^-12 to S and tau costs at most a thousandth of delta. Integers leave no
-low-order bits to leak through (Mironov 2012).
+low-order bits to leak through (Mironov 2012). Where epsilon is so large that no grid of 64-bit integers is fine enough
+for this tau, the noise is that of the rho to which epsilon and delta convert, exactly, by the first line: a few
+percent more, with no tau to pay.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -114,15 +117,12 @@ def fine_grid(size: int, sensitivity: float, bound: float, budget: Budget, *, fa
     (-18, 4.23, '(1, 1e-06)-DP')
     """
     cost: ZCDP | ApproxDP
-    if budget.rho is not None:
+    rho = budget.rho
+    laws: list[tuple[float, float, Callable[[float], float]]] = []  # multiplier, finest, scale of an l2 sensitivity
+    if rho is not None:
         if failure:
             raise ValueError(f"the budget is {budget}, and a probability of failure needs a delta: pass epsilon, delta")
-        cost, rho = ZCDP(budget.rho), budget.rho
-        multiplier, finest = math.sqrt(0.5 / rho), 0.0
-
-        def scale_of(l2: float) -> float:
-            return gaussian_scales([l2], rho)[0]
-
+        cost = ZCDP(rho)
     else:
         if not budget.delta:
             raise ValueError(
@@ -140,13 +140,16 @@ def fine_grid(size: int, sensitivity: float, bound: float, budget: Budget, *, fa
         multiplier = accounting.gaussian_multiplier(budget.epsilon, delta)
         # Scale, in integers, that makes tau small enough; twice, for everything that is rounded here.
         finest = 2.0 * math.sqrt(size * both / (24.0 * _TAU_SHARE * budget.delta) + 1.0)
-
-        def scale_of(l2: float) -> float:
-            return round_up(Fraction(l2) * Fraction(multiplier))
-
-    deviation = sensitivity * multiplier
-    step = min(deviation / max(finest, 2.0**10), sensitivity * 2.0**-12 / math.sqrt(size))
-    if not (math.isfinite(deviation) and step > 0 and bound / step < 2.0**51 and deviation / step < LARGEST_SCALE / 2):
+        laws = [(multiplier, finest, lambda l2: round_up(Fraction(l2) * Fraction(multiplier)))]
+        rho = accounting.approx_to_zcdp(budget.epsilon, delta)
+    laws.append((math.sqrt(0.5 / rho), 0.0, lambda l2: gaussian_scales([l2], rho)[0]))
+    for law in laws:
+        factor, finest, scale_of = law
+        deviation = sensitivity * factor
+        step = min(deviation / max(finest, 2.0**10), sensitivity * 2.0**-12 / math.sqrt(size))
+        if math.isfinite(deviation) and step > 0 and bound / step < 2.0**51 and deviation / step < LARGEST_SCALE / 2:
+            break
+    else:
         raise ValueError(
             f"{budget} needs noise of standard deviation {deviation:.3g} on {size} numbers within {bound:.3g}, finer "
             "than 64-bit integers resolve; raise the budget"

@@ -139,7 +139,8 @@ def _independent(curator: TableCurator, pairs: Iterable[tuple[Hashable, Hashable
         total = positive.sum()
         shares[name] = positive / total if total > 0 else np.full(len(value), 1.0 / len(value))
     noise = [item for item in answer.noise if item is not None]
-    precision = np.array([1.0 / (item.variance * len(value)) for item, value in zip(noise, answer.values, strict=True)])
+    variances = [max(item.variance, 1e-30) for item in noise]  # 0 of noise that hardly any draw has
+    precision = np.array([1.0 / (v * len(value)) for v, value in zip(variances, answer.values, strict=True)])
     total = float(precision @ [float(value.sum()) for value in answer.values] / precision.sum())
     if curator.facts.n_records is not None:
         total = agreed_total(curator.facts.n_records, max(total, 1.0), float(precision.sum() ** -0.5)) or total
