@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from pgmpy_dp.private import accounting
 from pgmpy_dp.private.curator.observer import Request
 from pgmpy_dp.private.guarantee import ZCDP
 
@@ -114,6 +115,9 @@ def solution(request: Request) -> tuple[list[float], list[float]]:
         if isinstance(cost, ZCDP):
             return [integers / math.sqrt(2.0 * share * cost.rho)], [noise.scale]
         mu, epsilon, delta = integers / noise.scale, share * cost.epsilon, float(request.eta)
+        if epsilon > 700.0 or math.exp(epsilon) * asked["size"] / (24.0 * noise.scale**2) > delta:
+            spent = accounting.zcdp_to_approx(mu**2 / 2.0, delta)  # noise of a rho, see `fine_grid`
+            return ([spent] if 0.99 * epsilon <= spent <= epsilon else [epsilon]), [spent]
         spent = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
         both = 1.0 + math.exp(epsilon)
         spent += both * (asked["size"] / (24.0 * noise.scale**2 - 1.0) + asked["failure"])

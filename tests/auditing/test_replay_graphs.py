@@ -100,6 +100,13 @@ def test_invented_answers_hold(method, kind):
     assert replay(fit(method), *pairs(12)[6], answers=invented(kind)).holds
 
 
+@pytest.mark.parametrize("method", BUDGETS)
+def test_budgets_beyond_a_float_s_exponential_hold(method):
+    budget = {key: 1000.0 if key == "epsilon" else value for key, value in BUDGETS[method].items()}
+    report = replay(lambda graph: PrivateBlockModel(method=method, **budget).fit(graph), *pairs(12)[6])
+    assert report.holds, report
+
+
 class TestMutantsOfTheBoundary:
     @pytest.mark.parametrize("method", ["noisy-power", "sdp-exact"])
     @pytest.mark.parametrize("name", ["edge_count", "neighbour_sums"])
