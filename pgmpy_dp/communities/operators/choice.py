@@ -46,13 +46,10 @@ def exponential_below(epsilon: float | Fraction) -> Scaled:
     x = Fraction(epsilon)
     halvings = int(x).bit_length()
     digits = 2 * _DIGITS + halvings
-    total = term = 1 << digits
-    k = 0
+    total, term, k, exponent = 0, 1 << digits, 0, -digits
     while term:
-        k += 1
+        total, k = total + term, k + 1
         term = term * x.numerator // (x.denominator * k << halvings)
-        total += term
-    exponent = -digits
     for _ in range(halvings):
         total, exponent = shortened(total * total, 2 * exponent, digits)
     return shortened(total, exponent, _DIGITS)

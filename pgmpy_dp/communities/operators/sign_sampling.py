@@ -191,18 +191,16 @@ class _Elimination:
 
     def _of_given(self, labels: dict[int, int]) -> tuple[int, int]:
         """The same for the given vertices together."""
-        own = [
-            self._own(b, [u for u in self._neighbours[v] if u < v and u in labels], labels) for v, b in labels.items()
-        ]
+        linked = {v: [u for u in self._neighbours[v] if u < v and u in labels] for v in labels}
+        own = [self._own(b, linked[v], labels) for v, b in labels.items()]
         return sum(shift for shift, _ in own), prod(weight for _, weight in own)
 
     def _message(self, bucket: _Bucket, b: int, labels: dict[int, int]) -> int:
         """The polynomial of label b of a bucket's vertex, given labels of its scope and of the given vertices."""
         known = {**labels, bucket.vertex: b}
         shift, weight = self._own(b, bucket.linked, labels)
-        return prod((inner.message[self._places(inner, known)] for inner in bucket.inner), start=weight) << (
-            8 * self._bytes * shift
-        )
+        polynomial = prod((inner.message[self._places(inner, known)] for inner in bucket.inner), start=weight)
+        return polynomial << (8 * self._bytes * shift)
 
     @staticmethod
     def _places(bucket: _Bucket, labels: dict[int, int]) -> tuple[int, ...]:

@@ -117,12 +117,11 @@ def fine_grid(size: int, sensitivity: float, bound: float, budget: Budget, *, fa
     (-18, 4.23, '(1, 1e-06)-DP')
     """
     cost: ZCDP | ApproxDP
-    rho = budget.rho
     laws: list[tuple[float, float, Callable[[float], float]]] = []  # multiplier, finest, scale of an l2 sensitivity
-    if rho is not None:
+    if budget.rho is not None:
         if failure:
             raise ValueError(f"the budget is {budget}, and a probability of failure needs a delta: pass epsilon, delta")
-        cost = ZCDP(rho)
+        cost, rho = ZCDP(budget.rho), budget.rho
     else:
         if not budget.delta:
             raise ValueError(

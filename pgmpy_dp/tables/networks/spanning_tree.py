@@ -138,8 +138,8 @@ def _independent(curator: TableCurator, pairs: Iterable[tuple[Hashable, Hashable
         positive = np.maximum(value.astype(np.float64), 0.0)
         total = positive.sum()
         shares[name] = positive / total if total > 0 else np.full(len(value), 1.0 / len(value))
-    noise = [item for item in answer.noise if item is not None]
-    variances = [max(item.variance, 1e-30) for item in noise]  # 0 of noise that hardly any draw has
+    # The variance of hardly any noise is 0.
+    variances = [max(item.variance, 1e-30) for item in answer.noise if item is not None]
     precision = np.array([1.0 / (v * len(value)) for v, value in zip(variances, answer.values, strict=True)])
     total = float(precision @ [float(value.sum()) for value in answer.values] / precision.sum())
     if curator.facts.n_records is not None:
