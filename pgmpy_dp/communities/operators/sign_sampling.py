@@ -139,10 +139,8 @@ class _Elimination:
         m, e = law.agree
         length = m.bit_length() + max(0, e)
         if length <= n + 1:
-            self.powers, bits = (
-                1,
-                n + len(edges) * length + 1,
-            )  # no coefficient exceeds the sum of all weights without f
+            # No coefficient exceeds the sum of all weights without f.
+            self.powers, bits = 1, n + len(edges) * length + 1
             self._agree, self._disagree = m << max(0, e), 1 << max(0, -e)
         else:
             self.powers, bits = len(edges) + 1, n + 1

@@ -84,8 +84,7 @@ class Source(ABC):
             if _NO_NUMBERS.match(kinds[place]):
                 raise ValueError(
                     f"the column {name!r} has the type {kinds[place]}, of which no cell is a number or a day: pass "
-                    "numbers, such as its seconds, or declare states, such as P1DT2H "
-                    "and 12:30:00"
+                    "numbers, such as its seconds, or declare states, such as P1DT2H and 12:30:00"
                 )
 
     def declared_kind(self, name: Hashable) -> str | None:
