@@ -233,7 +233,7 @@ def response_accuracy(n: int, degree: float, gamma: float, epsilon: float) -> fl
     (0.93, 0.5)
     """
     n, degree, gamma = _model(n, degree, gamma)
-    flipped = 1.0 / (1.0 + math.exp(checked_within("epsilon", epsilon)))
+    flipped = 1.0 / (1.0 + math.exp(min(checked_within("epsilon", epsilon), 700.0)))
     edge = flipped + (1.0 - 2.0 * flipped) * degree / n
     return _share(n * edge * (1.0 - edge) / ((1.0 - 2.0 * flipped) * gamma * degree) ** 2)
 

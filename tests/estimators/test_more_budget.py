@@ -15,6 +15,7 @@ import pytest
 
 from pgmpy_dp import PrivateGraph
 from pgmpy_dp.communities.planted_graphs import error_rate
+from pgmpy_dp.theory.block_models import response_accuracy
 from tests.estimators.case_base import APPROX, PURE, RHO, STATES, case
 from tests.estimators.cases import CASES, Case
 
@@ -104,6 +105,9 @@ LADDER = [
     case("PrivateBlockModel", "graph", **PURE, method="noisy-power"),
     case("PrivateBlockModel", "graph", **RHO, method="exponential"),
     case("PrivateBlockModel", "graph", **RHO, method="exponential-exact"),
+    case("StableStructure", **APPROX, width=2.0, min_edge_weight=0.4, learner="chow-liu"),
+    case("EdgeVoting", **APPROX, width=2.0, min_edge_weight=0.4, learner="chow-liu"),
+    case("PrivateGaussianMixture", "vectors", n_components=2, separation=8.0, scale=1.0, epsilon=1.0, delta=1e-6),
     case("PrivateIsing", **PURE, **FIELD, method="frank-wolfe", n_iter=100),
     case("PrivateBinaryMRF", **PURE, **FIELD, method="moments", queries="pmw"),
     case("PrivateBinaryMRF", **APPROX, **FIELD, method="gradient"),
@@ -140,6 +144,11 @@ def check(each: Case, ladder: tuple[float, ...], seeds: range) -> None:
 @pytest.mark.parametrize("each", LADDER, ids=lambda each: each.name)
 def test_more_budget_is_not_worse(each):
     check(each, (1.0, 1000.0), range(1))
+
+
+def test_theory_of_randomised_responses_has_any_epsilon():
+    accuracies = [response_accuracy(500, 200.0, 0.8, epsilon) for epsilon in (0.25, 1.0, 10.0, 100.0, 1000.0, 1e5)]
+    assert accuracies == sorted(accuracies) and accuracies[-1] > 0.99
 
 
 @pytest.mark.slow

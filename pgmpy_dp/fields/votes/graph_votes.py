@@ -84,6 +84,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     n_blocks = settings.n_blocks
     if n_blocks is None:
         n_blocks = math.ceil(min(4.0 * math.log(1.0 / budget.delta) / budget.epsilon, MAX_BLOCKS + 1))
+        n_blocks = max(n_blocks, 2 * test.threshold + 3)  # with one vote less than all of them the test is passed
     if n_blocks > MAX_BLOCKS:
         raise ValueError(f"n_blocks={settings.n_blocks!r} asks for more than {MAX_BLOCKS} blocks; raise epsilon")
     curator = TableCurator(

@@ -36,8 +36,8 @@ class StableStructure(BaseBlockVotes):
     epsilon, delta : float
         The budget of one fit; delta is above 0. Without a delta use :class:`EdgeVoting`.
     n_blocks : int, optional
-        Number of blocks. Default: ``4 ln(1/delta)/epsilon``, rounded up. With fewer, blocks have more records, and
-        nearly all must agree.
+        Number of blocks. Default: ``4 ln(1/delta)/epsilon``, rounded up; at least what passes the test where all but
+        one agree. With fewer, blocks have more records, and nearly all must agree.
     learner, order
     state_names, adjacency, n_records
     n_workers
