@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -311,7 +310,7 @@ class Spending:
     def understated(self, said: Any) -> list[str]:
         """Where a plan releases under less than what it charged; an estimator's says so by an error."""
         if isinstance(said, Release) and self._charged:
-            total, known = reduce(composed, self._charged), Privacy.of(said).total
+            total, known = composed(*self._charged), Privacy.of(said).total
             return [] if known is None or total.implies(known) else [f"{total} was charged for a release of {known}"]
         return [str(said)] if isinstance(said, UnderstatedGuarantee) else []
 

@@ -267,10 +267,11 @@ class Privacy:
 
 
 def parameters_digest(model: Any) -> str:
-    """A digest of a pgmpy model's graph and tables, in whatever order these are: numbers count bit by bit."""
+    """A digest of a pgmpy model's graph and tables with their states, in whatever order: numbers count bit by bit."""
     graph = sorted(repr(sorted(map(repr, item))) for item in (*model.edges, *((name,) for name in model)))
     tables = [*getattr(model, "factors", ()), *getattr(model, "cpds", ())]
-    parts = [repr((t.variables, t.values.shape)).encode() + np.asarray(t.values).tobytes() for t in tables]
+    said = [(t.variables, t.values.shape, [t.state_names.get(name) for name in t.variables]) for t in tables]
+    parts = [repr(of).encode() + np.asarray(t.values).tobytes() for t, of in zip(tables, said, strict=True)]
     return content_digest({"graph": graph}, *sorted(parts))
 
 
@@ -301,11 +302,11 @@ def earned(name: str) -> Any:
     return property(get, put)
 
 
-def composed(first: Guarantee, second: Guarantee) -> Guarantee:
-    """A guarantee that two releases have together, whatever the second is chosen by: basic composition.
+def composed(*parts: Guarantee) -> Guarantee:
+    """A guarantee that releases have together, whatever later ones are chosen by: basic composition.
 
-    Sums are rounded up. In rho where both convert to it; else in (epsilon, delta), to which rho converts at the other
-    release's delta.
+    Sums are exact and rounded up once, so that no sum of sums is below, in whatever order a plan adds up. In rho where
+    all convert to it; else in (epsilon, delta), to which rho converts at the other release's delta, one after another.
 
     Examples
     --------
@@ -315,20 +316,20 @@ def composed(first: Guarantee, second: Guarantee) -> Guarantee:
     >>> print(composed(PureDP(1.0), ApproxDP(1.0, 1e-6)))
     (2, 1e-06)-DP
     """
-    if isinstance(first, PureDP) and isinstance(second, PureDP):
-        return PureDP(_sum(first.epsilon, second.epsilon))
-    if not isinstance(first, ApproxDP) and not isinstance(second, ApproxDP):
-        rho = _sum(
-            *(
-                math.nextafter(pure_to_zcdp(g.epsilon), math.inf) if isinstance(g, PureDP) else g.rho
-                for g in (first, second)
-            )
-        )
-        eta = _sum(*(g.eta if isinstance(g, ReservedZCDP) else 0.0 for g in (first, second)))
+    pure = [g.epsilon for g in parts if isinstance(g, PureDP)]
+    concentrated = [g for g in parts if isinstance(g, ZCDP | ReservedZCDP)]
+    if len(pure) == len(parts):
+        return PureDP(_sum(*pure))
+    if len(pure) + len(concentrated) == len(parts):
+        converted = [math.nextafter(pure_to_zcdp(epsilon), math.inf) for epsilon in pure]
+        rho = _sum(*converted, *(g.rho for g in concentrated))
+        eta = _sum(*(g.eta for g in concentrated if isinstance(g, ReservedZCDP)))
         return ReservedZCDP(rho, eta) if eta else ZCDP(rho)
-    (delta, *_) = [g.delta for g in (first, second) if isinstance(g, ApproxDP)]
-    parts = [_approximate(g, delta) for g in (first, second)]
-    return ApproxDP(_sum(*(epsilon for epsilon, _ in parts)), _sum(*(spent for _, spent in parts)))
+    if concentrated and len(parts) > 2:
+        return reduce(composed, parts)
+    (delta, *_) = [g.delta for g in parts if isinstance(g, ApproxDP)]
+    split = [_approximate(g, delta) for g in parts]
+    return ApproxDP(_sum(*(epsilon for epsilon, _ in split)), _sum(*(spent for _, spent in split)))
 
 
 def _together(first: Privacy, second: Privacy) -> tuple[Guarantee, Guarantee | None]:
@@ -357,9 +358,9 @@ def _approximate(guarantee: Guarantee, delta: float) -> tuple[float, float]:
     return zcdp_to_approx(guarantee.rho, delta), spent
 
 
-def _sum(first: float, second: float) -> float:
+def _sum(*terms: float) -> float:
     """Rounded up, where it is rounded at all."""
-    exact = Fraction(first) + Fraction(second)
+    exact = sum(map(Fraction, terms), Fraction(0))
     return float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), math.inf)
 
 
@@ -428,7 +429,7 @@ def released(data: PrivateData, plan: Callable[..., Release], *arguments: Any) -
 def _held(release: Release, charged: Sequence[Guarantee]) -> Release:
     """The same release if what was charged implies its guarantee; else with the guarantee of all that was charged."""
     own = release.guarantee
-    total = reduce(composed, charged) if charged else own
+    total = composed(*charged) if charged else own
     stated = total if own.implies(total) else composed(total, own)
     return release if total.implies(own) else release.published_with(stated, {})
 

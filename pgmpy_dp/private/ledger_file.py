@@ -86,7 +86,7 @@ def read_ledger(path: Path, text: bytes | None = None, key_kind: str | None = No
 def _with_kinds(path: Path, content: Filter, version: int, key_kind: str | None) -> Filter:
     """The same with how identifiers were compared, where a file of version 0.3 leaves it open; else as it is."""
     linked = [_may_be_linked(entry) for entry in content.entries]
-    first = content.entries[0].unit if any(linked) else None
+    first = content.entries[0].unit if any(linked) or (key_kind == "integer" and linked) else None
     if first is None or (version == _VERSION and getattr(first, "kind", None) != UNSAID):
         return content
     if key_kind == "integer" and not all(linked):

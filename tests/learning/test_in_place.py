@@ -153,6 +153,7 @@ CHANGED = {
     "add_cpds": lambda model: model.add_cpds(TabularCPD("a", 2, [[0.5], [0.5]], state_names={"a": [0, 1]})),
     "remove_node": lambda model: model.remove_node("c"),
     "values": lambda model: model.get_cpds("a").values.__setitem__(0, 0.5),
+    "states": lambda model: model.get_cpds("a").state_names.update(a=[1, 0]),
 }
 
 

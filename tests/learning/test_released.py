@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from fractions import Fraction
+from functools import reduce
+from itertools import permutations
 
 import networkx as nx
 import numpy as np
@@ -16,7 +18,7 @@ from pgmpy_dp.learning.privacy_record import UnderstatedGuarantee, composed, rel
 from pgmpy_dp.linked import LinkedSchema, PrivateLinkedNetwork, PrivateLinkedTables, family_check
 from pgmpy_dp.models import model_score
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.guarantee import PureDP
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.tables import discovery, schema_check
 from pgmpy_dp.tables.networks import adaptive_search
@@ -62,6 +64,33 @@ def test_two_curators_that_say_what_both_cost():
         return twice(data).published_with(composed(PureDP(0.5), PureDP(0.5)), {})
 
     assert released(table(), plan).guarantee == PureDP(1.0)
+
+
+@pytest.mark.parametrize("measure", ["epsilon", "rho"])
+@pytest.mark.parametrize("spent", [(1.1, 0.1, 0.2), (0.9, 0.5, 0.4), (0.3, 0.8, 0.9), (1e-9, 1.0, 1.7)])
+def test_several_curators_that_are_added_up_in_any_order(spent, measure):
+    """Sums of floats depend on it, and each of the orders is a guarantee: none is refused after the charge."""
+    for order in permutations(range(3)):
+
+        def plan(data, order=order):
+            made = [asked(data, Budget(**{measure: cost})).release("marginals", {}) for cost in spent]
+            first, second, third = (made[k].guarantee for k in order)
+            return made[-1].published_with(composed(composed(first, second), third), {})
+
+        data = PrivateTable(FRAME, STATES, ledger=Budget(**{measure: 9.0}))
+        said = released(data, plan).guarantee
+        assert composed(*(entry.cost for entry in data.ledger.entries)).implies(said)
+
+
+def test_several_of_several_measures():
+    costs = PureDP(0.3), ZCDP(0.1), PureDP(0.7), ZCDP(0.2)
+    for order in permutations(costs):
+        assert composed(*costs).implies(reduce(composed, order))
+    costs = ApproxDP(0.3, 1e-6), PureDP(0.1), ApproxDP(0.7, 3e-6)
+    for order in permutations(costs):
+        assert composed(*costs).implies(reduce(composed, order))
+    mixed = ApproxDP(0.3, 1e-6), ZCDP(0.1), ZCDP(0.2)
+    assert composed(*mixed) == composed(composed(*mixed[:2]), mixed[2])
 
 
 def test_a_guarantee_of_another_measure_is_held_against_what_was_charged():

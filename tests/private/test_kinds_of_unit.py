@@ -216,6 +216,14 @@ class TestFilesOf03:
             Ledger.open(path, key_kind="integer")
         assert path.read_bytes() == before
 
+    def test_what_is_said_of_linked_tables_is_not_passed_over(self, tmp_path):
+        """Of what estimators of one table asked of parents alone nothing shows that they were linked."""
+        path = old("persons", tmp_path)
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match=r"key_kind='integer', and entry 1 of the ledger .* is of a table"):
+            Ledger.open(path, key_kind="integer")
+        assert path.read_bytes() == before and Ledger.open(path, key_kind="text").entries[0].unit == "house"
+
     def test_a_schema_that_it_paid_for(self, tmp_path):
         ledger = Ledger.open(path := old("linked-text", tmp_path))
         entry = ledger.entries[0]
