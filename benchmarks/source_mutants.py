@@ -136,6 +136,7 @@ def _tokens(source: str) -> list[tuple[tuple[int, int], tuple[int, int], str]]:
 _CURATOR = "test_curator.py"
 _CERTIFICATES = "test_certificate_constants.py"
 _CHARGE = "data.ledger.charge(charged, unit=self.unit, **facts)"
+_TOLD = "for plan in data._plans:\n    plan.append(charged)"
 _OPEN = "self._left = Fraction(1)"
 
 # What is broken, where, what stands there and what instead, and the tests that are to notice.
@@ -167,8 +168,8 @@ _ROWS = [
     (
         "open before the ledger was charged",
         "charged_base:ChargedCurator._open",
-        f"{_CHARGE}\n{_OPEN}",
-        f"{_OPEN}\n{_CHARGE}",
+        f"{_CHARGE}\n{_TOLD}\n{_OPEN}",
+        f"{_OPEN}\n{_CHARGE}\n{_TOLD}",
         _CURATOR,
     ),
     (

@@ -35,6 +35,7 @@ class TestPublicFace:
         assert public == [
             "adjacency",
             "facts",
+            "for_a_plan",
             "ledger",
             "n_records",
             "n_units",

@@ -919,6 +919,7 @@ class TestNumbers:
             run(table, network_settings(one_way_share=0.5, number_share=0.5), Budget(rho=0.5))
         assert table.ledger.spent.rho == 0
 
+    @pytest.mark.filterwarnings("ignore:x has a value within its bounds:UserWarning")
     @pytest.mark.parametrize("bounds", [(0, 10), (0, 1e-320), (0, 1e308), (-1e300, 1e300)], ids=str)
     @pytest.mark.parametrize(
         "values", [[], [5.0], [1.0] * 300 + [1e308], [np.nan] * 100], ids=["none", "one", "far", "nan"]
