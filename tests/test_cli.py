@@ -347,7 +347,7 @@ def test_a_prior_is_a_file_of_an_earlier_fit(folder):
         how = f"--epsilon 0.01 {arguments} --prior tables.npz --out now.npz --overwrite"
         run(f"fit records.csv --schema schema.json {how}")
         assert MarkovNetwork.load("now.npz").privacy.prior.guarantee == PureDP(2.0)
-    assert "together 2.01-DP for whoever is in both" in run("info now.npz").stdout
+    assert "2.01-DP together, for whoever is in both" in run("info now.npz").stdout
     told = run("refit tables.npz --prior now.npz --out again.npz").stdout
     assert "with a prior that is 0.01-DP" in told
 

@@ -241,7 +241,7 @@ class Privacy:
             return self._parts
         if self.together is None:
             return f"{self.unprotected}; alone {self._parts}"
-        return f"together {self.together.words} for whoever is in both{self.together._flag}; alone {self._parts}"
+        return f"{self.together.words} together, for whoever is in both{self.together._flag}; alone {self._parts}"
 
     @property
     def _changed(self) -> bool:

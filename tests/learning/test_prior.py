@@ -160,7 +160,7 @@ class TestPrivacy:
         assert now.privacy_.guarantee == PureDP(0.25)
         assert now.privacy_.prior.guarantee == PureDP(0.5)
         assert now.privacy_.total == PureDP(0.75)
-        assert "together 0.75-DP for whoever is in both" in str(now.privacy_)
+        assert "0.75-DP together, for whoever is in both" in str(now.privacy_)
         now.model_.save(tmp_path / "now.npz")
         again = MarkovNetwork.load(tmp_path / "now.npz")
         assert again.privacy == now.privacy_

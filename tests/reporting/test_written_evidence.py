@@ -231,7 +231,7 @@ def with_a_prior(random_state=None, unit=None):
 
 def test_everything_speaks_of_the_total(tmp_path):
     fit = with_a_prior()
-    assert str(fit.privacy_).startswith("together 30.1-DP for whoever is in both with epsilon above 20: NOT PRIVATE")
+    assert str(fit.privacy_).startswith("30.1-DP together, for whoever is in both with epsilon above 20: NOT PRIVATE")
     assert fit.privacy_.told() == {"guarantee": PureDP(30.1).to_dict(), "adjacency": "add_remove"}
     write_evidence(tmp_path, fit.model_, fit.release_)
     entry, page, numbers = read(tmp_path)
