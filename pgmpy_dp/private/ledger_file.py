@@ -229,7 +229,8 @@ class LedgerFile:
         if not same:
             raise ValueError(
                 f"the ledger {str(self.path)!r} was edited, or replaced by another or by an older copy, since this "
-                "process read it: entries that it had are missing, or its budget differs; put the last one back"
+                "process read it: entries that it had are missing, or its budget differs; put the last one back (where "
+                "another process said its key_kind, open it again)"
             )
 
 
