@@ -5,6 +5,7 @@
     make compare                                 # or: python -m benchmarks.compare
     python -m benchmarks.compare --full          # three seeds, 30 minutes a run
     python -m benchmarks.compare --report-only   # the pages of what was run so far
+    python -m benchmarks.compare --quick         # the board (`benchmarks.compare_board`)
 
 Every run is a process of its own with a limit of processor time and of memory. What does not end within it is listed
 as unfinished, and is not tried at a larger epsilon or with another seed. Each run is one line in
@@ -164,9 +165,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--work", type=Path, default=_WORK, help="single runs, kept (default: build/compare)")
     parser.add_argument("--out", type=Path, default=_CLONE / "benchmarks" / "results", help="folder of the results")
     parser.add_argument("--keep", action="store_true", help="count this package's runs of other versions too")
+    parser.add_argument("--quick", action="store_true", help="the board: this package's methods, two seeds")
     parser.add_argument("--report-only", action="store_true", help="run nothing")
     parser.add_argument("--docs", action="store_true", help="write the table of the documentation, too")
     options = parser.parse_args(arguments)
+    if options.quick:
+        from benchmarks import compare_board
+
+        return compare_board.main(options)
     options.seeds = options.seeds or (3 if options.full else 1)
     options.minutes = options.minutes or (30.0 if options.full else 10.0)
     options.work = options.work.resolve()  # runs start in folders of their own
@@ -295,15 +301,7 @@ def run(job: Job, work: Path, minutes: float, gigabytes: float) -> dict:
     tables_of_learn = work / f"{job.table}-{job.epsilon}-{job.seed}-release.npz"
     with tempfile.TemporaryDirectory(dir=work) as folder:
         source, result = Path(folder) / "input.npz", Path(folder) / "output.npz"
-        given: dict[str, Any] = {
-            "codes": table.codes[~unseen],
-            "cardinalities": np.array(table.cardinalities),
-            "epsilon": job.epsilon or 0.0,
-            "delta": DELTA,
-            "rho": accounting.approx_to_zcdp(job.epsilon, DELTA) if job.epsilon else 0.0,
-            "seed": 1000 + job.seed,
-            "target": table.names.index(table.target),
-        }
+        given = what_is_given(job, table, unseen)
         if job.method == "mbi":
             if not tables_of_learn.exists():
                 return row | {"status": "failed", "why": "learn has released no tables for it"}
@@ -326,7 +324,20 @@ def run(job: Job, work: Path, minutes: float, gigabytes: float) -> dict:
     return row | scores(output, table, unseen)
 
 
-def scores(output: dict, table: Table, unseen: np.ndarray) -> dict:
+def what_is_given(job: Job, table: Table, unseen: np.ndarray) -> dict[str, Any]:
+    """What a method gets."""
+    return {
+        "codes": table.codes[~unseen],
+        "cardinalities": np.array(table.cardinalities),
+        "epsilon": job.epsilon or 0.0,
+        "delta": DELTA,
+        "rho": accounting.approx_to_zcdp(job.epsilon, DELTA) if job.epsilon else 0.0,
+        "seed": 1000 + job.seed,
+        "target": table.names.index(table.target),
+    }
+
+
+def scores(output: dict, table: Table, unseen: np.ndarray, classifiers: Sequence[str] = CLASSIFIERS) -> dict:
     """What a run is worth, from what it wrote."""
     learned, cards = table.codes[~unseen], table.cardinalities
     scopes = mutual_scopes(cards)
@@ -337,7 +348,7 @@ def scores(output: dict, table: Table, unseen: np.ndarray) -> dict:
     if table is load("adult-aim"):
         found |= {"workload": workload_error(output["synthetic"], learned, cards)}
     found |= {"counts": counting_error(output["synthetic"], learned, 0)}
-    for name, kind in zip(("auc", "auc_logistic", "auc_forest"), CLASSIFIERS, strict=True):
+    for name, kind in zip(("auc", "auc_logistic", "auc_forest"), classifiers, strict=False):
         found[name] = classifier_auc(output["synthetic"], table.codes[unseen], table, kind=kind)
     if "mixture" in output:
         found |= mixture_scores(output["mixture"], cards, learned, table.codes[unseen], scopes)

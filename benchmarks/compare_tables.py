@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -276,6 +277,104 @@ def breast_cancer() -> Table:
     return _numbered(pd.DataFrame(columns), dict.fromkeys(columns, 5) | {"class": 2}, "class")
 
 
+_YES_NO = ("No", "Yes")
+_SERVICE = ("No", "Yes", "No internet service")
+
+
+def telco() -> Table:
+    """Customers of a telephone company: 20 columns, and whether they left."""
+    yes = ("Partner", "Dependents", "PhoneService", "PaperlessBilling", "Churn")
+    services = ("OnlineSecurity", "OnlineBackup", "DeviceProtection", "TechSupport", "StreamingTV", "StreamingMovies")
+    states: dict[str, Sequence] = {
+        "gender": ("Female", "Male"), "SeniorCitizen": ("0", "1"), "MultipleLines": (*_YES_NO, "No phone service"),
+        "InternetService": ("DSL", "Fiber optic", "No"), "Contract": ("Month-to-month", "One year", "Two year"),
+        "PaymentMethod": (
+            *("Bank transfer (automatic)", "Credit card (automatic)", "Electronic check", "Mailed check"),
+        ),
+        **dict.fromkeys(yes, _YES_NO), **dict.fromkeys(services, _SERVICE),
+    }  # fmt: skip
+    cuts = {"tenure": (1, 6, 12, 24, 36, 48, 60), "MonthlyCharges": (25, 40, 55, 70, 85, 100), "TotalCharges": _CHARGES}
+    return _cut("telco-churn.csv", states, cuts, "Churn")
+
+
+_CHARGES = (100, 500, 1000, 2000, 3000, 4500, 6000)
+
+
+def diamonds() -> Table:
+    """Prices and measures of 53,940 round-cut diamonds."""
+    states = {
+        "cut": ("Fair", "Good", "Very Good", "Premium", "Ideal"), "color": "DEFGHIJ",
+        "clarity": ("I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"),
+    }  # fmt: skip
+    sizes = (4, 4.5, 5, 5.5, 6, 6.5, 7, 8)
+    cuts = {
+        "carat": (0.3, 0.4, 0.5, 0.7, 0.9, 1, 1.2, 1.5, 2), "depth": (58, 60, 61, 62, 63, 65),
+        "table": (54, 56, 57, 58, 60, 62), "price": (500, 1000, 2000, 3000, 5000, 7500, 10000, 15000),
+        "x": sizes, "y": sizes, "z": tuple(0.6 * size for size in sizes),
+    }  # fmt: skip
+    return _cut("diamonds.csv", states, cuts, "price")
+
+
+def compas() -> Table:
+    """Defendants of Broward County, their scores, and whether they were charged again within two years."""
+    states = {
+        "sex": ("Female", "Male"), "c_charge_degree": "FM", "is_recid": "01", "is_violent_recid": "01",
+        "two_year_recid": "01", "score_text": ("Low", "Medium", "High"), "v_score_text": ("Low", "Medium", "High"),
+        "race": ("African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other"),
+    }  # fmt: skip
+    few = (1, 2, 3, 5)
+    cuts = {
+        "age": (21, 25, 30, 35, 40, 45, 50, 60), "priors_count": (1, 2, 3, 5, 8, 12, 20), "juv_fel_count": few,
+        "juv_misd_count": few, "juv_other_count": few, "decile_score": tuple(range(2, 11)),
+        "v_decile_score": tuple(range(2, 11)),
+    }  # fmt: skip
+    return _cut("compas-two-years.csv", states, cuts, "two_year_recid")
+
+
+def bank() -> Table:
+    """Customers of a bank, and whether they left: columns that hardly depend on each other."""
+    states = {
+        "Geography": ("France", "Germany", "Spain"), "Gender": ("Female", "Male"),
+        **dict.fromkeys(("HasCrCard", "IsActiveMember", "Exited"), "01"), "NumOfProducts": "1234",
+    }  # fmt: skip
+    cuts = {
+        "CreditScore": (450, 500, 550, 600, 650, 700, 750, 800), "Age": (25, 30, 35, 40, 45, 50, 60),
+        "Tenure": tuple(range(1, 11)), "Balance": (1, 50_000, 75_000, 100_000, 125_000, 150_000),
+        "EstimatedSalary": (25_000, 50_000, 75_000, 100_000, 125_000, 150_000, 175_000),
+    }  # fmt: skip
+    return _cut("bank-churn.csv", states, cuts, "Exited")
+
+
+_GERMAN = (
+    ("A11 A12 A13 A14", (6, 12, 18, 24, 36, 48), "A30 A31 A32 A33 A34", "A40 A41 A42 A43 A44 A45 A46 A47 A48 A49 A410"),
+    ((1000, 1500, 2500, 4000, 7500), "A61 A62 A63 A64 A65", "A71 A72 A73 A74 A75", "1 2 3 4", "A91 A92 A93 A94 A95"),
+    ("A101 A102 A103", "1 2 3 4", "A121 A122 A123 A124", (25, 30, 35, 40, 50, 60), "A141 A142 A143", "A151 A152 A153"),
+    ("1 2 3 4", "A171 A172 A173 A174", "1 2", "A191 A192", "A201 A202", "1 2"),
+)
+"""Of each column of UCI's German credit its codes, or cuts of a number, in their order."""
+
+
+def german() -> Table:
+    """Credits of a German bank: 20 attributes, and whether they were paid back."""
+    kinds = dict(enumerate(itertools.chain(*_GERMAN)))
+    states = {str(i): kind.split() for i, kind in kinds.items() if isinstance(kind, str)}
+    cuts = {str(i): kind for i, kind in kinds.items() if not isinstance(kind, str)}
+    return _cut("german-credit.csv", states, cuts, "20", header=None)
+
+
+def _cut(
+    file: str, states: Mapping[str, Sequence], cuts: Mapping[str, Sequence[float]], target: str, **how: None
+) -> Table:
+    """Columns with known states, and numbers cut at round ones; what is no number counts as the smallest."""
+    frame = pd.read_csv(find(file) / file, dtype=str, keep_default_na=False, **how).rename(columns=str)
+    known = _labelled(frame, states, target)
+    columns = dict(zip(known.names, known.codes.T, strict=True))
+    numbers = {name: pd.to_numeric(frame[name], errors="coerce").fillna(-np.inf) for name in cuts}
+    columns |= {name: np.digitize(numbers[name], cut) for name, cut in cuts.items()}
+    sizes = dict(zip(known.names, known.cardinalities, strict=True))
+    return _numbered(pd.DataFrame(columns), sizes | {name: len(cut) + 1 for name, cut in cuts.items()}, target)
+
+
 def _zipped(name: str) -> pd.DataFrame:
     with zipfile.ZipFile(find(f"{name}.zip") / f"{name}.zip") as archive:
         return pd.read_csv(io.BytesIO(archive.read(f"{name}.csv")))
@@ -291,7 +390,7 @@ def _numbered(frame: pd.DataFrame, sizes: dict[str, int] | int, target: str) -> 
 def _labelled(frame: pd.DataFrame, states: Mapping[str, Sequence], target: str) -> Table:
     columns = {}
     for name, known in states.items():
-        codes = pd.Index(known).get_indexer(frame[name])
+        codes = pd.Index(list(known)).get_indexer(frame[name])
         if (codes < 0).any():
             raise ValueError(f"column {name} has {sorted(set(frame[name][codes < 0]))[:5]}, not one of {list(known)}")
         columns[name] = codes
@@ -323,5 +422,10 @@ TABLES = {
     "census": Source(census, "census", "ACS (IPUMS), as cut for NIST's challenge; not shipped"),
     "accidents": Source(accidents, "accidents", "FIMI, as of Van Haaren and Davis (2012); not shipped"),
     "all-pages": Source(all_pages, "page visits, all", "MSNBC, all users; not shipped"),
+    "german": Source(german, "German credit", "UCI; not shipped"),
+    "telco": Source(telco, "telephone customers", "IBM; not shipped"),
+    "compas": Source(compas, "defendants", "ProPublica's COMPAS analysis; not shipped"),
+    "bank": Source(bank, "bank customers", "in selva86/datasets; not shipped"),
+    "diamonds": Source(diamonds, "diamonds", "of ggplot2; not shipped"),
 }
 """In the order in which peers need time for them, roughly."""

@@ -191,6 +191,39 @@ NOT_SHIPPED = {
             "accidents.test.data": "df3f1b6c035bf3e306a7d7127320e479d2546ce14a5d6d3043e6be0925b8b414",
         },
     ),
+    "German credit": DataSet(
+        "python -m benchmarks.compare --quick",
+        "H. Hofmann (1994), Statlog (German Credit Data), UCI; german.csv in the GitHub repository jbrownlee/Datasets "
+        "(d20fcb6)",
+        {"german-credit.csv": "CSV without a first line: 1,000 lines of 21 codes and numbers"},
+        {"german-credit.csv": "ec12a88b9fc14d74ba646ea0410cf7ff4533bec2eb61652f8ad76796bbfec017"},
+    ),
+    "Telephone customers": DataSet(
+        "python -m benchmarks.compare --quick",
+        "IBM, Telco customer churn; data/Telco-Customer-Churn.csv in the GitHub repository "
+        "IBM/telco-customer-churn-on-icp4d (d5371f5)",
+        {"telco-churn.csv": "CSV. First line: customerID,gender,...,Churn; then 7,043 lines"},
+        {"telco-churn.csv": "16320c9c1ec72448db59aa0a26a0b95401046bef5d02fd3aeb906448e3055e91"},
+    ),
+    "Defendants": DataSet(
+        "python -m benchmarks.compare --quick",
+        "J. Larson, S. Mattu, L. Kirchner and J. Angwin (ProPublica, 2016); compas-scores-two-years.csv in the GitHub "
+        "repository propublica/compas-analysis (bafff5d)",
+        {"compas-two-years.csv": "CSV. First line: id,name,...,two_year_recid; then 7,214 lines"},
+        {"compas-two-years.csv": "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d"},
+    ),
+    "Bank customers": DataSet(
+        "python -m benchmarks.compare --quick",
+        "of an unknown bank, or made up; Churn_Modelling.csv in the GitHub repository selva86/datasets (c943fa8)",
+        {"bank-churn.csv": "CSV. First line: RowNumber,CustomerId,...,Exited; then 10,000 lines"},
+        {"bank-churn.csv": "3996cd1fa372e0db0cd9c0ebac35bbd4e8e3c65fb942bb010c826e7b1eeef0a0"},
+    ),
+    "Diamonds": DataSet(
+        "python -m benchmarks.compare --quick",
+        "H. Wickham, ggplot2; diamonds.csv in the GitHub repository mwaskom/seaborn-data (71e2436)",
+        {"diamonds.csv": "CSV. First line: carat,cut,...,z; then 53,940 lines"},
+        {"diamonds.csv": "9574730b03aba241d899c4a97511c5061b19358fab89510774fb6c24168345c4"},
+    ),
 }
 
 
