@@ -170,8 +170,8 @@ def page(entries: list[Row], machine: str) -> str:
         "Made by `python -m benchmarks.compare --quick`, which goes on where it was stopped,",
         f"on {machine}; two runs at once, seconds of processor time. delta = 1e-9; means over {min(seeds, default=0)} "
         f"to {max(seeds, default=0)} seeds, one where a method took more than {LONG:g} s; of tables of more than "
-        f"{MOST_RECORDS:,} records as many are drawn. A run that takes more than {MINUTES:g} minutes of processor time is "
-        "left out, and so is what was not run. MST (private-pgm) is of [the long comparison](compare.md), where it "
+        f"{MOST_RECORDS:,} records as many are drawn. A run that takes more than {MINUTES:g} minutes of processor time "
+        "is left out, and so is what was not run. MST (private-pgm) is of [the long comparison](compare.md), where it "
         "ended. Scores are those of `benchmarks/compare_scores.py`, of the model; AUC is of boosting that learned from "
         "synthetic records.",
         "## In the mean",
