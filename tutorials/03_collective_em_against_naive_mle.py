@@ -163,8 +163,8 @@ print("Sums of the nine tables, all of which should be 10,000:", [int(values.sum
 #
 # `fit_release` learns from the tables without the records, so it costs nothing. `NaiveMLE` first projects each table on
 # the simplex (no negative cells, sum 1). Then it maximises the likelihood with a penalty `l2` on the potentials. By
-# default the penalty follows from the noise and from what the noisy tables say, which the paper did not do. `l2=1e-3` is
-# a fixed penalty, of the size that one would take without noise.
+# default the penalty follows from the noise and from what the noisy tables say, which the paper did not do. `l2=1e-3`
+# is a fixed penalty, of the size that one would take without noise.
 
 # %%
 fits = {
@@ -285,8 +285,8 @@ for model, name in ((uniform, "uniform: knowing nothing"), (exact, "exact tables
 #
 # * With a fixed penalty, naive maximum likelihood at small epsilon is worse than knowing nothing. This is the failure
 #   that the paper set out to repair. At epsilon = 3 the same penalty is too strong.
-# * With a penalty from the release this no longer happens: on this chain it is a match for the others. The paper's naive
-#   estimator had a fixed penalty, and looks worse there than it has to.
+# * With a penalty from the release this no longer happens: on this chain it is a match for the others. The paper's
+#   naive estimator had a fixed penalty, and looks worse there than it has to.
 # * The paper's EM depends on where it stops, and it stops too early rather than too late.
 # * `CollectiveEM` and `CollectiveMAP` are close to one another at each epsilon, and have nothing to tune. Over the six
 #   kinds of graphs and 90 settings of the [benchmarks](../docs/benchmarks.md) their divergence is .8 times that of
