@@ -171,6 +171,8 @@ def times(folder):
     made = ibis.memtable(pa.table({"k": [1]})).mutate(w=ibis.interval(days=1), t=ibis.time("10:00:00"))
     yield "ibis", made.select("w", "t")
     yield "parquet", folder / "times.parquet"
+    pq.write_table(pa.table({"w": pa.array([1, 2]), "t": pa.array([1, 2])}), folder / "numbers.parquet")
+    yield "one of two files", [folder / "numbers.parquet", folder / "times.parquet"]
 
 
 @pytest.mark.parametrize("number", [Number(0, 9, cuts=[5]), Date("2020-01-01", "2020-12-31", cuts=["2020-06-01"])])

@@ -45,7 +45,9 @@ class ParquetSource(Source):
                 )
 
     def types(self) -> list[Any]:
-        return [self._schemas[0].field(name).type for name in self.names]
+        # Of several files the type of one whose cells are no numbers, if there is one: it is declared, too.
+        of_all = ([schema.field(name).type for schema in self._schemas] for name in self.names)
+        return [max(kinds, key=lambda kind: pa.types.is_duration(kind) or pa.types.is_time(kind)) for kinds in of_all]
 
     def declared_kind(self, name: Hashable) -> str | None:
         column = self.names[self.positions([name])[0]]
