@@ -36,21 +36,15 @@ _HOME = {
     "TextFile": "pgmpy_dp.private.data.text_file",
     "VariableElimination": "pgmpy_dp.models.elimination",
     "ZCDP": "pgmpy_dp.private.guarantee",
-    "check_linked": "pgmpy_dp.linked.family_check",
-    "check_schema": "pgmpy_dp.tables.schema_check",
+    "check": "pgmpy_dp.verbs",
     "combine_synthetic": "pgmpy_dp.models.posterior.multiple_imputation",
-    "discover": "pgmpy_dp.tables.discovery",
-    "discover_linked": "pgmpy_dp.linked.linked_discovery",
+    "discover": "pgmpy_dp.verbs",
     "fit_in_place": "pgmpy_dp.learning.in_place",
-    "learn": "pgmpy_dp.tables.networks.private_network",
-    "learn_linked": "pgmpy_dp.linked.private_linked_network",
+    "learn": "pgmpy_dp.verbs",
     "list_estimators": "pgmpy_dp.learning.registry",
     "list_metrics": "pgmpy_dp.metrics",
-    "plan_linked": "pgmpy_dp.linked.linked_plan",
-    "preview": "pgmpy_dp.tables.preview",
-    "preview_publish_if": "pgmpy_dp.tables.publishing.publish_if",
-    "preview_score": "pgmpy_dp.models.model_score",
-    "publish_if": "pgmpy_dp.tables.publishing.publish_if",
+    "plan": "pgmpy_dp.verbs",
+    "publish_if": "pgmpy_dp.verbs",
     "score_model": "pgmpy_dp.models.model_score",
     "write_evidence": "pgmpy_dp.reporting.written_evidence",
 }
@@ -82,20 +76,14 @@ __all__ = [
     "VariableElimination",
     "ZCDP",
     "__version__",
-    "check_linked",
-    "check_schema",
+    "check",
     "combine_synthetic",
     "discover",
-    "discover_linked",
     "fit_in_place",
     "learn",
-    "learn_linked",
     "list_estimators",
     "list_metrics",
-    "plan_linked",
-    "preview",
-    "preview_publish_if",
-    "preview_score",
+    "plan",
     "publish_if",
     "score_model",
     "write_evidence",
@@ -111,17 +99,13 @@ if TYPE_CHECKING:
     )
     from pgmpy_dp.learning.in_place import fit_in_place
     from pgmpy_dp.learning.registry import list_estimators
-    from pgmpy_dp.linked.family_check import check_linked
-    from pgmpy_dp.linked.linked_discovery import discover_linked
     from pgmpy_dp.linked.linked_model import LinkedModel
-    from pgmpy_dp.linked.linked_plan import plan_linked
     from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
     from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
-    from pgmpy_dp.linked.private_linked_network import learn_linked
     from pgmpy_dp.metrics import list_metrics
     from pgmpy_dp.models.elimination import VariableElimination
     from pgmpy_dp.models.markov_network import MarkovNetwork
-    from pgmpy_dp.models.model_score import preview_score, score_model
+    from pgmpy_dp.models.model_score import score_model
     from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
     from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.data.table import PrivateTable
@@ -135,9 +119,16 @@ if TYPE_CHECKING:
     from pgmpy_dp.reporting.written_evidence import write_evidence
     from pgmpy_dp.schema import Date, Number, Schema
     from pgmpy_dp.sequences.operators.sequences import PrivateSequences
-    from pgmpy_dp.tables.networks.private_network import learn
-    from pgmpy_dp.tables.preview import preview
-    from pgmpy_dp.tables.publishing.publish_if import preview_publish_if, publish_if
-    from pgmpy_dp.tables.schema_check import check_schema
+    from pgmpy_dp.verbs import check, discover, learn, plan, publish_if
 
-__getattr__, __dir__ = front_door(__name__, _HOME)
+_OLD = {
+    "check_linked": "pgmpy_dp.linked.family_check",
+    "check_schema": "pgmpy_dp.tables.schema_check",
+    "learn_linked": "pgmpy_dp.linked.private_linked_network",
+    "plan_linked": "pgmpy_dp.linked.linked_plan",
+    "preview": "pgmpy_dp.tables.preview",
+    "preview_score": "pgmpy_dp.models.model_score",
+}
+"""Names of 0.3 that stay until 0.5: docs/upgrading.md says what stands for each."""
+
+__getattr__, __dir__ = front_door(__name__, _HOME | _OLD)

@@ -18,6 +18,21 @@ _INSTALL = {
 }
 
 
+class ArgumentError(TypeError):
+    """An argument that is for something else, or cannot be used with what is there.
+
+    Attributes
+    ----------
+    name : str
+        Of the argument.
+    remedy : str
+    """
+
+    def __init__(self, name: str, value: object, remedy: str) -> None:
+        super().__init__(f"{name}={value!r}: {remedy}")
+        self.name, self.remedy = name, remedy
+
+
 def is_exactly(value: object, *kinds: type) -> bool:
     """Whether the class of a value is one of these: not a subclass, nor one whose metaclass calls it equal to them."""
     return any(type(value) is kind for kind in kinds)

@@ -7,6 +7,7 @@ import inspect
 import itertools
 import json
 import os
+import re
 import signal
 import sys
 import traceback
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, NoReturn, get_type_hints
+from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -108,6 +109,12 @@ Nothing that is printed depends on a record, except through releases with noise.
 )
 
 
+_called: dict[str, str] = {}
+"""How the command that runs writes its arguments: ``{"max_order": "--max-order"}``, which ``say`` puts in."""
+
+_ALIASES = {"state_names": "schema", "criteria": "publish_if", "df": "data", "n_simulations": "simulations"}
+
+
 _QUIET = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option.Quiet)
 
 
@@ -143,17 +150,24 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
             with ending_once(), warnings.catch_warnings():
                 # Libraries warn about what they deprecate, and might about a record.
                 warnings.simplefilter("ignore")
+                _called.clear()
+                _called.update(called)
+                if options.get("edges_file") is not None:
+                    _called["graph"] = "--edges-file"
                 try:
                     call_with_groups(function, options)
                 except typer.Exit:
                     raise
                 except (Exception, KeyboardInterrupt) as error:
-                    _end(error)
+                    _end(error, options)
 
         # What typer reads: the options of groups too, each by itself. Scripts pass -q to whatever they run.
         listed = options_of(function)
         if all(option.name != "quiet" for option in listed):
             listed.append(_QUIET)
+        called = {option.name: _written(option) for option in listed}
+        called |= {name: called[option] for name, option in _ALIASES.items() if option in called}
+        called |= {"graph": "--edges"} if "edges" in called else {}
         guarded.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
         guarded.__annotations__ = {option.name: option.annotation for option in listed}
         parent.command(name, short_help=summary, epilog=f"\b\nExamples:\n{lines}")(guarded)
@@ -162,13 +176,42 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
     return declare
 
 
-def _end(error: Exception | KeyboardInterrupt) -> NoReturn:
+def _written(option: inspect.Parameter) -> str:
+    """How a command line writes an argument."""
+    how = get_args(option.annotation)[1] if get_origin(option.annotation) is Annotated else option.default
+    if isinstance(how, typer.models.ArgumentInfo):
+        return (how.metavar or option.name.upper()).strip("[]")
+    return next((name for name in how.param_decls or () if name.startswith("--")), f"--{option.name.replace('_', '-')}")
+
+
+def in_options(text: str) -> str:
+    """What the library says of its arguments, in the words of the command that runs.
+
+    Examples
+    --------
+    >>> _called.update(again="--again", max_order="--max-order")
+    >>> in_options("max_order=9 is out of range; pass again=True, or other=1")
+    '--max-order=9 is out of range; pass --again, or other=1'
+    >>> _called.clear()
+    """
+    if _called:
+        names = "|".join(sorted(_called, key=len, reverse=True))
+        text = re.sub(rf"(^|\b(?:pass|or) )({names})=(True\b|(?=\s))?", _as_option, text)
+    return text.replace("pgmpy_dp.check ", "pgmpy-dp check ")
+
+
+def _as_option(found: re.Match[str]) -> str:
+    return found[1] + _called[found[2]] + ("=" if found[3] is None else "")
+
+
+def _end(error: Exception | KeyboardInterrupt, options: Mapping[str, Any]) -> NoReturn:
     """Say what was wrong, and exit.
 
     Only texts that this package wrote are shown, which are about arguments and public facts: those of exceptions that
     one of its lines raises itself. One by a library (from deep inside pandas, or ``float(text)``) may quote a record.
     """
     no_more()
+    from pgmpy_dp.checks import ArgumentError
     from pgmpy_dp.private.filter import BudgetExceeded
 
     if os.environ.get(_TRACEBACK):
@@ -191,6 +234,9 @@ def _end(error: Exception | KeyboardInterrupt) -> NoReturn:
         _fail(_named(error), USAGE)
     if isinstance(error, MemoryError):
         _fail("there is not enough memory for this; ask for less at once", USAGE)
+    if isinstance(error, ArgumentError) and error.name in _called:
+        passed = {_called.get(name): value for name, value in options.items()}.get(_called[error.name])
+        _fail(f"{_called[error.name]} is {str(passed)!r}: {error.remedy}", USAGE)
     if isinstance(error, ValueError | TypeError | KeyError | OSError | ModuleNotFoundError) and written_here:
         _fail(str(error), USAGE)
     place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else "an unknown place"
@@ -250,7 +296,7 @@ def note(message: str, quiet: bool = False) -> None:
 
 def say(message: str) -> None:
     """One line on standard error."""
-    _print(f"pgmpy-dp: {shown(' '.join(message.split()))}", err=True)
+    _print(f"pgmpy-dp: {shown(in_options(' '.join(message.split())))}", err=True)
 
 
 def _print(text: str, err: bool = False) -> None:

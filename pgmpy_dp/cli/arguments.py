@@ -76,6 +76,22 @@ def protection(given: option.ProtectionOptions) -> dict[str, Any]:
     return vars(given) | {"rows_per_unit": given_rows(given.rows_per_unit)}
 
 
+def learn_arguments(given: option.LearnOptions, schema: Schema | None) -> dict[str, Any]:
+    """What is learned, as `learn` and `plan` take it; without a schema of one table as it was passed."""
+    passed = {name: value for name, value in vars(given).items() if value is not None}
+    passed |= {name: str(passed[name]) for name in ("structure", "estimator") if name in passed}
+    edges, edges_file = passed.pop("edges", None), passed.pop("edges_file", None)
+    if schema is None:
+        return passed | ({} if edges is edges_file is None else {"graph": edges or edges_file})
+    read = {
+        "graph": given_graph(schema, edges, edges_file),
+        "workload": given_workload(schema.variables, given.workload),
+        "target": given_variable("--target", schema.variables, given.target),
+        "missing_at_random": given_drivers(schema.variables, given.missing_at_random),
+    }
+    return passed | {name: value for name, value in read.items() if value is not None}
+
+
 def as_written(path: Path, text: option.TextOptions, argument: str = "DATA") -> Path | TextFile:
     """The records of a file, with the options of text that were passed; ValueError where there is no file."""
     from pgmpy_dp.private.data.text_file import TextFile

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import typer
 
 from pgmpy_dp.cli import column_options, option
-from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command
-from pgmpy_dp.cli.arguments import as_written, protection
-from pgmpy_dp.cli.before_linked import check_linked_tables
-from pgmpy_dp.cli.ledger import marked, note_uncounted, open_account, show_charged
-
-if TYPE_CHECKING:
-    from pgmpy_dp.tables.schema_check import SchemaCheck
+from pgmpy_dp.cli.application import CHECK_FAILED, app, command
+from pgmpy_dp.cli.ledger import marked, note_uncounted, show_charged
+from pgmpy_dp.cli.records import private_data
 
 
 @command(
@@ -49,46 +43,14 @@ def check(
 
     The exit code is 1 if the states of a column match next to nothing, or if hardly any record matches in all columns.
     """
-    if tables.parents is not None or tables.children is not None:
-        if data is not None:
-            ask_for("DATA", str(data), "--parents and --children are the data; leave it out")
-        if check_linked_tables(tables, described, spent, protected, account, text, quiet, as_json):
-            raise typer.Exit(CHECK_FAILED)
-        return
-    if data is None:
-        ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
-    from pgmpy_dp.private.data.table import PrivateTable
-    from pgmpy_dp.tables.schema_check import check_schema
+    from pgmpy_dp.verbs import check as checked
 
     budget = spent.budget()
-    public_schema = column_options.described(described)
-    records, whose = as_written(data, text), protection(protected)
-    charged = open_account(account, budget, protected.adjacency, fit=False)
-    table = PrivateTable(records, public_schema, ledger=charged, **whose)
-    with marked(table.ledger):
-        found = check_schema(table, budget)
-        told = f"{found}\nSpent {found.privacy_}"
-        show_charged(_document(found), told, as_json, account.ledger, table.ledger)
+    private = private_data(data, tables, described, budget, protected, account, text, fit=False)
+    with marked(private.ledger):
+        found = checked(private, budget)
+        show_charged(found.to_dict(), str(found), as_json, account.ledger, private.ledger)
         if account.ledger is None:
             note_uncounted(quiet)
     if found.failed:
         raise typer.Exit(CHECK_FAILED)
-
-
-def _document(found: SchemaCheck) -> dict[str, Any]:
-    from pgmpy_dp.schema import encode_label
-
-    return {
-        "n_records": found.n_records,
-        "n_records_sd": found.n_records_sd,
-        "n_matching": found.n_matching,
-        "n_matching_sd": found.n_matching_sd,
-        "verdict": found.verdict,
-        "n_no_record": found.n_no_record,
-        "columns": [
-            {"variable": encode_label(name), **dict(zip(found.table.columns, values, strict=True))}
-            for name, *values in found.table.itertuples()
-        ],
-        "failed": found.failed,
-        **found.privacy_.told(),
-    }

@@ -122,10 +122,7 @@ def described(given: ColumnOptions, states: dict[str, Any] | None = None) -> Sch
 
     other, texts, impossible = given.other or [], given.texts or [], given.impossible or []
     if given.schema is not None:
-        rest = {"other": other, "texts": texts, "impossible": impossible}
-        for name, value in (vars(given.declared) | rest | vars(given.reading)).items():
-            if value:
-                ask_for(f"--{name}", value, "a schema was passed too; write it into that file (pgmpy-dp schema)")
+        require_alone(given, "a schema was passed too; write it into that file (pgmpy-dp schema)")
         return load_schema(given.schema)
     found = declarations(states or {}, given.declared)
     if not found:
@@ -146,6 +143,14 @@ def described(given: ColumnOptions, states: dict[str, Any] | None = None) -> Sch
         if ranges:
             note(f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; see --number")
     return Schema(found, other=others, texts=texts, impossible=impossible, **reading_options(found, given.reading))
+
+
+def require_alone(given: ColumnOptions, remedy: str) -> None:
+    """Refuse what is said of columns beside a file of their schema."""
+    rest = {name: getattr(given, name) for name in ("other", "texts", "impossible")}
+    for name, value in (vars(given.declared) | rest | vars(given.reading)).items():
+        if value:
+            ask_for(f"--{name}", value, remedy)
 
 
 def declarations(states: Mapping[str, Any], options: DeclarationOptions) -> dict[str, Any]:

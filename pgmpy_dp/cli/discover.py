@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command
 from pgmpy_dp.cli.arguments import as_written
-from pgmpy_dp.cli.before_linked import discover_linked_tables, found_columns
 from pgmpy_dp.cli.files import require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
-
-if TYPE_CHECKING:
-    from pgmpy_dp.tables.discovery import Discovery
 
 CategoriesOption = Annotated[
     list[str] | None,
@@ -90,62 +88,90 @@ def discover(
     The exit code is 1 if next to no records were seen, or if no category of a column is frequent enough. If the schema
     cannot be written once it is paid for, the release is kept beside it (schema.release.npz).
     """
-    declared = _declared(categories, column_options.DeclarationOptions(variable, cuts, number, date))
-    limits: dict[str, Any] = {
-        "impossible": impossible or (),
-        "bins": bins,
-        "max_categories": max_categories,
-        "n_records": n_records,
-        "other": other or None,
-    }
-    if tables.parents is not None or tables.children is not None:
-        for name, value in {"DATA": data, "--unit": unit}.items():
-            if value is not None:
-                ask_for(name, str(value), "of linked tables pass --parents, --children and --key; leave it out")
-        if discover_linked_tables(
-            *(
-                tables,
-                linked,
-                declared,
-                reading,
-                limits,
-                spent,
-                adjacency,
-                account,
-                text,
-                out,
-                overwrite,
-                quiet,
-                as_json,
-            )
-        ):
-            raise typer.Exit(CHECK_FAILED)
-        return
-    if data is None:
-        ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
-    from pgmpy_dp.learning.privacy_record import handed_over
-    from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.ledger import Ledger
-    from pgmpy_dp.tables.discovery import discover as found_in
+    from pgmpy_dp.verbs import discover as found_in
+    from pgmpy_dp.verbs import in_order_of
 
-    require_writable(overwrite, (data, account.ledger), out=out)
+    declared = _declared(categories, column_options.DeclarationOptions(variable, cuts, number, date))
+    require_writable(overwrite, (data, tables.parents, tables.children, account.ledger), out=out)
+    variables, records, children = declared, None, None
+    if tables.are_passed(data):
+        files = {"--parents": tables.parents, "--children": tables.children}
+        records, children = (None if file is None else as_written(file, text, way) for way, file in files.items())
+        variables = _described(declared, linked, tables, records, children)
+        of_table = dict(zip(variables["names"], (variables["parent"] or {}, variables["child"]), strict=True))
+        cells = _reading_of(of_table, reading)
+    else:
+        assert data is not None
+        records = as_written(data, text)
+        variables = in_order_of(records, declared)
+        cells = column_options.reading_options(declared, reading)
     budget = spent.budget()
-    records = as_written(data, text)
-    declared = {str(name): declared[str(name)] for name in in_their_order(records, declared)}
-    cells = column_options.reading_options(declared, reading)
-    ledger = open_account(account, budget, adjacency, fit=False)
-    ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, adjacency=str(adjacency))
-    limits["unit"] = unit
-    remedy = "pgmpy_dp.Release.load; where all was found, its .schema is that"
-    with marked(ledger), kept(out.with_suffix(".release.npz"), remedy):
-        found = found_in(records, declared, budget, ledger=ledger, adjacency=str(adjacency), **cells, **limits)
-        with handed_over(found.release_):
-            found.to_json(out)
-        show_charged(_document(found, out), f"{found}\nWrote {out}", as_json, account.ledger, ledger)
+    charged = open_account(account, budget, adjacency, fit=False)
+    ledger = charged if isinstance(charged, Ledger) else Ledger(charged, adjacency=str(adjacency))
+    limits: dict[str, Any] = {"impossible": impossible or (), "bins": bins, "max_categories": max_categories}
+    limits |= {"n_records": n_records, "other": other or None, "unit": unit, "adjacency": str(adjacency)}
+    remedy = "pgmpy_dp.Release.load; what was found is its .schema"
+    with marked(ledger), kept(out.with_suffix(".release.npz"), remedy) as bought:
+        found = found_in(records, variables, budget, children=children, ledger=ledger, **cells, **limits)
+        bought.append(found)
+        found.to_json(out)
+        document = {"schema": str(out), **found.to_dict()}
+        show_charged(document, f"{found}\nWrote {out}", as_json, account.ledger, ledger)
         if account.ledger is None:
             note_uncounted(quiet)
-    if found.few or found.poor:
+    if found.failed:
         raise typer.Exit(CHECK_FAILED)
+
+
+def _described(
+    declared: dict[str, Any], linked: option.KeyOptions, tables: option.LinkedOptions, parents: Any, children: Any
+) -> dict[str, Any]:
+    """What options say of linked tables: the arguments of their schema."""
+    from pgmpy_dp.linked.linked_discovery import columns_by_table
+
+    for name, value in {"--key": linked.key, "--most": linked.most}.items():
+        if value is None:
+            what = "say which column joins the tables, and how many children count: --key patient --most 8"
+            ask_for(name, None, what)
+    names = [name.strip() for name in linked.names.split(",")]
+    if len(set(names)) != 2 or not all(names):
+        ask_for("--names", linked.names, "write two names: household,person")
+    parent, child = columns_by_table(declared, dict(zip(names, (parents, children), strict=True))).values()
+    if parents is not None and not parent:
+        ask_for("--parents", str(tables.parents), "no column of it was described; leave it out")
+    order = [name.strip() for name in (linked.order or "").split(",") if name.strip()]
+    said = {"key": linked.key, "most": linked.most, "counts": linked.count or (), "order": order, "names": names}
+    return {"parent": parent or None, "child": child, **said}
+
+
+def _reading_of(tables: dict[str, dict[str, Any]], given: column_options.ReadingOptions) -> dict[str, Any]:
+    """How cells of both tables are read: of all columns, or of one, which may have its table's name before it."""
+    found: dict[str, Any] = {"missing": {}, "recode": {}, "strip": given.strip, "casefold": given.casefold}
+    for table, columns, own in _parts(tables, given):
+        read = column_options.reading_options(columns, own)
+        cells = read["missing"]
+        each = cells if isinstance(cells, dict) else dict.fromkeys(columns, cells)
+        found["missing"] |= {f"{table}.{column}": texts for column, texts in each.items() if texts}
+        found["recode"] |= {f"{table}.{column}": pairs for column, pairs in read["recode"].items()}
+    return found
+
+
+def _parts(
+    tables: dict[str, dict[str, Any]], given: column_options.ReadingOptions
+) -> Iterator[tuple[str, dict[str, Any], column_options.ReadingOptions]]:
+    """Each table with its columns and what is said of these."""
+    parts: dict[str, dict[str, Any]] = {table: {"missing": [], "recode": []} for table in tables}
+    for kind, sign, texts in (("missing", "=", given.missing), ("recode", ":", given.recode)):
+        for text in texts or []:
+            column = text.partition(sign)[0].strip() if sign in text else None
+            taken = [t for t, columns in tables.items() if column is None or column.removeprefix(f"{t}.") in columns]
+            if not taken:
+                ask_for(f"--{kind}", text, f"{column} is not a column that was described")
+            for table in taken:
+                parts[table][kind].append(text if column is None else text.removeprefix(f"{table}."))
+    for table, columns in tables.items():
+        yield table, columns, replace(given, **parts[table])
 
 
 def _declared(categories: list[str] | None, known: column_options.DeclarationOptions) -> dict[str, Any]:
@@ -160,14 +186,3 @@ def _declared(categories: list[str] | None, known: column_options.DeclarationOpt
     if not declared:
         ask_for("--categories", None, 'say which columns: --categories job,city, --number "age=0:120:1"')
     return declared
-
-
-def _document(found: Discovery, out: Path) -> dict[str, Any]:
-    return {
-        "schema": str(out),
-        "n_records": found.n_records,
-        "n_records_sd": found.n_records_sd,
-        "threshold": found.release_.public["threshold"],
-        "columns": found_columns(found),
-        **found.privacy_.told(),
-    }

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pgmpy_dp.cli.application import ask_for
 
@@ -240,17 +240,3 @@ def _holds_release(path: Path) -> bool:
         Release.load(path)
         return True
     return False
-
-
-def require_posterior(learner: Any, draws: int) -> None:
-    """Refuse --draws that a learner cannot make, before anything is spent."""
-    if draws == 1 or (draws and not hasattr(learner, "posterior")):
-        ask_for("--draws", str(draws), "use 2 or more, with collective-map or with the structure that learn finds")
-
-
-def save_with_draws(learner: Any, out: Path, draws: int) -> None:
-    """The model first, so that it is there if drawing is interrupted."""
-    learner.model_.save(out)
-    if draws:
-        learner.model_.posterior = learner.posterior(draws)
-        learner.model_.save(out)

@@ -2,79 +2,24 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pgmpy_dp.cli import column_options, option
-from pgmpy_dp.cli.application import aligned, app, ask_for, command, note, progress, show
-from pgmpy_dp.cli.arguments import as_written, given_drivers, given_graph, given_variable, given_workload, protection
-from pgmpy_dp.cli.files import load_release, require_posterior, require_writable, save_with_draws
-from pgmpy_dp.cli.fit_linked import fit_linked, refit_linked
-from pgmpy_dp.cli.fit_published import fit_if, require_asked_alone
-from pgmpy_dp.cli.ledger import kept, marked, open_account, show_charged
+from pgmpy_dp.cli.application import CHECK_FAILED, aligned, app, ask_for, command, note, progress, show
+from pgmpy_dp.cli.arguments import given_drivers, learn_arguments
+from pgmpy_dp.cli.files import load_release, require_writable
+from pgmpy_dp.cli.ledger import kept, marked, show_charged
+from pgmpy_dp.cli.records import private_data
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
-    import networkx as nx
-
-    from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.sensitive import Release
-    from pgmpy_dp.schema import Schema
 
-
-class Parameters(StrEnum):
-    """How parameters are learned from noisy tables of a given graph."""
-
-    COLLECTIVE_MAP = "collective-map"
-    NAIVE_MLE = "naive-mle"
-    COLLECTIVE_EM = "collective-em"
-
-
-StructureOption = Annotated[
-    option.Structure | None, typer.Option("--structure", help="How to find the graph if none is given; default learn.")
-]
-MaxOrderOption = Annotated[
-    int | None,
-    typer.Option("--max-order", help="Number of variables of the largest tables that are measured. Default: 3."),
-]
-WorkloadOption = Annotated[
-    str | None, typer.Option("--workload", help='What the model will be asked, with weights: "age,job=2; age,sex".')
-]
-TargetOption = Annotated[str | None, typer.Option("--target", help="Variable that the model will predict from others.")]
-MissingOption = Annotated[
-    str | None,
-    typer.Option(
-        "--missing-at-random",
-        help='Variables without missing values in the model, and what decides if they are missing: "income=age,job".',
-    ),
-]
-OptimiseOption = Annotated[
-    str | None,
-    typer.Option("--optimise", help="What a weak budget is divided for: likelihood (of records; default) or pairs."),
-]
-EstimatorOption = Annotated[
-    Parameters | None,
-    typer.Option("--estimator", help="How parameters are learned if the graph is given. Default: collective-map."),
-]
-PriorOption = Annotated[
-    Path | None,
-    typer.Option("--prior", help="Model or noisy tables (.npz) to learn deviations from, public or of an earlier fit."),
-]
 ReleaseOption = Annotated[
     Path | None, typer.Option("--release", help="Keep the noisy tables too (.npz), to learn from them again.")
-]
-
-DrawsOption = Annotated[
-    int,
-    typer.Option(
-        "--draws",
-        help="Posterior draws that the model keeps, for intervals and sample --copies; for example 30.",
-        min=0,
-        max=100_000,
-    ),
 ]
 
 
@@ -99,20 +44,11 @@ def fit(
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
     described: column_options.ColumnOptions,
     spent: option.BudgetOptions,
-    structure: StructureOption = None,
-    max_order: MaxOrderOption = None,
-    workload: WorkloadOption = None,
-    target: TargetOption = None,
-    missing_at_random: MissingOption = None,
-    optimise: OptimiseOption = None,
-    edges: option.Edges = None,
-    edges_file: option.EdgesFile = None,
-    estimator: EstimatorOption = None,
-    prior: PriorOption = None,
+    asked: option.LearnOptions,
     protected: option.ProtectionOptions,
     account: option.LedgerOptions,
     release: ReleaseOption = None,
-    draws: DrawsOption = 0,
+    draws: option.Draws = 0,
     published: option.PublishOptions,
     text: option.TextOptions,
     overwrite: option.Overwrite = False,
@@ -138,63 +74,48 @@ def fit(
     is counted. If it does not meet them, "no" is all that is told (exit code 1), nothing is written, and the budget is
     spent. pgmpy-dp plan --publish-if says how sharp the test is.
     """
-    if tables.parents is not None or tables.children is not None:
-        one_table: dict[str, Any] = {
-            **{"DATA": data, "--structure": structure, "--max-order": max_order, "--workload": workload},
-            **{"--target": target, "--edges": edges, "--edges-file": edges_file, "--estimator": estimator},
-            **{"--prior": prior, "--missing-at-random": missing_at_random, "--publish-if": published.publish_if},
-            "--optimise": optimise,
-        }
-        for name, value in one_table.items():
-            if value is not None:
-                ask_for(name, str(value), "it is for one table; linked tables (--parents, --children) take none")
-        fit_linked(tables, described, spent, protected, account, text, out, release, draws, overwrite, quiet, as_json)
-        return
-    if data is None:
-        ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
-    from pgmpy_dp.private.data.columns import in_their_order
+    from pgmpy_dp import verbs
     from pgmpy_dp.private.data.table import PrivateTable
 
     budget = spent.budget()
-    files = (data, described.schema, edges_file, account.ledger, prior, published.publish_if)
-    require_asked_alone(published)
-    require_writable(overwrite, files, out=out, release=release)
-    public_schema = column_options.described(described)
-    graph = _fixed_graph(public_schema, structure, given_graph(public_schema, edges, edges_file))
-    search = _search(public_schema, structure, graph, max_order, workload, target, missing_at_random, optimise)
-    if graph is None:
-        learner = _learner(structure, budget, protected.adjacency, **search)
-    else:
-        learner = _estimator(estimator, budget, protected.adjacency)
-    _take_prior(learner, prior)
-    if graph is None and estimator is not None:
-        ask_for("--estimator", str(estimator), "it is for a graph that is given (--edges, --structure independent)")
-    require_posterior(learner, draws)
-    if published.publish_if is not None and (graph is not None or structure == option.Structure.CHOW_LIU):
-        ask_for("--publish-if", str(published.publish_if), "it is for a graph that learn is to find")
-    records, whose = as_written(data, text), protection(protected)
-    # Samples have the columns as the file has them.
-    public_schema = public_schema.subset(in_their_order(records, public_schema))
-    if published.publish_if is not None:
-        how = whose | search | {"adjacency": str(protected.adjacency), "prior": prior}
-        written = (out, release, draws, quiet, as_json)
-        fit_if(records, public_schema, budget, published, account, _summary, how, *written)
-        return
-    charged = open_account(account, budget, protected.adjacency)
-    table = PrivateTable(records, public_schema, ledger=charged, **whose)
-    with marked(table.ledger):
-        with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit", learner), progress(quiet):
-            learner.fit(table) if graph is None else learner.fit(graph, table)
-            if release is not None:
-                learner.release_.save(release)
-            save_with_draws(learner, out, draws)
-        document, found = _summary(learner, out, release)
-        document["budget"] = budget.guarantee.to_dict()
-        show_charged(document, found, as_json, account.ledger, table.ledger)
-        for warning in document["warnings"]:
-            note(warning, quiet)
-        if account.ledger is None:
-            note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)
+    files = (data, tables.parents, tables.children, described.schema, asked.edges_file, account.ledger, asked.prior)
+    published.require_criteria()
+    require_writable(overwrite, (*files, published.publish_if), out=out, release=release)
+    if published.publish_if is not None and account.ledger is None:
+        ask_for("--ledger", None, "it remembers that a test was tried; pass a file, which is made if it is new")
+    private = private_data(data, tables, described, budget, protected, account, text)
+    how = learn_arguments(asked, private.schema if isinstance(private, PrivateTable) else None) | {"draws": draws}
+    with marked(private.ledger):
+        with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit") as bought, progress(quiet):
+            if published.publish_if is None:
+                found = learner = verbs.learn(private, budget, **how)
+            else:
+                test: dict[str, Any] = {"test_share": published.test_share, "again": published.again}
+                found = verbs.publish_if(private, budget, published.publish_if, **test, **how)
+                learner = found.learner
+            if learner is not None:
+                bought.append(learner)
+                if release is not None:
+                    learner.release_.save(release)
+                learner.model_.save(out)
+        if learner is not None:
+            document = _written(learner, out, release) | {"budget": budget.guarantee.to_dict()}
+            if published.publish_if is not None:
+                document |= found.to_dict()
+            wrote = f"{found}\nWrote {out}" + ("" if release is None else f" and {release}")
+            show_charged(document, wrote, as_json, account.ledger, private.ledger)
+            for warning in document["warnings"]:
+                note(warning, quiet)
+            if account.ledger is None:
+                note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)
+    if learner is None:
+        show(found.to_dict(), str(found), as_json)
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _written(learner: Any, out: Path, release: Path | None) -> dict[str, Any]:
+    """What a fit tells, all of it released with noise or public, and where it is."""
+    return {"model": str(out), "release": None if release is None else str(release), **learner.to_dict()}
 
 
 @command(
@@ -206,11 +127,11 @@ def fit(
 def refit(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Noisy tables that fit --release kept.")],
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
-    estimator: EstimatorOption = None,
-    prior: PriorOption = None,
-    missing_at_random: MissingOption = None,
+    estimator: option.Estimator = None,
+    prior: option.Prior = None,
+    missing_at_random: option.MissingAtRandom = None,
     impossible: column_options.ImpossibleOption = None,
-    draws: DrawsOption = 0,
+    draws: option.Draws = 0,
     overwrite: option.Overwrite = False,
     quiet: option.Quiet = False,
     as_json: option.Json = False,
@@ -220,47 +141,25 @@ def refit(
     Without --estimator, a network that fit found is learned as fit does it. Otherwise the graph has an edge for each
     pair of variables that share a chosen table. Rules (--impossible) are obeyed beside those of the schema.
     """
-    import networkx as nx
-
-    from pgmpy_dp.estimators import PrivateNetwork
-    from pgmpy_dp.learning.probe_tables import probe_tables
+    from pgmpy_dp.verbs import refit as learned_again
 
     require_writable(overwrite, (release, prior), out=out)
     tables = _noisy_tables(release)
-    if "linked" in tables.public:
-        passed: dict[str, Any] = {"--estimator": estimator, "--prior": prior, "--missing-at-random": missing_at_random}
-        passed |= {"--impossible": impossible and impossible[0]}
-        for name, value in passed.items():
-            if value is not None:
-                ask_for(name, str(value), "RELEASE is of linked tables, which are learned in one way; leave it out")
-        refit_linked(tables, out, draws, quiet, as_json)
-        return
-    if impossible:
-        try:
-            tables = tables.with_rules([*tables.schema.impossible, *impossible])
-        except ValueError as error:
-            ask_for("--impossible", impossible[0], str(error))
-    adjacency = option.TableAdjacency(tables.adjacency)
-    learner: Any
-    arguments: tuple
-    if estimator is None and "rounds" in tables.public:
+    drivers: Any = missing_at_random
+    if "linked" not in tables.public:
         drivers = given_drivers(tables.schema.variables, missing_at_random)
-        learner, arguments = PrivateNetwork(adjacency=str(adjacency), missing_at_random=drivers), (tables,)
-    else:
-        if missing_at_random is not None:
-            ask_for("--missing-at-random", missing_at_random, "it is for a network that learn found; leave it out")
-        scopes = tables.scopes[: probe_tables(tables).start]
-        graph = nx.Graph()
-        graph.add_nodes_from(name for name in tables.schema.variables if any(name in scope for scope in scopes))
-        graph.add_edges_from((u, v) for scope in scopes for i, u in enumerate(scope) for v in scope[i + 1 :])
-        learner, arguments = _estimator(estimator, None, adjacency), (graph, tables)
-    _take_prior(learner, prior)
-    require_posterior(learner, draws)
     with progress(quiet):
-        learner.fit_release(*arguments)
-        save_with_draws(learner, out, draws)
-    document, text = _summary(learner, out, None)
-    show(document, text, as_json)
+        learner = learned_again(
+            tables,
+            estimator=None if estimator is None else str(estimator),
+            prior=prior,
+            missing_at_random=drivers,
+            impossible=impossible,
+            draws=draws,
+        )
+        learner.model_.save(out)
+    document = _written(learner, out, None)
+    show(document, f"{learner}\nWrote {out}", as_json)
     for warning in document["warnings"]:
         note(warning, quiet)
 
@@ -309,119 +208,3 @@ def _noisy_tables(release: Path) -> Release:
     if tables.kind != "marginals":
         ask_for("RELEASE", str(release), f"it holds {tables.kind}, not noisy tables")
     return tables
-
-
-def _take_prior(learner: Any, prior: Path | None) -> None:
-    """Refuse a prior that cannot be used, before anything is spent."""
-    from pgmpy_dp.learning.prior import given_prior
-
-    if prior is None:
-        return
-    if "prior" not in learner.get_params():
-        ask_for("--prior", str(prior), f"{type(learner).__name__} takes none; leave --structure and --estimator out")
-    learner.prior = prior
-    try:
-        given_prior(learner)
-    except (ValueError, TypeError) as error:
-        ask_for("--prior", str(prior), str(error))
-
-
-def _fixed_graph(schema: Schema, structure: option.Structure | None, given: nx.Graph | None) -> nx.Graph | None:
-    """The graph whose parameters are learned: the given one, or one without edges; None where it is to be found."""
-    import networkx as nx
-
-    if given is not None and structure is not None:
-        ask_for("--structure", str(structure), "the graph was passed too; pass one of them")
-    if given is not None or structure != option.Structure.INDEPENDENT:
-        return given
-    graph = nx.Graph()
-    graph.add_nodes_from(schema.variables)
-    return graph
-
-
-def _search(
-    schema: Schema,
-    structure: option.Structure | None,
-    graph: nx.Graph | None,
-    max_order: int | None,
-    workload: str | None,
-    target: str | None,
-    missing_at_random: str | None,
-    optimise: str | None,
-) -> dict[str, Any]:
-    """How learn is to find a graph, as far as that was passed."""
-    search = {
-        "max_order": max_order,
-        "workload": given_workload(schema.variables, workload),
-        "target": given_variable("--target", schema.variables, target),
-        "missing_at_random": given_drivers(schema.variables, missing_at_random),
-        "optimise": optimise,
-    }
-    search = {name: value for name, value in search.items() if value is not None}
-    if search and (graph is not None or structure not in (None, option.Structure.LEARN)):
-        name = next(iter(search))
-        ask_for(f"--{name.replace('_', '-')}", str(search[name]), "it is for a graph that learn is to find")
-    return search
-
-
-def _learner(
-    structure: option.Structure | None, budget: Budget, adjacency: option.TableAdjacency, **search: Any
-) -> Any:
-    """An estimator of graph and parameters."""
-    from pgmpy_dp.estimators import PrivateChowLiu, PrivateNetwork
-
-    kind = PrivateChowLiu if structure == option.Structure.CHOW_LIU else PrivateNetwork
-    return kind(budget.epsilon, budget.delta, budget.rho, adjacency=str(adjacency), **search)
-
-
-def _estimator(which: Parameters | None, budget: Budget | None, adjacency: option.TableAdjacency) -> Any:
-    """An estimator of a given graph's parameters."""
-    from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
-
-    kinds = {Parameters.NAIVE_MLE: NaiveMLE, Parameters.COLLECTIVE_EM: CollectiveEM}
-    kind = kinds.get(which, CollectiveMAP) if which is not None else CollectiveMAP
-    if budget is None:
-        return kind()
-    return kind(budget.epsilon, budget.delta, budget.rho, adjacency=str(adjacency))
-
-
-def _edges(model: Any) -> str:
-    count = model.number_of_edges()
-    return "1 edge" if count == 1 else f"{count or 'no'} edges"
-
-
-def _summary(learner: Any, out: Path, release: Path | None) -> tuple[dict[str, Any], str]:
-    """What a fit tells, all of it released with noise or public."""
-    from pgmpy_dp.estimators import PrivateNetwork
-    from pgmpy_dp.learning.few_records import dropped_records, few_records, large_delta, no_edge
-    from pgmpy_dp.schema import encode_label
-
-    few = few_records(learner.n_records_, learner.n_records_sd_, "pgmpy-dp check")
-    model, privacy = learner.model_, learner.privacy_
-    unread = [model.mostly_missing(name) for name in model.numbers]
-    large = large_delta(privacy.delta, learner.n_records_)
-    declared = learner.release_.n_records
-    dropped = dropped_records(declared or 0.0, learner.n_records_, learner.n_records_sd_)
-    alone = None
-    if isinstance(learner, PrivateNetwork):
-        share = sum(record["share"] for record in learner.release_.public["rounds"])
-        alone = no_edge(model.number_of_nodes(), learner.graph_.number_of_edges(), share, "--workload")
-    document = {
-        "model": str(out),
-        "release": None if release is None else str(release),
-        **privacy.told(),
-        "mechanism": privacy.mechanism,
-        "variables": [encode_label(name) for name in model.nodes],
-        "edges": [[encode_label(u), encode_label(v)] for u, v in model.edges],
-        "n_records": float(learner.n_records_),
-        "n_records_sd": float(learner.n_records_sd_),
-        "warnings": [said for said in (few or dropped, *unread, large, alone) if said is not None],
-    }
-    lines = [
-        f"Learned {_edges(model)} between {model.number_of_nodes()} variables: {privacy}",
-        f"Records inside the schema: about {learner.n_records_:,.0f} (standard deviation {learner.n_records_sd_:,.0f})"
-        if learner.n_records_sd_
-        else f"Records: {learner.n_records_:,.0f}, as declared",
-        f"Wrote {out}" + ("" if release is None else f" and {release}"),
-    ]
-    return document, "\n".join(lines)

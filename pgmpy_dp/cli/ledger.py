@@ -86,7 +86,7 @@ def marked(ledger: Ledger) -> Iterator[None]:
 
 
 @contextmanager
-def kept(path: Path, remedy: str, learner: Any = None) -> Iterator[None]:
+def kept(path: Path, remedy: str) -> Iterator[list[Any]]:
     """If something fails after the budget was spent, write what it bought to `path`, or near it, and say where.
 
     Parameters
@@ -94,14 +94,19 @@ def kept(path: Path, remedy: str, learner: Any = None) -> Iterator[None]:
     path : Path
     remedy : str
         What the user may do with that file.
-    learner : object, optional
-        An estimator, whose release it is where the error has none.
+
+    Yields
+    ------
+    list
+        For what was bought, whose release it is where the error has none.
     """
+    bought: list[Any] = []
     try:
-        yield
+        yield bought
     except BaseException as error:
         no_more()
-        release = getattr(error, "release", None) or getattr(learner, "release_", None)
+        releases = [getattr(one, "release_", None) for one in (*bought, None)]
+        release = getattr(error, "release", None) or releases[0]
         if release is not None:
             error.release = release  # type: ignore[attr-defined]
             if release.kind == "interrupted":

@@ -28,6 +28,14 @@ class Structure(StrEnum):
     INDEPENDENT = "independent"
 
 
+class Parameters(StrEnum):
+    """How parameters are learned from noisy tables of a given graph."""
+
+    COLLECTIVE_MAP = "collective-map"
+    NAIVE_MLE = "naive-mle"
+    COLLECTIVE_EM = "collective-em"
+
+
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="The private records: .csv, .tsv (or either with .gz) or .parquet.")
 ]
@@ -57,6 +65,15 @@ Epsilon = Annotated[
 ]
 Delta = Annotated[float, typer.Option("--delta", help="With --epsilon, (epsilon, delta)-DP. Take it far below 1/n.")]
 Rho = Annotated[float | None, typer.Option("--rho", help="Budget: rho-zCDP, instead of --epsilon.")]
+Draws = Annotated[
+    int,
+    typer.Option(
+        "--draws",
+        help="Posterior draws that the model keeps, for intervals and sample --copies; for example 30.",
+        min=0,
+        max=100_000,
+    ),
+]
 Edges = Annotated[str | None, typer.Option("--edges", help='Public graph, e.g. "age-income,sex-income".')]
 EdgesFile = Annotated[Path | None, typer.Option("--edges-file", help="Public graph: CSV with two variables a line.")]
 Adjacency = Annotated[
@@ -119,6 +136,20 @@ class LinkedOptions:
     parents: Parents = None
     children: Children = None
 
+    def are_passed(self, data: Path | None) -> bool:
+        """Whether these are the tables, and not `data`; refuses both, neither, and parents without their children."""
+        from pgmpy_dp.cli.application import ask_for
+
+        if self.parents is None and self.children is None:
+            if data is None:
+                ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
+            return False
+        if data is not None:
+            ask_for("DATA", str(data), "--parents and --children are the data; leave it out")
+        if self.children is None:
+            ask_for("--children", None, "--parents was passed; pass the table of their children too")
+        return True
+
 
 @dataclass(frozen=True)
 class KeyOptions:
@@ -163,6 +194,54 @@ class LedgerOptions:
     budget_rho: BudgetRho = None
 
 
+Estimator = Annotated[
+    Parameters | None,
+    typer.Option("--estimator", help="How parameters are learned if the graph is given. Default: collective-map."),
+]
+Prior = Annotated[
+    Path | None,
+    typer.Option("--prior", help="Model or noisy tables (.npz) to learn deviations from, public or of an earlier fit."),
+]
+MissingAtRandom = Annotated[
+    str | None,
+    typer.Option(
+        "--missing-at-random",
+        help='Variables without missing values in the model, and what decides if they are missing: "income=age,job".',
+    ),
+]
+
+
+@dataclass(frozen=True)
+class LearnOptions:
+    """What is learned, and how."""
+
+    structure: Annotated[
+        Structure | None,
+        typer.Option("--structure", help="How to find the graph if none is given; default learn."),
+    ] = None
+    max_order: Annotated[
+        int | None,
+        typer.Option("--max-order", help="Number of variables of the largest tables that are measured. Default: 3."),
+    ] = None
+    workload: Annotated[
+        str | None, typer.Option("--workload", help='What the model will be asked, with weights: "age,job=2; age,sex".')
+    ] = None
+    target: Annotated[
+        str | None, typer.Option("--target", help="Variable that the model will predict from others.")
+    ] = None
+    missing_at_random: MissingAtRandom = None
+    optimise: Annotated[
+        str | None,
+        typer.Option(
+            "--optimise", help="What a weak budget is divided for: likelihood (of records; default) or pairs."
+        ),
+    ] = None
+    edges: Edges = None
+    edges_file: EdgesFile = None
+    estimator: Estimator = None
+    prior: Prior = None
+
+
 TEST_SHARE = 0.1
 
 
@@ -180,6 +259,14 @@ class PublishOptions:
     again: Annotated[
         bool, typer.Option("--again", help="With --publish-if, another attempt on the ledger, which says so.")
     ] = False
+
+    def require_criteria(self) -> None:
+        """Refuse options of a test where there is none."""
+        from pgmpy_dp.cli.application import ask_for
+
+        if self.publish_if is None and (self.again or self.test_share != TEST_SHARE):
+            name, given = ("--again", "yes") if self.again else ("--test-share", str(self.test_share))
+            ask_for(name, given, "it is for --publish-if")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,10 +13,6 @@ from pgmpy_dp.cli.application import app, ask_for, command, note, show
 from pgmpy_dp.cli.arguments import as_written, given_workload, protection
 from pgmpy_dp.cli.files import holds_linked_model, load_model, load_schema, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
-
-if TYPE_CHECKING:
-    from pgmpy_dp.models.markov_network import MarkovNetwork
-    from pgmpy_dp.private.budget import Budget
 
 DataArgument = Annotated[
     Path | None,
@@ -77,8 +73,8 @@ def score(
     """
     from pgmpy_dp.models.model_score import score_model
     from pgmpy_dp.models.scored_model import schema_of_model
-    from pgmpy_dp.private.data.columns import in_their_order
     from pgmpy_dp.private.data.table import PrivateTable
+    from pgmpy_dp.verbs import in_order_of, plan
 
     budget = spent.budget()
     require_writable(overwrite, (model, data, schema, account.ledger), release=release)
@@ -90,14 +86,17 @@ def score(
     checked_level(level)
     whose = protection(protected)
     if data is None:
+        if n is None:
+            ask_for("DATA", None, "pass the file of records; or --n 20000 to see what scores would tell of so many")
         sketch = {"level": level, "adjacency": str(protected.adjacency), "rows_per_unit": whose["rows_per_unit"]}
-        _preview(network, n, budget, asked | sketch, as_json)
+        planned = plan(network, budget, n, **asked, **sketch)
+        show(planned.to_dict(), str(planned), as_json)
         return
     if n is not None:
         ask_for("--n", str(n), "it is for a preview, without DATA; pass --n-records where their number is public")
     public_schema = schema_of_model(network, None if schema is None else load_schema(schema))
     records = as_written(data, text)
-    public_schema = public_schema.subset(in_their_order(records, public_schema))
+    public_schema = in_order_of(records, public_schema)
     charged = open_account(account, budget, protected.adjacency, fit=False)
     table = PrivateTable(records, public_schema, ledger=charged, **whose)
     with marked(table.ledger):
@@ -117,7 +116,7 @@ def _document(found: Any) -> dict[str, Any]:
     from pgmpy_dp.learning.few_records import few_records
     from pgmpy_dp.schema import encode_label
 
-    few = few_records(found.n_records, found.n_records_sd, "pgmpy-dp check")
+    few = few_records(found.n_records, found.n_records_sd)
     each = [] if found.each is None else found.each.itertuples()
     return {
         "level": found.level,
@@ -137,20 +136,3 @@ def _row(row: Any, *first: str) -> dict[str, Any]:
     names = first or ("tables", "distance")
     told = {name: row[name] for name in (*names, "lower", "upper", "sampling")}
     return {name: int(value) if name == "tables" else float(value) for name, value in told.items()}
-
-
-def _preview(network: MarkovNetwork, n: int | None, budget: Budget, asked: dict[str, Any], as_json: bool) -> None:
-    """What scores would tell of so many records."""
-    from pgmpy_dp.models.model_score import preview_score
-
-    if n is None:
-        ask_for("DATA", None, "pass the file of records; or --n 20000 to see what scores would tell of so many")
-    found, level = preview_score(network, n, budget, **asked), asked["level"]
-    rows = [{"score": name, **{k: float(v) for k, v in row.items()}} for name, row in found.iterrows()]
-    lines = [f"{budget} under {asked['adjacency']}, {n:,} records assumed; {100 * level:g} % intervals"]
-    lines += [
-        f"  {row['score']:<10} {row['tables']:>7,.0f} tables   noise of sd {row['sd']:>8,.1f} records   "
-        f"interval about +- {row['half_width']:.4f}   sampling alone {row['sampling']:.4f}"
-        for row in rows
-    ]
-    show({"budget": budget.guarantee.to_dict(), "n": n, "level": level, "scores": rows}, "\n".join(lines), as_json)

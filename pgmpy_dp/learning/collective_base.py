@@ -32,6 +32,7 @@ from pgmpy_dp.inference.exact_or_loopy import (
 )
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.learning import noisy_tables
+from pgmpy_dp.learning.display import ShowsFit
 from pgmpy_dp.learning.fine_grids import fine_states, largest_sizes
 from pgmpy_dp.learning.least_noise import NOISES
 from pgmpy_dp.learning.maximum_likelihood import Fit
@@ -54,7 +55,7 @@ Progress = Callable[[], None] | None
 
 
 @dataclass(repr=False, eq=False)
-class BaseMarginalsEstimator(SuggestsRules, PrivateFit, parameter_estimator.DiscreteParameterEstimator):
+class BaseMarginalsEstimator(SuggestsRules, ShowsFit, PrivateFit, parameter_estimator.DiscreteParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
     Abstract: a subclass says in `_learn` how the parameters follow from the tables. One that learns from another

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
+from pgmpy_dp.schema import encode_label
 from pgmpy_dp.shown import shown
 
 _SHOWN = 8
@@ -27,6 +29,68 @@ def as_table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]
 def as_text(text: str) -> str:
     """HTML of a text in columns."""
     return f"<pre>{escape(text)}</pre>"
+
+
+class Shown:
+    """What shows itself in a notebook as in a terminal, by its ``str``."""
+
+    def _repr_html_(self) -> str:
+        return as_text(str(self))
+
+
+class ShowsFit(Shown):
+    """An estimator of tables that shows what a fit has learned: released numbers and public ones."""
+
+    model_: Any
+    privacy_: Any
+    release_: Any
+    n_records_: float
+    n_records_sd_: float
+
+    def _records(self) -> str:
+        """What is counted."""
+        return "Records"
+
+    def _facts(self) -> dict[str, Any]:
+        """What programs are told of what was learned."""
+        return {
+            **self.privacy_.told(),
+            "variables": [encode_label(name) for name in self.model_.nodes],
+            "edges": [[encode_label(u), encode_label(v)] for u, v in self.model_.edges],
+        }
+
+    def _lines(self) -> list[str]:
+        """What a person is told of it."""
+        edges, count = self.model_.number_of_edges(), self.model_.number_of_nodes()
+        told = "1 edge" if edges == 1 else f"{edges or 'no'} edges"
+        return [f"Learned {told} between {count} variables: {self.privacy_}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What programs are told of a fit that set `model_`.
+
+        Returns
+        -------
+        dict
+        """
+        doubts = self._doubts(self.release_, self.privacy_, vars(self)).values()  # type: ignore[attr-defined]
+        return {
+            **self._facts(),
+            "mechanism": self.privacy_.mechanism,
+            "n_records": float(self.n_records_),
+            "n_records_sd": float(self.n_records_sd_),
+            "warnings": [line for said in doubts if said is not None for line in said.split("\n")],
+        }
+
+    def __str__(self) -> str:
+        if getattr(self, "model_", None) is None:
+            return repr(self)
+        number, sd = self.n_records_, self.n_records_sd_
+        count = f"about {number:,.0f} (standard deviation {sd:,.0f})" if sd else f"{number:,.0f}, as declared"
+        return "\n".join([*self._lines(), f"{self._records()}{' inside the schema' if sd else ''}: {count}"])
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What a notebook shows, which asks for this before it asks for HTML."""
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
 def states_text(states: Sequence[object]) -> str:

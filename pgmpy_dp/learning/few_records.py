@@ -43,7 +43,7 @@ class FewRecordsWarning(_Doubt):
 class DroppedRecordsWarning(_Doubt):
     """Many records are outside the schema, of a number that is public: what is learned is not of all.
 
-    The released tables say so. Where the number of records is not public, `pgmpy_dp.check_schema` tells.
+    The released tables say so. Where the number of records is not public, `pgmpy_dp.check` tells.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class NoEdgeWarning(_Doubt):
     """
 
 
-def no_edge(n_variables: int, n_edges: int, share: float, option: str = "workload=") -> str | None:
+def no_edge(n_variables: int, n_edges: int, share: float) -> str | None:
     """What to say where a graph that was looked for has no edge, or next to none; else None.
 
     Parameters
@@ -117,8 +117,6 @@ def no_edge(n_variables: int, n_edges: int, share: float, option: str = "workloa
     n_variables, n_edges : int
     share : float
         Of the budget, for all tables of several variables that were chosen or required.
-    option : str
-        How a workload is passed.
 
     Examples
     --------
@@ -132,7 +130,7 @@ def no_edge(n_variables: int, n_edges: int, share: float, option: str = "workloa
     edges = "1 edge" if n_edges == 1 else f"{n_edges or 'no'} edges"
     return (
         f"the graph has {edges}: {100 * share:.0f} % of the budget went to tables of several variables, which were "
-        f"predicted to drown in noise. Where dependence matters, pass {option} with the sets of variables that it "
+        "predicted to drown in noise. Where dependence matters, pass workload= with the sets of variables that it "
         "matters in (or one_way_share=0.1, in Python), fewer variables or states, or more budget"
     )
 
@@ -205,15 +203,13 @@ def dropped_records(n_records: float, inside: float, sd: float) -> str | None:
     )
 
 
-def few_records(n_records: float, sd: float, how: str = "pgmpy_dp.check_schema") -> str | None:
+def few_records(n_records: float, sd: float) -> str | None:
     """What to say where an estimated number of records is within `FEW` standard deviations of 0; else None.
 
     Parameters
     ----------
     n_records, sd : float
         The estimate and its standard deviation; 0 where the number is public, of which nothing is said.
-    how : str
-        What tells more.
 
     Examples
     --------
@@ -227,6 +223,6 @@ def few_records(n_records: float, sd: float, how: str = "pgmpy_dp.check_schema")
     number = "1 record is" if round(n_records) == 1 else f"{n_records:,.0f} records are"
     return (
         f"about {number} inside the schema (standard deviation {sd:,.0f}), which is next to nothing: what was learned "
-        f"is noise. Either the states of some column match few cells ({how} tells, for a small part of a budget), "
-        "or the budget is too small for so few records"
+        "is noise. Either the states of some column match few cells (pgmpy_dp.check tells, for a small part of a "
+        "budget), or the budget is too small for so few records"
     )

@@ -10,6 +10,7 @@ from pgmpy.base import UndirectedGraph
 from pgmpy.metrics import _BaseSupervisedMetric
 
 from pgmpy_dp.learning.collective_base import schema_and_table
+from pgmpy_dp.learning.display import ShowsFit
 from pgmpy_dp.learning.table_base import BaseTableEstimator
 from pgmpy_dp.metrics import list_metrics
 from pgmpy_dp.schema import Schema
@@ -29,7 +30,7 @@ else:
             """In the place of pgmpy's base class, where that is missing."""
 
 
-class BaseGraphEstimator(BaseTableEstimator, StructureBase):
+class BaseGraphEstimator(ShowsFit, BaseTableEstimator, StructureBase):
     """Graph of discrete variables, `graph_`, with or without parameters, from one release; abstract.
 
     It is one of pgmpy's structure learners.

@@ -157,7 +157,7 @@ class PrivateFit:
         """What there is to warn of, from released and public numbers alone."""
         n, sd = learned.get("n_records_", release.n_records or 0.0), learned.get("n_records_sd_", 0.0)
         if (few := few_records(n, sd)) is None and (tells := getattr(learned.get("model_"), "mostly_missing", None)):
-            few = " ".join(filter(None, map(tells, learned["model_"].numbers))) or None
+            few = "\n".join(filter(None, map(tells, learned["model_"].numbers))) or None
         dropped = dropped_records(release.n_records or 0.0, n, sd)
         return {
             FewRecordsWarning: few,

@@ -10,11 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.few_records import FEW
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, require_release
-from pgmpy_dp.linked.linked_model import words_of_a_child
+from pgmpy_dp.linked.linked_model import told_of_a_child, words_of_a_child
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables, table_of_kinds
 from pgmpy_dp.linked.operators.unit_kinds import KIND, KINDS
@@ -24,12 +25,13 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import encode_label
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables.schema_check import ALL, NOISE, NOTHING, WORDS, percent, rounded, share_of, verdict_of
 
 
 @dataclass(frozen=True, eq=False)
-class FamilyCheck:
+class FamilyCheck(Shown):
     """What linked tables hold, with noise; ``str`` of it is a summary to read.
 
     Attributes
@@ -117,6 +119,20 @@ class FamilyCheck:
 
     def _sd(self, n_cells: int) -> float:
         return self.sd * math.sqrt(n_cells)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What programs are told."""
+        columns = [
+            {"table": table, "variable": encode_label(name), **dict(zip(self.table.columns, values, strict=True))}
+            for (table, name), *values in self.table.itertuples()
+        ]
+        return {
+            "key": encode_label(self.linked.key),
+            "kinds": {str(kind): float(count) for kind, count in self.kinds.items()},
+            **{name: getattr(self, name) for name in ("sd", "n_units", "n_matching", "verdict", "failed")},
+            "columns": columns,
+            **told_of_a_child(self.privacy_),
+        }
 
     def __str__(self) -> str:
         (parent, child), linked = map(shown, self.linked.names), self.linked

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from pgmpy_dp.checks import ArgumentError
+from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over
 from pgmpy_dp.linked.linked_model import words_of_a_child
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.private.budget import Budget, require_budget
-from pgmpy_dp.private.data.columns import PrivateColumns
+from pgmpy_dp.private.data.columns import PrivateColumns, in_their_order
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import Number, Schema
 from pgmpy_dp.shown import shown
@@ -24,7 +26,7 @@ _STAND_IN = ("categories", 0), ("categories", 1)  # states of columns whose cate
 
 
 @dataclass(frozen=True, eq=False)
-class LinkedDiscovery:
+class LinkedDiscovery(Shown):
     """The schema of both tables, and what it cost; ``str`` of it is a summary to read.
 
     Attributes
@@ -53,11 +55,20 @@ class LinkedDiscovery:
     @property
     def failed(self) -> bool:
         """Whether next to no families were seen, or no category of a column is frequent enough."""
-        return any(part.few or part.poor for part in self.parts)
+        return any(part.failed for part in self.parts)
 
     def to_json(self, path: str | Path) -> None:
         """Write the schema to a JSON file that :meth:`~pgmpy_dp.LinkedSchema.from_json` reads, with what it cost."""
         self.schema.to_json(path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What programs are told."""
+        parts = {
+            name: part and part.to_dict()
+            for name, part in zip(self.schema.names, (self.parent, self.child), strict=True)
+        }
+        tables = {name: part and {key: part[key] for key in ("n_records", "columns")} for name, part in parts.items()}
+        return {"tables": tables, **self.privacy_.told()}
 
     def __str__(self) -> str:
         lines = []
@@ -72,90 +83,47 @@ def discover_linked(
     parents: Any,
     children: Any,
     budget: Budget,
-    *,
-    parent: Mapping[Any, Any] | None,
-    child: Mapping[Any, Any],
-    key: Hashable,
-    most: int,
-    ledger: Ledger | Budget | None = None,
-    least: int = 0,
-    counts: Iterable[str] = (),
-    order: Iterable[Hashable] = (),
-    size: str = "n",
-    names: Iterable[str] = ("parent", "child"),
-    parent_options: Mapping[str, Any] | None = None,
-    child_options: Mapping[str, Any] | None = None,
+    ledger: Ledger | Budget | None,
+    described: Mapping[str, Any],
+    reading: Mapping[str, Any],
     **options: Any,
 ) -> LinkedDiscovery:
-    """A schema of two tables that belong together, with categories that many families have.
+    """What :func:`pgmpy_dp.discover` does of two tables that belong together.
 
     Parameters
     ----------
-    parents, children : dataframe or path
-        As :class:`~pgmpy_dp.PrivateLinkedTables` takes them; parents None where
-        `parent` is.
-    budget : Budget
-        What this spends, divided by the number of columns that are looked at. For categories it needs a delta.
-    parent, child : mapping of hashable to declaration
-        Columns as :func:`pgmpy_dp.discover` takes them: ``"categories"``, a Number, or states.
-    key, most, least, counts, order, size, names
-        As :class:`LinkedSchema` takes them. Counts are about columns with states or bounds.
-    ledger : Ledger or Budget, optional
-        What may be spent on these records by everything together. Pass the Ledger to the fit too.
-    parent_options, child_options : mapping, optional
-        Arguments of :func:`pgmpy_dp.discover` for one of the tables: missing, strip, casefold, recode, impossible.
+    parents, children, budget, ledger
+    described : mapping
+        Arguments of `LinkedSchema`, whose columns may say "categories".
+    reading : mapping
+        How cells of both tables are read.
     **options
-        Further arguments of it for both: other, bins, max_categories, max_length, adjacency, n_records (of parents),
-        random_state.
-
-    Returns
-    -------
-    LinkedDiscovery
-
-    Raises
-    ------
-    TypeError, ValueError
-        For public arguments that cannot be used, before anything is spent.
-    BudgetExceeded
-        If the ledger does not have the budget left; nothing is spent.
-
-    Warns
-    -----
-    FewRecordsWarning
-        As :func:`pgmpy_dp.discover`.
+        Of :func:`~pgmpy_dp.tables.discovery.columns_to_look_at`.
 
     Notes
     -----
     Privacy: the unit is all that carries one value of the key. In each table one row of each unit counts, drawn by the
     unit's own rows (:mod:`pgmpy_dp.private.data.columns`), so that its proof holds for each table; both charge one
     ledger, in which their costs add up. One child among its siblings may cost four times the rho, or twice an epsilon.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from pgmpy_dp.linked import made_up_families
-    >>> households, persons, _ = made_up_families(5_000, random_state=0)
-    >>> with warnings.catch_warnings(action="ignore"):
-    ...     found = discover_linked(
-    ...         households, persons, Budget(epsilon=1.0, delta=1e-9), parent={"tenure": "categories"},
-    ...         child={"age": Number(0, 99, resolution=1), "status": "categories"}, key="household", most=6,
-    ...     )
-    >>> found.schema.parent["tenure"], sorted(found.schema.child["status"])[:3]
-    (('owns', 'rents', 'other'), ['child', 'employed', 'other'])
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.2, delta=1e-8)")
-    said: dict[str, Any] = {"least": least, "size": size, "names": tuple(names)}
-    said |= {"counts": tuple(counts), "order": tuple(order)}
+    said = {"parent": None, "names": ("parent", "child"), **described}
+    parent, child = said.pop("parent"), said.pop("child")
+    if parent is None and children is None:
+        parents, children = None, parents
     if (parent is None) != (parents is None):
         raise ValueError("parents and parent: pass a table and its columns, or None for both")
-    own = {"parent": dict(parent_options or {}), "child": dict(child_options or {})}
     declared: dict[str, Any] = {"parent": parent, "child": child}
+    own = {
+        which: _reading_of(table, columns or {}, reading)
+        for table, (which, columns) in zip(said["names"], declared.items(), strict=True)
+    }
     bins = options.get("bins")
     wanted = {which: _looked_at(found, bins) for which, found in declared.items()}
     stand_ins: dict[str, Any] = {
         which: _stand_in(found, own[which], wanted[which] > 0) for which, found in declared.items()
     }
-    linked = LinkedSchema(stand_ins["parent"], stand_ins["child"], key, most, **said)  # what is wrong is said now
+    linked = LinkedSchema(stand_ins["parent"], stand_ins["child"], **said)  # what is wrong is said now
     cut = [n for n, cuts in linked.count_cuts.items() if cuts and n in child and not linked.child.numbers[n].divided]
     if bins is not None and cut:
         raise ValueError(f"counts are about {cut}, which bins={bins} would cut elsewhere; pass cuts of it, or no bins")
@@ -181,13 +149,69 @@ def discover_linked(
                 error.add_note("What was found in the parents is paid for: it is this exception's .earlier")
             raise
     schemas = [found[which].schema if which in found else stand_ins[which] for which in declared]
-    result = LinkedDiscovery(
-        LinkedSchema(schemas[0], schemas[1], linked.key, linked.most, **said), found.get("parent"), found.get("child")
-    )
+    result = LinkedDiscovery(LinkedSchema(schemas[0], schemas[1], **said), found.get("parent"), found.get("child"))
     for part in result.parts:
         with handed_over(part.release_):
             warn_of_few(part)
     return result
+
+
+def columns_by_table(declared: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, dict[Any, Any]]:
+    """Declarations of each table's columns, in its order: those with its name before them, or that it alone has.
+
+    Parameters
+    ----------
+    declared : mapping of str to declaration
+    tables : mapping of str to dataframe, path or None
+        By what they are called.
+
+    Raises
+    ------
+    ArgumentError
+        For a column that neither table has, or both.
+    """
+
+    def has(table: str, column: str) -> bool:
+        try:
+            return bool(in_their_order(tables[table], [column])) if tables[table] is not None else False
+        except ValueError:
+            return False
+
+    found: dict[str, dict[Any, Any]] = {table: {} for table in tables}
+    for name, said in declared.items():
+        written = [(table, name.removeprefix(f"{table}.")) for table in tables]
+        places = [(table, column) for table, column in written if has(table, column)]
+        if len(places) == 2 and name not in dict(written).values():  # one of them is named
+            places = [place for place in places if place[1] != name]
+        if len(places) != 1:
+            ways = " and ".join(f"{table}.{column}" for table, column in places) or "neither"
+            remedy = f"of the tables, {ways} have it; describe a column of one, with the table before it"
+            raise ArgumentError(name, said, remedy)
+        ((table, column),) = places
+        found[table][column] = said
+    return {t: {name: own[name] for name in in_their_order(tables[t], own)} if own else {} for t, own in found.items()}
+
+
+def _reading_of(table: str, columns: Mapping[Any, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
+    """How one table's cells are read: what is said of all columns, or of one of its own."""
+
+    def own(names: Any) -> dict[Hashable, Any]:
+        plain = {name: name.removeprefix(f"{table}.") if isinstance(name, str) else name for name in names}
+        return {name: column for name, column in plain.items() if column in columns}
+
+    found: dict[str, Any] = {}
+    for what, value in reading.items():
+        if what == "impossible":
+            if value and not isinstance(value, Mapping):
+                remedy = "of linked tables pass rules by table, {'person': [...]}, or write them into what this finds"
+                raise ArgumentError(what, value, remedy)
+            value = dict(value).get(table, ())
+        elif isinstance(value, Mapping):
+            value = {column: value[name] for name, column in own(value).items()}
+        elif what in ("strip", "casefold") and not isinstance(value, bool):
+            value = list(own(value).values())
+        found |= {what: value} if value else {}
+    return found
 
 
 def _looked_at(variables: Mapping | None, bins: int | None) -> int:

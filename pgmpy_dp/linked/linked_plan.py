@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 
 from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.fine_grids import undivided
 from pgmpy_dp.learning.privacy_record import Privacy
-from pgmpy_dp.linked.linked_model import guarantee_of_a_child, words_of_a_child
+from pgmpy_dp.linked.linked_model import guarantee_of_a_child, told_of_a_child, words_of_a_child
 from pgmpy_dp.linked.linked_search import pairs_of_children, siblings_at
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
@@ -22,10 +23,10 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.operators.tables import Tables
-from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables.networks.budget_shares import NetworkShares, network_shares, one_way_weights
 from pgmpy_dp.tables.networks.search_size import NetworkSize, network_size
+from pgmpy_dp.tables.table_plan import NoisyTable, expected_errors, worst_first
 
 _MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small
 _ROWS = 5
@@ -38,7 +39,7 @@ _WITH = ("no sibling: children are independent, given the parent", "one sibling"
 
 
 @dataclass(frozen=True, eq=False)
-class LinkedPlan:
+class LinkedPlan(Shown):
     """What a fit is expected to measure; ``str`` of it is a summary to read.
 
     Attributes
@@ -88,10 +89,18 @@ class LinkedPlan:
         schemas = [schema for schema in (self.linked.parent, self.linked.child) if schema is not None]
         if merged := [shown(name) for schema in schemas for name in undivided(schema)]:
             lines.append(f"{', '.join(merged)}: cells of a fine grid, merged before larger tables are counted")
-        lines += ["", f"{'cells':>9}  {'noise per cell':>14}  {'expected error':>14}  table"]
-        for what, row in self.table.sort_values("expected_error", ascending=False, kind="stable").iterrows():
-            lines.append(f"{row.cells:9,}  {row.scale:14.1f}  {row.expected_error:14.4f}  {what}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *worst_first(self.table)])
+
+    def facts(self) -> dict[str, Any]:
+        """What programs are told beside the budget and n."""
+        return {
+            **told_of_a_child(self.privacy),
+            "most": self.linked.most,
+            "siblings": self.siblings,
+            "memory_bytes": self.size.memory_bytes,
+            "seconds": self.size.seconds,
+            "tables": self.table.reset_index().to_dict("records"),
+        }
 
 
 def plan_linked(
@@ -166,7 +175,7 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int, siblings: int) 
     weights = one_way_weights(sizes, shares.cost)
     noises = Tables.planned(len(singles), shares.adjacency, shares.cost, shares.one_way, weights).noise
     child = linked.names[1]
-    found: list[tuple[str, int, Noise]] = [
+    found: list[NoisyTable] = [
         (_told(wide, child, own, name), size, noise) for name, size, noise in zip(singles, sizes, noises, strict=True)
     ]
     names = wide.schema.variables
@@ -189,12 +198,7 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int, siblings: int) 
         noise = shares.noise(start * (1 - shares.selecting(start, n, len(shares.candidates))))
         cells_of = sorted(likely[names[i]] * likely[names[j]] for i, j in shares.candidates)
         found += [("a pair that is chosen, at most", cells_of[-1], noise), ("at least", cells_of[0], noise)]
-    rows = [
-        (cells, noise.distribution, noise.scale, min(1.0, cells * noise.mean_size / (2 * n)))
-        for _, cells, noise in found
-    ]
-    index = pd.Index([what for what, *_ in found], name="table")
-    return pd.DataFrame(rows, index=index, columns=["cells", "noise", "scale", "expected_error"])
+    return expected_errors(found, n)
 
 
 def _told(wide: WideTable, child: str, own: Mapping[Any, Hashable], name: Hashable) -> str:

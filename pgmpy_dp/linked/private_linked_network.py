@@ -13,6 +13,7 @@ import pandas as pd
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.growing_tree import GrowingTree
 from pgmpy_dp.learning.collective_base import budget_bar, progress_bar
+from pgmpy_dp.learning.display import ShowsFit
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.merging import likely_proportions
@@ -23,7 +24,7 @@ from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.learning.probe_tables import chosen_tables, probe_tables
 from pgmpy_dp.learning.structural_zeros import with_zeros
-from pgmpy_dp.linked.linked_model import LinkedModel
+from pgmpy_dp.linked.linked_model import LinkedModel, told_of_a_child, words_of_a_child
 from pgmpy_dp.linked.linked_posterior import LinkedPosterior
 from pgmpy_dp.linked.linked_search import LinkedSearch
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
@@ -35,14 +36,14 @@ from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.budget_shares import OPTIMISE
 from pgmpy_dp.tables.networks.network_posterior import DENSE, probed_discrepancy
 
 
 @dataclass(repr=False, eq=False)
-class PrivateLinkedNetwork(BasePrivateEstimator):
+class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
     """Parents with their children, learned together under one budget: households and persons, patients and visits.
 
     A parent with all its children is rewritten as rows of one table, with up to two of the children in each, that
@@ -220,6 +221,22 @@ class PrivateLinkedNetwork(BasePrivateEstimator):
             "_noisy": noisy,
         }
 
+    def _records(self) -> str:
+        return f"Rows of {self.model_.linked.names[0]}"
+
+    def _facts(self) -> dict[str, Any]:
+        linked = self.model_.linked
+        columns = zip(linked.names, self.model_.columns, strict=True)
+        told = {name: list(map(encode_label, own)) for name, own in columns}
+        return {**told_of_a_child(self.privacy_), "key": encode_label(linked.key), "columns": told}
+
+    def _lines(self) -> list[str]:
+        (parent, child), (of_parents, of_children) = self.model_.linked.names, self.model_.columns
+        return [
+            f"Learned {parent} with {len(of_parents)} and {child} with {len(of_children)} columns: {self.privacy_}",
+            f"One {child} alone, added, removed or changed: {words_of_a_child(self.privacy_)}",
+        ]
+
     def posterior(self, n_draws: int = 50, random_state: int | None = None) -> LinkedPosterior:
         """Draws from the posterior of the parameters, for intervals of what the model answers.
 
@@ -318,12 +335,6 @@ def learn_linked(
     taken = sorted({"epsilon", "delta", "rho"} & set(options))
     if taken:
         raise TypeError(f"options has {taken}, which the argument budget says; drop them")
-    if aimed := sorted({"target", "workload"} & set(options)):
-        raise TypeError(
-            f"options has {aimed}, which linked tables do not take: pairs of columns of a child and of two children "
-            "are measured in any case, and rounds choose among all others alike. Drop it; for a target among columns "
-            "of one table join both and learn(joined, ..., unit=key, rows_per_unit='shares', target=...)"
-        )
     if isinstance(parents, PrivateLinkedTables):
         options = {"adjacency": str(parents.adjacency), **options}
     else:

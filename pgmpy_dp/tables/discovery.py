@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.few_records import FEW, FewRecordsWarning
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, require_release
@@ -23,13 +24,13 @@ from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema, decode_label
+from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables import category_search as plan
 
 
 @dataclass(frozen=True, eq=False)
-class Discovery:
+class Discovery(Shown):
     """The schema that was found, and what it cost; ``str`` of it is a summary to read.
 
     Attributes
@@ -117,6 +118,25 @@ class Discovery:
         """
         write_atomically(path, self.schema.to_text().encode())
 
+    @property
+    def failed(self) -> bool:
+        """Whether next to no records were seen, or no category of a column is frequent enough."""
+        return bool(self.few or self.poor)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What programs are told."""
+        columns = [
+            {"variable": encode_label(name), "labels": [encode_label(s) for s in part.index], "records": part.tolist()}
+            for name, part in self.counts.items()
+        ]
+        return {
+            "n_records": self.n_records,
+            "n_records_sd": self.n_records_sd,
+            "threshold": self.release_.public["threshold"],
+            "columns": columns,
+            **self.privacy_.told(),
+        }
+
     def __str__(self) -> str:
         records = f"about {max(self.n_records, 0.0):,.0f} (sd {self.n_records_sd:,.0f})"
         lines = [f"Records: {records if self.n_records_sd else f'{self.n_records:,.0f}, as declared'}"]
@@ -153,6 +173,17 @@ class Discovery:
         return f"Discovery({self.schema!r}; {self.privacy_})"
 
 
+def discover_columns(
+    df: Any, variables: Mapping[Any, Any], budget: Budget, ledger: Ledger | Budget | None, **options: Any
+) -> Discovery:
+    """What :func:`pgmpy_dp.discover` does of one table."""
+    data, settings = columns_to_look_at(df, variables, budget, ledger, **options)
+    found = look_at(data, settings, budget)
+    with handed_over(found.release_):
+        warn_of_few(found)
+        return found
+
+
 @declares(
     max_categories=whole(1),
     max_length=whole(1),
@@ -161,125 +192,6 @@ class Discovery:
     n_records=whole(0),
     random_state=whole(0),
 )
-def discover(
-    df: Any,
-    variables: Mapping[Any, Any],
-    budget: Budget,
-    *,
-    ledger: Ledger | Budget | None = None,
-    missing: Mapping[Any, Iterable] | Iterable = (),
-    strip: bool | Iterable[Hashable] = False,
-    casefold: bool | Iterable[Hashable] = False,
-    recode: Mapping[Any, Mapping[Any, Any]] | None = None,
-    impossible: Iterable[str | Mapping] = (),
-    other: Hashable | None = "other",
-    max_categories: int = 100,
-    max_length: int = 100,
-    bins: int | None = None,
-    adjacency: str | None = None,
-    n_records: int | None = None,
-    random_state: int | None = None,
-    unit: Hashable = None,
-) -> Discovery:
-    """A schema for columns whose values nobody has listed, for a part of a budget.
-
-    Reading a list of categories off the records would tell of the one person who has a rare one. This finds the
-    categories that many records have, and with `bins` cuts numbers where about equally many records lie between two.
-
-    Parameters
-    ----------
-    df : dataframe or path
-        As an estimator's `fit` takes it.
-    variables : mapping of hashable to declaration
-        All columns of the schema, in its order. The word ``"categories"``: they are to be found. A
-        :class:`~pgmpy_dp.Number` or Date without cuts and bins, where `bins` is passed: its cuts are to be
-        found, within its bounds.
-        Anything else, a list of states or a Number with cuts, goes to the schema as it is and costs nothing.
-    budget : Budget
-        What this spends. For categories it needs a delta: ``Budget(epsilon=0.2, delta=1e-8)``. Each category found has
-        noise, and the threshold grows with the number of columns.
-    ledger : Ledger or Budget, optional
-        What may be spent on these records by everything together: pass the same Ledger to the
-        :class:`~pgmpy_dp.PrivateTable` that is learned from. Default: a ledger of its own.
-    missing, strip, casefold, recode
-        How cells are read, as for :class:`~pgmpy_dp.Schema`, which keeps them. A category that `recode` names as
-        a target is in the schema whether it is found or not.
-    impossible : iterable of str or mapping, optional
-        Rules of the schema about columns that have states or cuts.
-    other : hashable, optional
-        State of every cell without a category: rare ones, missing ones where these are rare, and those whose texts are
-        too long. A category of this name is the same state. None: records with such a cell do not count in fits.
-    max_categories : int
-        Of each column; the most frequent ones, by their noisy counts.
-    max_length : int
-        A longer text is no category; nor is one with signs that are not printable.
-    bins : int, optional
-        About how many cells a column of numbers gets. A single value that more than ``1/bins`` of the records have
-        gets a cell of its own, where the resolution says what a value is. Default: numbers stay undivided and cost
-        nothing here. `learn` and the learners of a given graph merge the cells of a fine grid themselves, which keeps
-        more; cuts are for learners that cannot.
-    adjacency : {"add_remove", "replace_one"}, optional
-        Default: that of the Ledger, or "add_remove".
-    n_records : int, optional
-        The public number of records, where there is one; "replace_one" needs it.
-    random_state : int, optional
-        Tests and benchmarks only: reproducible noise protects nobody.
-    unit : hashable, optional
-        Column of `df` that says whose record it is: then persons are protected, each with all of its records, as by
-        `unit` of a fit, which this schema is for. One record of each person counts, drawn at random, with the noise and
-        the threshold of single records: what is found is what many *persons* have. Records without a person are
-        dropped; `n_records` is the public number of persons.
-
-    Returns
-    -------
-    Discovery
-
-    Raises
-    ------
-    TypeError, ValueError
-        For public arguments that cannot be used, a budget without a delta where categories are to be found among them,
-        before anything is spent.
-    BudgetExceeded
-        If the ledger does not have the budget left; nothing is spent.
-
-    Warns
-    -----
-    FewRecordsWarning
-        Where the estimated number of records is next to nothing, or a column has no category that enough records have.
-
-    Notes
-    -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.tables.category_search`, which has the
-    proof. The label of a category is the one text of its key (``7`` for ``"7.0"``), however the records spell it. What
-    is made of noisy counts, cuts among it, is post-processing.
-
-    The schema is no public fact any more: whoever uses it owes what it cost. In one ledger the two add up.
-
-    Bias: cuts are at quantiles of noisy counts, so cells hold equally many records up to noise of about ``sd`` times
-    the root of the number of fine cells in them. The count of a category that is barely found is too large
-    (it is one that noise has lifted).
-
-    Examples
-    --------
-    >>> from pgmpy_dp import Number
-    >>> data = pd.DataFrame({"job": ["nurse", "baker "] * 9_999 + ["astronaut"] * 2, "age": [30, 60] * 10_000})
-    >>> variables = {"job": "categories", "age": Number(0, 120, resolution=1)}
-    >>> found = discover(data, variables, Budget(epsilon=0.5, delta=1e-8), strip=True)
-    >>> found.schema["job"], found.schema.other["job"]
-    (('baker', 'nurse', 'other'), 'other')
-    """
-    options: dict[str, Any] = {
-        **{"missing": missing, "strip": strip, "casefold": casefold, "recode": recode, "impossible": impossible},
-        **{"other": other, "max_categories": max_categories, "max_length": max_length, "bins": bins},
-        **{"adjacency": adjacency, "n_records": n_records, "random_state": random_state, "unit": unit},
-    }
-    data, settings = columns_to_look_at(df, variables, budget, ledger, **options)
-    found = look_at(data, settings, budget)
-    with handed_over(found.release_):
-        warn_of_few(found)
-        return found
-
-
 def columns_to_look_at(
     df: Any,
     variables: Mapping[Any, Any],
@@ -296,7 +208,9 @@ def columns_to_look_at(
     recode: Any = None,
     impossible: Iterable[str | Mapping] = (),
     other: Hashable | None = "other",
-    **limits: Any,
+    max_categories: int = 100,
+    max_length: int = 100,
+    bins: int | None = None,
 ) -> tuple[PrivateColumns, plan.DiscoverSettings]:
     """What `discover` asks, checked, and the columns that it asks, read: nothing is spent yet."""
     if isinstance(df, PrivateData):
@@ -304,22 +218,24 @@ def columns_to_look_at(
             f"df is a {type(df).__name__}, whose columns are declared already; pass the records that it was made from, "
             "and its ledger as ledger="
         )
-    known = arguments_of(discover, adjacency=adjacency, n_records=n_records, random_state=random_state)
+    own = columns_to_look_at
+    known = arguments_of(own, adjacency=adjacency, n_records=n_records, random_state=random_state)
+    limits = arguments_of(own, max_categories=max_categories, max_length=max_length, bins=bins)
     settings = plan.DiscoverSettings.of(
         variables,
         other=other,
         recode=recode,
         impossible=impossible,
         reading={"missing": missing, "strip": strip, "casefold": casefold},
-        **vars(arguments_of(discover, **limits)),
+        **vars(limits),
         random_state=known.random_state,
     )
     plan.require_payable(settings, budget)  # before records are read
-    own = ledger.adjacency if isinstance(ledger, Ledger) else None
+    charged = ledger.adjacency if isinstance(ledger, Ledger) else None
     data = PrivateColumns(
         df,
         settings.asked,
-        adjacency=known.adjacency or str(own or Adjacency.ADD_REMOVE),
+        adjacency=known.adjacency or str(charged or Adjacency.ADD_REMOVE),
         ledger=budget if ledger is None else ledger,
         n_records=known.n_records,
         unit=unit,
@@ -337,7 +253,7 @@ def look_at(data: PrivateColumns, settings: plan.DiscoverSettings, budget: Budge
 
 def warn_of_few(found: Discovery) -> None:
     """A `FewRecordsWarning` where there is next to nothing, for the caller of the caller."""
-    if found.few or found.poor:
+    if found.failed:
         warnings.warn(_few(found), FewRecordsWarning, stacklevel=3)
 
 

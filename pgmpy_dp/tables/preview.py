@@ -26,7 +26,7 @@ from pgmpy_dp.learning.collective_base import (
     progress_bar,
     tables_of,
 )
-from pgmpy_dp.learning.display import as_text
+from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.least_noise import NOISES
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, one_of, whole
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Preview:
+class Preview(Shown):
     """What `preview` found; ``str`` of it is a summary to read.
 
     Attributes
@@ -120,9 +120,6 @@ class Preview:
 
     def __repr__(self) -> str:
         return f"Preview({self.method} on {len(self.table)} tables under {self.budget}, n={self.n:,}; print it)"
-
-    def _repr_html_(self) -> str:
-        return as_text(str(self))
 
     def __str__(self) -> str:
         table = self.table

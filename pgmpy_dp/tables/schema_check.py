@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pgmpy_dp.learning.collective_base import given_table
+from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.few_records import FEW, dropped_records
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
@@ -21,7 +22,7 @@ from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.operators.operator_base import planned_noise
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import Schema, encode_label
 from pgmpy_dp.shown import shown
 
 NOTHING = "nothing"
@@ -40,7 +41,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, eq=False)
-class SchemaCheck:
+class SchemaCheck(Shown):
     """How many records match a schema, with noise; ``str`` of it is a summary to read.
 
     Attributes
@@ -112,6 +113,15 @@ class SchemaCheck:
     def _sd_of_difference(self) -> float:
         return math.hypot(self.n_records_sd, self.n_matching_sd)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What programs are told."""
+        names = ("n_records", "n_records_sd", "n_matching", "n_matching_sd", "verdict", "n_no_record", "failed")
+        columns = [
+            {"variable": encode_label(name), **dict(zip(self.table.columns, values, strict=True))}
+            for name, *values in self.table.itertuples()
+        ]
+        return {name: getattr(self, name) for name in names} | {"columns": columns, **self.privacy_.told()}
+
     def __str__(self) -> str:
         lines = [
             f"Records: about {rounded(self.n_records)} (sd {self.n_records_sd:,.0f})"
@@ -147,7 +157,7 @@ class SchemaCheck:
             columns = [name for name, row in self.table.iterrows() if row.verdict not in (ALL, NOISE)]
             kept = [said_how for name in columns if (said_how := _keeps_all(self.release_.schema, name))]
             lines.append(f"A fit leaves records out: {said}" + "".join(f"\n  {how}" for how in kept))
-        return "\n".join(lines)
+        return "\n".join([*lines, f"Spent {self.privacy_}"])
 
 
 @declares(adjacency=adjacencies(), n_records=whole(0), random_state=whole(0))

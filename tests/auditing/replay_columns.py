@@ -15,7 +15,7 @@ import pandas as pd
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import Number
-from pgmpy_dp.tables.discovery import discover
+from pgmpy_dp.verbs import discover
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_tables import ODD_CELLS, object_frame
 from tests.auditing.replay_units import N_UNITS, PERSON, unit_pairs

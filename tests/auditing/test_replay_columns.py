@@ -22,7 +22,7 @@ from pgmpy_dp.private.operators import column_operators
 from pgmpy_dp.private.operators.column_operators import StableMarks, category_histogram
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.tables import category_search as plan
-from pgmpy_dp.tables.discovery import discover
+from pgmpy_dp.verbs import discover
 from tests.auditing.replay_cases import one_adjacency_each, run_replays
 from tests.auditing.replay_columns import BUDGET, column_cases, column_pairs
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.linked_law import alike, correlations
-from pgmpy_dp import Budget
-from pgmpy_dp.linked import learn_linked
+from pgmpy_dp import Budget, learn_linked
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pgmpy_dp.GuessedTypesWarning"),

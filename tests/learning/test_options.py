@@ -22,6 +22,7 @@ from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.learning.options import Rule, Settings, rules_of
 from pgmpy_dp.learning.table_base import BaseTableEstimator
 from pgmpy_dp.models.model_score import preview_score
+from pgmpy_dp.tables.discovery import columns_to_look_at
 from tests.estimators.cases import CASES
 
 FIRST = {case.estimator: case for case in reversed(CASES)}
@@ -29,7 +30,9 @@ OPTIONS = [(estimator, name) for estimator in list_estimators() for name in rule
 STATES = {"a": ["x", "y"], "b": [0, 1], "c": [False, True]}
 FUNCTIONS = {
     check_schema: lambda **options: check_schema(object(), Budget(epsilon=1.0), STATES, **options),
-    discover: lambda **options: discover(object(), {"a": "categories"}, Budget(epsilon=1.0, delta=1e-6), **options),
+    columns_to_look_at: lambda **options: discover(
+        object(), {"a": "categories"}, Budget(epsilon=1.0, delta=1e-6), **options
+    ),
     preview: lambda **options: preview(STATES, [("a", "b")], **{"budget": Budget(epsilon=1.0), "n": 9, **options}),
     preview_score: lambda **options: preview_score(object(), **{"budget": Budget(epsilon=1.0), "n": 9, **options}),
     score_model: lambda **options: score_model(object(), object(), Budget(epsilon=1.0), **options),

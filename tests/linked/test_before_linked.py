@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, FewRecordsWarning, Ledger, Number, Release, Schema
+from pgmpy_dp import Budget, FewRecordsWarning, Ledger, Number, Release, Schema, learn_linked
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.linked import LinkedSchema, PrivateLinkedNetwork, PrivateLinkedTables, learn_linked, made_up_families
+from pgmpy_dp.linked import LinkedSchema, PrivateLinkedNetwork, PrivateLinkedTables, made_up_families
 from pgmpy_dp.linked.family_check import FamilyCheck, check_linked
-from pgmpy_dp.linked.linked_discovery import discover_linked
 from pgmpy_dp.linked.linked_plan import plan_linked
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.verbs import discover
 from tests.linked.families import CHILD, PARENT, SCHEMA, frames
 from tests.linked.test_linked_cli import run
 
@@ -182,8 +182,10 @@ SPENT = Budget(epsilon=2.0, delta=1e-8)
 class TestDiscover:
     def test_both_tables_under_the_unit_in_one_ledger_and_the_sum_is_printed(self, tmp_path):
         ledger = Ledger(Budget(epsilon=6.0, delta=1e-7), adjacency="add_remove")
-        found = discover_linked(
-            HOUSEHOLDS, PERSONS, SPENT, ledger=ledger, **DECLARED, counts=["age >= 16"], names=FAMILIES.names
+        found = discover(
+            *(HOUSEHOLDS, {**DECLARED, "counts": ["age >= 16"], "names": FAMILIES.names}, SPENT),
+            children=PERSONS,
+            ledger=ledger,
         )
         assert found.schema.parent["tenure"] == ("owns", "rents", "other") and found.schema.counts == ("age >= 16",)
         assert set(found.schema.child["status"]) == {"child", "employed", "retired", "other"}
@@ -203,7 +205,7 @@ class TestDiscover:
         assert plan.privacy.guarantee == fit.privacy_.guarantee
 
     def test_a_ledger_that_did_not_pay_is_refused(self):
-        schema = discover_linked(HOUSEHOLDS, PERSONS, SPENT, **DECLARED).schema
+        schema = discover(HOUSEHOLDS, DECLARED, SPENT, children=PERSONS).schema
         with pytest.raises(ValueError, match="this ledger did not pay"):
             PrivateLinkedTables(HOUSEHOLDS, PERSONS, schema, ledger=Ledger(SPENT, adjacency="add_remove"))
         whole = LinkedSchema(schema.parent, schema.child, "household", 6, key_kind="integer")
@@ -218,7 +220,7 @@ class TestDiscover:
             import warnings
 
             with warnings.catch_warnings(action="ignore"):
-                found = discover_linked(*data, Budget(epsilon=20.0, delta=1e-3), **DECLARED)
+                found = discover(data[0], DECLARED, Budget(epsilon=20.0, delta=1e-3), children=data[1])
             return [[value.tolist() for value in part.release_.values] for part in found.parts], str(found)
 
         without = homes[homes["household"] != "h7"], persons[persons["household"] != "h7"]
@@ -226,22 +228,22 @@ class TestDiscover:
 
     def test_nothing_to_find_in_one_table_costs_nothing(self):
         known = {**DECLARED, "parent": {"tenure": ["owns", "rents"]}}
-        found = discover_linked(HOUSEHOLDS, PERSONS, SPENT, **known)
+        found = discover(HOUSEHOLDS, known, SPENT, children=PERSONS)
         assert found.parent is None and len(found.child.privacy_.entries) == 1
         assert found.schema.parent.discovered == () and found.privacy_.guarantee.implies(SPENT.guarantee)
-        alone = discover_linked(None, PERSONS, SPENT, **{**DECLARED, "parent": None})
+        alone = discover(PERSONS, {**DECLARED, "parent": None}, SPENT)
         assert alone.schema.parent is None and alone.schema.least == 1
 
     def test_few_families_are_told(self):
         with pytest.warns(FewRecordsWarning):
-            found = discover_linked(HOUSEHOLDS[:9], PERSONS[:9], Budget(epsilon=0.1, delta=1e-9), **DECLARED)
+            found = discover(HOUSEHOLDS[:9], DECLARED, Budget(epsilon=0.1, delta=1e-9), children=PERSONS[:9])
         assert found.failed
 
     @pytest.mark.parametrize(
         ("change", "message"),
         [
             ({"budget": Budget(epsilon=1.0)}, "no delta"),
-            ({"parents": None}, "parents and parent"),
+            ({"df": None}, "parents and parent"),
             ({"parent": {"tenure": ["owns", "rents"]}, "child": {"sex": ["f", "m"]}}, "nothing is to be found"),
             ({"counts": ["status = child"]}, "counts: 'status = child'"),
             ({"counts": ["tenure = owns"]}, "a column of the parent table"),
@@ -250,14 +252,19 @@ class TestDiscover:
             ({"key": "tenure"}, "leave it out of the schema"),
             ({"key": ["household", "clinic"]}, "parents of two kinds"),
             ({"children": PERSONS[["age"]]}, "no column for"),
-            ({"child_options": {"impossible": ["tenure = owns -> age < 16"]}}, "tenure"),
+            ({"impossible": {"child": ["tenure = owns -> age < 16"]}}, "tenure"),
+            ({"impossible": ["age < 16 -> status = child"]}, "pass rules by table"),
+            ({"unit": "household"}, "names the key"),
         ],
     )
     def test_what_is_refused_before_anything_is_spent(self, change, message):
         ledger = Ledger(Budget(epsilon=6.0, delta=1e-7), adjacency="add_remove")
-        arguments = {"parents": HOUSEHOLDS, "children": PERSONS, "budget": SPENT, "ledger": ledger, **DECLARED}
+        arguments = {"df": HOUSEHOLDS, "children": PERSONS, "budget": SPENT, "ledger": ledger}
+        of_schema = {"parent", "child", "key", "counts", "order"}
+        described = {**DECLARED, **{name: value for name, value in change.items() if name in of_schema}}
+        passed = {**arguments, **{name: value for name, value in change.items() if name not in of_schema}}
         with pytest.raises((TypeError, ValueError), match=message):
-            discover_linked(**{**arguments, **change})
+            discover(variables=described, **passed)
         assert not ledger.entries
 
 

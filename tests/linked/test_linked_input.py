@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, BudgetExceeded, Date, Ledger, Number, Schema, learn_linked
+from pgmpy_dp import Budget, BudgetExceeded, Date, Ledger, Number, Schema, learn, learn_linked
 from pgmpy_dp.linked import LinkedModel, LinkedSchema, PrivateLinkedNetwork, PrivateLinkedTables, made_up_families
 from pgmpy_dp.linked.operators import linked_tables
 from tests.linked.families import SCHEMA, frames, measure, tables
@@ -119,8 +119,9 @@ class TestRefusedBeforeTheCharge:
 
     @pytest.mark.parametrize("argument", ["workload", "target"])
     def test_a_target_is_refused_with_what_to_do(self, argument):
-        with pytest.raises(TypeError, match=rf"{argument}.*linked tables do not take.*rows_per_unit='shares', target="):
-            learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), FAMILIES, **{argument: "age"})
+        told = rf"{argument}='age': linked tables .* do not take.*rows_per_unit='shares', target="
+        with pytest.raises(TypeError, match=told):
+            learn(HOUSEHOLDS, Budget(rho=1.0), FAMILIES, children=PERSONS, **{argument: "age"})
 
     def test_no_bayesian_network_with_the_reason(self, learned):
         with pytest.raises(NotImplementedError, match="families have any number"):

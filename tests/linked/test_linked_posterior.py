@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget
-from pgmpy_dp.linked import LinkedModel, LinkedSchema, learn_linked, made_up_families
+from pgmpy_dp import Budget, learn_linked
+from pgmpy_dp.linked import LinkedModel, LinkedSchema, made_up_families
 from pgmpy_dp.linked.as_one_table import of_a_random_child
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.reporting.linked_report import linked_report_page

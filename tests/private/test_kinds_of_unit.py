@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, Ledger, LinkedSchema, PrivateTable, Release, Schema, estimators
+from pgmpy_dp import Budget, Ledger, LinkedSchema, PrivateTable, Release, Schema, check_linked, estimators, plan_linked
 from pgmpy_dp.learning.privacy_record import Privacy
-from pgmpy_dp.linked import PrivateLinkedNetwork, PrivateLinkedTables, check_linked, plan_linked
+from pgmpy_dp.linked import PrivateLinkedNetwork, PrivateLinkedTables
 from pgmpy_dp.linked.linked_model import LinkedModel
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data.contributions import GRID

@@ -12,18 +12,18 @@ import pandas as pd
 import pytest
 import yaml
 
-from pgmpy_dp import Budget, MarkovNetwork, learn, write_evidence
+from pgmpy_dp import Budget, MarkovNetwork, learn, learn_linked, write_evidence
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE
 from pgmpy_dp.fields import PrivateIsing
 from pgmpy_dp.learning.privacy_record import Privacy
-from pgmpy_dp.linked import learn_linked, made_up_families
+from pgmpy_dp.linked import made_up_families
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.reporting import explorer_page, report_page
 from pgmpy_dp.reporting.linked_report import linked_report_page
 from pgmpy_dp.reporting.written_evidence import EVIDENCE_FILES
-from pgmpy_dp.tables.discovery import discover
 from pgmpy_dp.theory.attack_rates import attack_success
+from pgmpy_dp.verbs import discover
 from tests.reporting.models import fitted, release
 from tests.reporting.test_model_report import text_of
 

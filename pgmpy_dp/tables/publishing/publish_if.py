@@ -21,6 +21,7 @@ import pandas as pd
 from pgmpy import config
 
 from pgmpy_dp.checks import checked_number, require_flag
+from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.privacy_record import released
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.adjacency import Adjacency
@@ -41,8 +42,8 @@ MARK = "publish only if "
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decision:
-    """Whether a model was published; true if it was.
+class Decision(Shown):
+    """Whether a model was published; true if it was, and ``str`` of it is what may be told.
 
     Attributes
     ----------
@@ -66,6 +67,19 @@ class Decision:
         """The model; None where nothing was published."""
         return None if self.learner is None else self.learner.model_
 
+    def to_dict(self) -> dict[str, Any]:
+        """What programs are told."""
+        tests = (
+            [] if self.tests is None else self.tests[["criterion", "bound", "found"]].astype(object).to_dict("records")
+        )
+        return {"published": self.published, **({"tests": tests} if self.published else {})}
+
+    def __str__(self) -> str:
+        if self.tests is None:
+            return "No: the criteria are not met, in a test with noise. Nothing is published, and nothing else is told."
+        lines = [f"  {row.criterion}: {row.found:.4g}, with noise" for row in self.tests.itertuples()]
+        return "\n".join([str(self.learner), "Published because all criteria are met:", *lines])
+
     def __repr__(self) -> str:
         return "Decision(no)" if self.learner is None else f"Decision(yes, {self.learner.model_!r})"
 
@@ -83,71 +97,7 @@ def publish_if(
     rows_per_unit: int | str | None = None,
     **options: Any,
 ) -> Decision:
-    """Learn a model as `learn` does, test it with noise, and publish it only if it meets declared criteria.
-
-    Parameters
-    ----------
-    df : dataframe, path or PrivateTable
-        The records. A `PrivateTable` has a ledger of its own, which has to be in a file.
-    budget : Budget
-        Of the fit and the test together. It is charged whole, before anything is counted, whatever the answer.
-    criteria : path, mapping or sequence of mappings
-        What has to hold, as docs/publish-if.md says: of tables, cells, means, or what predicting loses.
-    schema : Schema or dict of variable to list of states
-        Required unless `df` is a `PrivateTable`.
-    ledger : Ledger or path
-        Of the records, in a file, which remembers the attempt. A new file has this budget.
-    test_share : float in (0, 1)
-        Of the budget, for the test: see `preview_publish_if` for how sharp it is.
-    again : bool
-        Whether an attempt may follow another one in the same ledger. What is published then says which attempt it is.
-    unit, rows_per_unit, **options
-        As `learn` takes them; not ``missing_at_random``.
-
-    Returns
-    -------
-    Decision
-        On "no" it says nothing else.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that cannot be used, and an attempt that follows another one; nothing is spent.
-    BudgetExceeded
-        If the ledger does not have the budget left; nothing is spent.
-    RuntimeError
-        Where the fit or the test ended without an answer; it says no more, and the budget is spent.
-
-    Notes
-    -----
-    Privacy
-        The noisy tables and the noisy numbers of the test are answers of two curators, whose costs add up to the
-        budget, and are charged as one (``private/ledger.md``). Everything that leaves is a function of these answers
-        and of public arguments: "no", or the model and the numbers. So it has the budget's guarantee, whatever the
-        criteria are, and "no" tells less than a release would have. An (epsilon, delta) budget is spent as the rho that
-        converts to it. What a published model says of its guarantee is the budget's, test included.
-
-        How long it takes is no part of what the guarantee covers, as of every fit (known limits). The same holds for a
-        failure of the program: that it ended without an answer is seen. While it runs nothing of this process is logged
-        or warned of, and other attempts wait, as reading other records does. Other threads that set filters of warnings
-        meanwhile could let one through: run it alone.
-
-    Errors. See `preview_publish_if`. Each attempt may say "yes" to a bad model by chance: of several, the published one
-    was selected by its noise too.
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np
-    >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (20_000, 3)), columns=list("abc"))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = Ledger.open(folder + "/ledger.json", Budget(epsilon=1.0, delta=1e-9))
-    ...     found = publish_if(
-    ...         data, Budget(epsilon=1.0, delta=1e-9), [{"test": "distance", "at_most": 0.05}],
-    ...         {name: [0, 1] for name in "abc"}, ledger=ledger,
-    ...     )
-    >>> found.published, str(found.learner.privacy_.asked)
-    (True, '(1, 1e-09)-DP')
-    """
+    """What :func:`pgmpy_dp.publish_if` does of one table; `options` are those of `PrivateNetwork`."""
     answer = _attempted(df, budget, criteria, schema, ledger, test_share, again, (unit, rows_per_unit), options)
     if not isinstance(answer, tuple):
         gc.collect()  # of what was released nothing stays, not even as garbage
@@ -249,8 +199,6 @@ def _attempted(
     require_budget(budget)
     require_flag("again", again)
     share = Fraction(checked_number("test_share", test_share, positive=True, below_one=True))
-    if taken := sorted({"epsilon", "delta", "rho", "state_names", "missing_at_random"} & set(options)):
-        raise TypeError(f"options has {taken}: budget and schema are arguments, and completed models are not tested")
     whole = cost_of(budget)
     fit, test = _parts(whole, share)
     if isinstance(df, PrivateTable):

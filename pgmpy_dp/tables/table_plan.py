@@ -1,0 +1,304 @@
+"""What a budget will buy of one table, whatever is learned of it, from public numbers: no record is read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from math import isnan, nan, prod
+from typing import Any
+
+import pandas as pd
+
+from pgmpy_dp.learning.display import Shown
+from pgmpy_dp.learning.fine_grids import fine_grained, undivided
+from pgmpy_dp.learning.options import settings_of
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.models.missing_at_random import driven_pairs
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget, unit_budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import shown
+from pgmpy_dp.tables.networks import spanning_tree
+from pgmpy_dp.tables.networks.budget_shares import network_shares
+from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu
+from pgmpy_dp.tables.networks.private_network import PrivateNetwork
+from pgmpy_dp.tables.networks.search_size import network_size
+from pgmpy_dp.tables.preview import preview
+from pgmpy_dp.tables.publishing.noisy_test import CHANCE
+from pgmpy_dp.tables.publishing.publish_if import preview_publish_if
+
+_SHOWN = 12
+_NEARLY_ALL = 0.9  # of the budget, for single variables: hardly an edge can be found
+_MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small
+
+NoisyTable = tuple[str, int, Noise]
+"""What a noisy table is of, its cells, and its noise."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Shown):
+    """What a budget will buy; ``str`` of it is a summary to read.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        A row for each noisy table, by what it is of: ``cells``; ``noise`` and ``scale`` of each cell;
+        ``expected_error``, the total variation that noise alone adds, at most 1; and of a graph that is given
+        ``learned``, that of the model's table. Of scores a row for each: see :func:`pgmpy_dp.plan`.
+    n : int
+        The assumed number of records, or of parents.
+    budget : Budget
+        What is spent.
+    facts : dict
+        What programs are told beside these: sizes, warnings, margins of a test, bounds of theory.
+    text : str
+        What a person is told.
+    details : Preview, LinkedPlan, NetworkSize or None
+        All that is known of it, as its kind has it.
+    """
+
+    table: pd.DataFrame
+    n: int
+    budget: Budget
+    facts: dict[str, Any]
+    text: str
+    details: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What programs are told."""
+        return {"budget": self.budget.guarantee.to_dict(), "n": self.n, **self.facts}
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Plan({len(self.table)} rows under {self.budget}, n={self.n:,}; print it)"
+
+
+def expected_errors(tables: Iterable[NoisyTable], n: int) -> pd.DataFrame:
+    """A row for each noisy table of n records, as :class:`Plan` has them."""
+    tables = list(tables)
+    rows = [
+        (cells, noise.distribution, noise.scale, min(1.0, cells * noise.mean_size / (2 * n)))
+        for _, cells, noise in tables
+    ]
+    index = pd.Index([what for what, *_ in tables], name="table")
+    return pd.DataFrame(rows, index=index, columns=["cells", "noise", "scale", "expected_error"])
+
+
+def worst_first(table: pd.DataFrame, most: int | None = None) -> list[str]:
+    """The tables with the largest errors, one in a line, under a heading."""
+    learned = "learned" in table
+    heading = f"{'cells':>9}  {'noise per cell':>14}  {'expected error':>14}" + f"  {'learned':>8}" * learned
+    lines = ["", f"{heading}  table"]
+    for what, row in table.sort_values("expected_error", ascending=False, kind="stable").iloc[:most].iterrows():
+        told = f"  {'' if isnan(row.learned) else f'{row.learned:.4f}':>8}" if learned else ""
+        lines.append(f"{row.cells:9,}  {row.scale:14.1f}  {row.expected_error:14.4f}{told}  {what}")
+    if most is not None and len(table) > most:
+        lines.append(f"... and {len(table) - most} tables with smaller errors; .table and --json have them all")
+    return lines
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """What a fit is expected to measure, what a person and a program are told of it, and what it was made of."""
+
+    table: pd.DataFrame
+    lines: list[str]
+    facts: dict[str, Any]
+    details: Any = None
+
+
+def plan_table(
+    schema: Schema,
+    spent: Budget,
+    n: int,
+    *,
+    graph: Any,
+    structure: str | None,
+    adjacency: str,
+    rows_per_unit: int | str,
+    options: Mapping[str, Any],
+    simulated: Mapping[str, Any],
+    criteria: Any,
+    test_share: float,
+    theory: Mapping[str, float | None],
+) -> Plan:
+    """What is expected of one table.
+
+    Parameters
+    ----------
+    schema, graph, structure, adjacency, rows_per_unit, criteria, test_share
+        As :func:`pgmpy_dp.plan` takes them.
+    spent : Budget
+    n : int
+    options : mapping
+        Of `PrivateNetwork`, where a graph is to be found.
+    simulated : mapping
+        Of :func:`~pgmpy_dp.tables.preview.preview`, where it is given.
+    theory : mapping
+        Of :func:`pgmpy_dp.theory.plan`, where bounds are wanted.
+    """
+    budget, declared, adjacency = unit_budget(spent, rows_per_unit), schema, str(Adjacency.parse(adjacency))
+    merged, schema = [shown(name) for name in undivided(declared)], declared.fine()
+    sizes = [schema.cardinality(name) for name in schema.variables]
+    facts: dict[str, Any] = {"variables": len(sizes), "adjacency": adjacency}
+    lines = [f"{len(sizes)} variables with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"]
+    if schema.discovered:
+        whole = Privacy(budget.guarantee, Adjacency.parse(adjacency), "planned").with_schema_of(schema.discovered)
+        facts["guarantee_with_schema"] = whole.told()["guarantee"]
+        lines.append(f"with what discover cost, which the schema says: {whole}")
+    if graph is not None:
+        expected = _of_graph(schema, graph, budget, adjacency, n, simulated)
+    elif structure == "chow-liu":
+        declared.require_discrete(argument="schema")
+        expected = _of_tree(schema, budget, adjacency, n)
+    else:
+        expected = _of_network(declared, budget, adjacency, n, merged, options)
+    lines += expected.lines
+    if merged:
+        lines.append(f"{', '.join(merged)}: cells of a fine grid, which are merged before larger tables are counted")
+    if criteria is not None:
+        found = preview_publish_if(criteria, n, spent, declared, test_share=test_share, rows_per_unit=rows_per_unit)
+        facts["publish_if"] = found.to_dict("records")
+        lines.append(
+            f"Published only if, by a test that takes {100 * test_share:g} % of the budget (wrong with a probability "
+            f"below {CHANCE:g} where an error is further from its bound than the margin):"
+        )
+        lines += [f"  {row.criterion}; margin {row.margin:.3g}" for row in found.itertuples()]
+    table = expected.table if "learned" in expected.table else expected.table.assign(learned=nan)
+    rows = table.rename(columns={"learned": "expected_error_learned"}).reset_index().astype(object)
+    facts |= expected.facts | {"tables": rows.where(rows.notna(), None).to_dict("records")}
+    facts["theory"], bounds = _bounds(len(sizes), max(sizes), budget, n, theory)
+    text = "\n".join([*lines, *worst_first(table, _SHOWN), *bounds])
+    return Plan(table, n, spent, facts, text, expected.details)
+
+
+def _bounds(
+    p: int, k: int, budget: Budget, n: int, given: Mapping[str, float | None]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The bounds of the theorems for p variables of up to k states, where what they depend on was passed."""
+    if all(value is None for value in given.values()):
+        return [], []
+    from pgmpy_dp import theory
+
+    if given["width"] is None:
+        raise ValueError("width=None: min_weight and alpha need it: a public bound on the sum of weights at a variable")
+    options = theory.plan(p, **given, budget=budget, k=k)  # type: ignore[arg-type]  # width is a number
+    facts = [
+        {
+            "goal": option.goal,
+            "learner": option.learner,
+            "lower": option.lower.value,
+            "upper": None if option.upper is None else option.upper.value,
+            "verdict": option.verdict(n),
+        }
+        for option in options
+    ]
+    told = [f"{option}\n  {n:,} records: {option.verdict(n)}, with constant 1" for option in options]
+    return facts, ["", *told]
+
+
+def _named(scope: Iterable[Hashable]) -> str:
+    return " - ".join(map(shown, scope))
+
+
+def _of_graph(
+    schema: Schema, graph: Any, budget: Budget, adjacency: str, n: int, simulated: Mapping[str, Any]
+) -> _Expected:
+    """A given graph, or the tables of single variables: fits to made-up records."""
+    found = preview(schema, graph, budget, n, adjacency=adjacency, rows_per_unit=budget.rows, **simulated)
+    rows = found.table
+    tables = [
+        (_named(scope), int(row.cells), Noise(row.noise, row.scale))
+        for scope, row in zip(rows.index, rows.itertuples(), strict=True)
+    ]
+    frame = expected_errors(tables, n).assign(learned=rows["fitted"].to_numpy())
+    inference = {"width": found.inference.width, "memory_bytes": found.inference.memory_bytes}
+    return _Expected(frame, str(found).splitlines(), {"inference": inference, "verdict": found.verdict}, found)
+
+
+def _of_tree(schema: Schema, budget: Budget, adjacency: str, n: int) -> _Expected:
+    """The tree of a table without records is a random one; its largest tables stand for pairs not known yet."""
+    frame = pd.DataFrame({str(name): pd.Series([], dtype=object) for name in schema.variables})
+    count = n if adjacency == "replace_one" else None
+    empty = PrivateTable(frame, schema, adjacency=adjacency, ledger=budget, n_records=count)
+    release: Release = spanning_tree.run(empty, settings_of(PrivateChowLiu()), budget)
+    released = zip(release.scopes, release.values, release.noise, strict=True)
+    by_size: dict[int, list[NoisyTable]] = {1: [], 2: []}
+    for scope, value, noise in released:
+        assert noise is not None
+        by_size[len(scope)].append((_named(scope), value.size, noise))
+    sizes = sorted((schema.cardinality(name) for name in schema.variables), reverse=True)
+    tables = by_size[1]
+    if by_size[2]:
+        noise = by_size[2][0][2]
+        tables.append(("a pair, at most", sizes[0] * sizes[1], noise))
+        tables.append(("a pair, at least", sizes[-1] * sizes[-2], noise))
+    told = f"A tree: tables of {len(sizes)} variables, and of {len(sizes) - 1} pairs chosen by their noisy scores"
+    return _Expected(expected_errors(tables, n), [told], {})
+
+
+def _of_network(
+    schema: Schema, budget: Budget, adjacency: str, n: int, merged: list[str], options: Mapping[str, Any]
+) -> _Expected:
+    """A graph that is to be found: tables of single variables, those required, and the smallest and largest pair."""
+    learner = PrivateNetwork(**options)._as_checked()
+    learner._check()
+    learner._check_names(schema)
+    learner._check_schema(schema)
+    settings, target = learner._options, learner.target
+    pairs = driven_pairs(settings.missing_at_random or {})
+    settings = settings.but(required_edges=(*(settings.required_edges or ()), *pairs))
+    shares = network_shares(schema, Adjacency(adjacency), settings, budget)
+    size, sizes, names = network_size(shares, n), shares.sizes, schema.variables
+    tables = [
+        (shown(name), states, noise) for name, states, noise in zip(names, sizes, shares.one_way_noise, strict=True)
+    ]
+    # Of a number that is not divided, cells are merged, nobody knows into how many.
+    likely = [min(k, _MERGED) if shown(name) in merged else k for name, k in zip(names, sizes, strict=True)]
+    single, both = shares.foreseen(n, likely), shares.one_way + shares.rounds
+    few = bool(shares.first_round) and single > _NEARLY_ALL * both
+    for scope in shares.required:
+        cells = prod(likely[i] for i in scope)
+        tables.append((_named(names[i] for i in scope), cells, shares.noise(shares.each_required)))
+    of_star = [likely[i] * likely[j] for i, j in shares.candidates]
+    star = shares.star(n, of_star)
+    if star:
+        ordered, each = sorted(of_star), shares.noise(star, len(of_star))
+        tables.append((f"a pair with {shown(target)}, at most", ordered[-1], each))
+        tables.append((f"a pair with {shown(target)}, at least", ordered[0], each))
+    if shares.first_round and star < shares.rounds:
+        start = shares.start(n)
+        each = shares.noise(start * (1 - shares.selecting(start, n, size.candidates)))
+        ordered = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
+        tables += [("a pair, at most", ordered[-1], each), ("a pair, at least", ordered[0], each)]
+    lines = [
+        f"Graph and parameters: tables of {len(sizes)} variables, then up to {size.rounds} tables of "
+        f"two or more that are chosen in {size.fits} rounds; rounds get larger shares once they say nothing new",
+        f"It takes {size}",
+    ]
+    if few:
+        lines[0] = (
+            f"A graph with hardly an edge is expected: {float(single / both):.0%} of the budget for the model would go "
+            f"to tables of {len(sizes)} variables, measured twice, since those of two would drown in noise. Where "
+            "dependence matters, pass a workload with the sets of variables that it matters in, fewer variables "
+            "or states, or more budget"
+        )
+    if star:
+        part = "all" if star == shares.rounds else f"{float(star / shares.rounds):.0%}"
+        chosen = "" if star == shares.rounds else f"; then up to {size.rounds} tables of sets with it are chosen"
+        lines[0] = (
+            f"Graph and parameters, to predict {shown(target)}: tables of {len(sizes)} variables, and of the "
+            f"{len(of_star)} pairs with it, which get {part} of what is left{chosen}"
+        )
+    if shares.numbers:
+        twice = ", ".join(map(shown, fine_grained(schema)))
+        lines.append(
+            f"{float(shares.numbers):.0%} of the budget is for second tables of {twice}, in cells that follow what the "
+            "first say"
+        )
+    facts = {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds, "few_edges": few}
+    return _Expected(expected_errors(tables, n), lines, facts, size)
