@@ -45,9 +45,9 @@ from pgmpy_dp.tables.schema_check import SchemaCheck, check_schema
 from pgmpy_dp.tables.table_plan import Plan, plan_table
 
 ESTIMATORS = {"collective-map": CollectiveMAP, "naive-mle": NaiveMLE, "collective-em": CollectiveEM}
-STRUCTURES = ("learn", "chow-liu", "independent")
 
 LINKED, LEARNED, TREE, GIVEN, SCORED = "linked", "learned graph", "tree", "given graph", "scored model"
+STRUCTURES = {"learn": LEARNED, "chow-liu": TREE, "independent": GIVEN}
 ONE_TABLE = {LEARNED, TREE, GIVEN}
 _SEARCH = (
     *("required_edges", "forbidden_edges", "merge_rare", "max_order", "number_share", "optimise", "target"),
@@ -60,7 +60,7 @@ _ONE = "it is for one table; leave it out"
 
 FOR: Mapping[str, tuple[set[str], str]] = {
     **dict.fromkeys(("children", "key", "siblings"), ({LINKED}, "it is for linked tables; leave it out")),
-    **dict.fromkeys(("graph", "structure", "prior", "simulations"), (ONE_TABLE, _ONE)),
+    **dict.fromkeys(("graph", "structure", "prior", "simulations", "impossible"), (ONE_TABLE, _ONE)),
     **dict.fromkeys(("width", "min_weight", "alpha"), (ONE_TABLE, _ONE)),
     **dict.fromkeys(("unit", "rows_per_unit"), ({*ONE_TABLE, SCORED}, _ONE)),
     **dict.fromkeys(_SEARCH, ({LEARNED}, _A_SEARCH)),
@@ -118,10 +118,10 @@ def kind_of(tables: Any, schema: Any, passed: Mapping[str, Any]) -> str:
     elif structure is None:
         kind = LEARNED if passed.get("graph") is None else GIVEN
     else:
-        require_choice("structure", structure, STRUCTURES)
+        require_choice("structure", structure, tuple(STRUCTURES))
         if "graph" in passed:
             raise ArgumentError("structure", structure, "the graph was passed too; pass one of them")
-        kind = dict(zip(STRUCTURES, (LEARNED, TREE, GIVEN), strict=True))[structure]
+        kind = STRUCTURES[structure]
     require_for(kind, passed)
     return kind
 
@@ -297,15 +297,14 @@ def discover(
     >>> found.schema["job"], found.schema.other["job"]
     (('baker', 'nurse', 'other'), 'other')
     """
-    own: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "recode": recode}
-    own["impossible"] = impossible
-    limits: dict[str, Any] = {"other": other, "max_categories": max_categories, "max_length": max_length, "bins": bins}
-    limits |= {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    given = {name: value for name, value in locals().items() if name not in ("df", "variables", "budget", "children")}
+    unit, ledger = given.pop("unit"), given.pop("ledger")
     if not isinstance(variables, Mapping) or not isinstance(variables.get("child"), Mapping):
         require_for(LEARNED, _passed({"children": children}))
-        return discovery.discover_columns(df, variables, budget, ledger, **own, **limits, unit=unit)
+        return discovery.discover_columns(df, variables, budget, ledger, **given, unit=unit)
     require_for(LINKED, _passed({"unit": unit}))
-    return discover_linked(df, children, budget, ledger, variables, own, **limits)
+    reading = {name: given.pop(name) for name in ("missing", "strip", "casefold", "recode", "impossible")}
+    return discover_linked(df, children, budget, ledger, variables, reading, **given)
 
 
 def plan(
@@ -408,27 +407,15 @@ optimise, missing_at_random, siblings
         found = plan_linked(schema, budget, n, **passed)
         return Plan(found.table, n, budget, found.facts(), str(found), found)
     assert not isinstance(schema, LinkedSchema)
-    schema, adjacency = Schema.coerce(schema, "schema"), adjacency or "add_remove"
-    simulated = {"model": model, "random_state": random_state}
+    schema = Schema.coerce(schema, "schema")
     if kind == GIVEN:
-        graph = graph_on(schema.variables, ()) if graph is None else graph
-        simulated["n_simulations"] = 5 if simulations is None else simulations
-        simulated["estimator"] = _estimator(estimator, prior)
+        graph, passed["estimator"] = (
+            graph_on(schema.variables, ()) if graph is None else graph,
+            _estimator(estimator, prior),
+        )
     elif kind == TREE:
         _take_prior(PrivateChowLiu(), prior)
-    options = {name: value for name, value in passed.items() if name in PrivateNetwork.__dataclass_fields__}
-    return plan_table(
-        *(schema, budget, n),
-        graph=graph,
-        structure=structure,
-        adjacency=adjacency,
-        rows_per_unit=1 if rows_per_unit is None else rows_per_unit,
-        options=options,
-        simulated=simulated,
-        criteria=criteria,
-        test_share=test_share,
-        theory={"width": width, "min_weight": min_weight, "alpha": alpha},
-    )
+    return plan_table(schema, budget, n, graph, {**passed, "test_share": test_share})
 
 
 def _plan_of_score(model: Any, budget: Budget, n: int, passed: dict[str, Any]) -> Plan:
@@ -594,29 +581,25 @@ def refit(
         For another release, and what it cannot be learned with.
     """
     passed = _passed(locals(), "release", "draws")
+    learner: Any = PrivateLinkedNetwork(adjacency=str(release.adjacency))
+    arguments: tuple = (release,)
     if "linked" in release.public:
-        for name, value in passed.items():
-            raise ArgumentError(
-                name, value, "the release is of linked tables, which are learned in one way; leave it out"
-            )
-        _require_draws(PrivateLinkedNetwork, draws)
-        return _drawn(PrivateLinkedNetwork(adjacency=str(release.adjacency)).fit_release(release), draws)
-    if impossible:
+        require_for(LINKED, passed)
+    elif impossible:
         rules: list[Any] = [*release.schema.impossible, *impossible]
         try:
             release = release.with_rules(rules)
         except ValueError as error:
             raise ArgumentError("impossible", list(impossible), str(error)) from None
-    if estimator is None and "rounds" in release.public:
-        learner: Any = PrivateNetwork(adjacency=str(release.adjacency), missing_at_random=missing_at_random)
-        arguments: tuple = (release,)
+        return refit(release, **{**passed, "impossible": None}, draws=draws)
+    elif estimator is None and "rounds" in release.public:
+        learner = PrivateNetwork(adjacency=str(release.adjacency), missing_at_random=missing_at_random)
+    elif missing_at_random is not None:
+        remedy = "it is for a network that learn found; leave it out"
+        raise ArgumentError("missing_at_random", missing_at_random, remedy)
     else:
-        if missing_at_random is not None:
-            remedy = "it is for a network that learn found; leave it out"
-            raise ArgumentError("missing_at_random", missing_at_random, remedy)
         learner = _estimator(estimator)
-        scopes = release.scopes[: probe_tables(release).start]
-        arguments = _graph(scopes, release.schema), release
+        arguments = _graph(release.scopes[: probe_tables(release).start], release.schema), release
     _take_prior(learner, prior)
     _require_draws(learner, draws)
     return _drawn(learner.fit_release(*arguments), draws)

@@ -196,12 +196,9 @@ def in_options(text: str) -> str:
     """
     if _called:
         names = "|".join(sorted(_called, key=len, reverse=True))
-        text = re.sub(rf"(^|\b(?:pass|or) )({names})=(True\b|(?=\s))?", _as_option, text)
+        written = rf"(^|\b(?:pass|or) )({names})=(True\b|(?=\s))?"
+        text = re.sub(written, lambda found: found[1] + _called[found[2]] + "=" * (found[3] is None), text)
     return text.replace("pgmpy_dp.check ", "pgmpy-dp check ")
-
-
-def _as_option(found: re.Match[str]) -> str:
-    return found[1] + _called[found[2]] + ("=" if found[3] is None else "")
 
 
 def _end(error: Exception | KeyboardInterrupt, options: Mapping[str, Any]) -> NoReturn:

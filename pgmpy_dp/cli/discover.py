@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -147,31 +146,19 @@ def _described(
 
 def _reading_of(tables: dict[str, dict[str, Any]], given: column_options.ReadingOptions) -> dict[str, Any]:
     """How cells of both tables are read: of all columns, or of one, which may have its table's name before it."""
-    found: dict[str, Any] = {"missing": {}, "recode": {}, "strip": given.strip, "casefold": given.casefold}
-    for table, columns, own in _parts(tables, given):
-        read = column_options.reading_options(columns, own)
-        cells = read["missing"]
-        each = cells if isinstance(cells, dict) else dict.fromkeys(columns, cells)
-        found["missing"] |= {f"{table}.{column}": texts for column, texts in each.items() if texts}
-        found["recode"] |= {f"{table}.{column}": pairs for column, pairs in read["recode"].items()}
-    return found
+    names = {f"{table}.{column}": (column, f"{table}.{column}") for table, own in tables.items() for column in own}
 
+    def named(texts: list[str] | None, sign: str) -> list[str]:
+        parts = [(text, *text.partition(sign)) for text in texts or []]
+        own = [[f"{n}{sign}{rest}" for n, ways in names.items() if of.strip() in ways] for _, of, _, rest in parts]
+        return [
+            one
+            for (text, _, found, _), several in zip(parts, own, strict=True)
+            for one in (several if found else []) or [text]
+        ]
 
-def _parts(
-    tables: dict[str, dict[str, Any]], given: column_options.ReadingOptions
-) -> Iterator[tuple[str, dict[str, Any], column_options.ReadingOptions]]:
-    """Each table with its columns and what is said of these."""
-    parts: dict[str, dict[str, Any]] = {table: {"missing": [], "recode": []} for table in tables}
-    for kind, sign, texts in (("missing", "=", given.missing), ("recode", ":", given.recode)):
-        for text in texts or []:
-            column = text.partition(sign)[0].strip() if sign in text else None
-            taken = [t for t, columns in tables.items() if column is None or column.removeprefix(f"{t}.") in columns]
-            if not taken:
-                ask_for(f"--{kind}", text, f"{column} is not a column that was described")
-            for table in taken:
-                parts[table][kind].append(text if column is None else text.removeprefix(f"{table}."))
-    for table, columns in tables.items():
-        yield table, columns, replace(given, **parts[table])
+    read = replace(given, missing=named(given.missing, "="), recode=named(given.recode, ":"))
+    return column_options.reading_options(names, read)
 
 
 def _declared(categories: list[str] | None, known: column_options.DeclarationOptions) -> dict[str, Any]:

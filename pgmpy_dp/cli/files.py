@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pgmpy_dp.cli.application import ask_for
 
@@ -114,19 +114,12 @@ def load_schema(path: Path, option: str = "--schema") -> Schema:
     A file that is no schema is not quoted: it might hold records.
     """
     from pgmpy_dp.schema import Schema
-    from pgmpy_dp.schema.stored import json_content
 
-    try:
-        content = json_content(path.read_bytes())
-    except ValueError:  # no UTF-8, no JSON, or brackets without end
-        content = None
-    if isinstance(content, dict) and content.keys() >= {"child", "key", "most"}:
-        ask_for(
-            option,
-            str(path),
-            "that is a schema of linked tables; fit and check take it with --parents and --children",
-        )
-    if not isinstance(content, dict) or ("domain" not in content and content.get("format") != "pgmpy_dp.schema"):
+    content = _content(path)
+    if content is not None and content.keys() >= {"child", "key", "most"}:
+        what = "that is a schema of linked tables; fit and check take it with --parents and --children"
+        ask_for(option, str(path), what)
+    if content is None or ("domain" not in content and content.get("format") != "pgmpy_dp.schema"):
         ask_for(option, str(path), "that is not a schema; pgmpy-dp schema --help shows how to write one")
     try:
         return Schema.from_text(json.dumps(content))
@@ -136,23 +129,27 @@ def load_schema(path: Path, option: str = "--schema") -> Schema:
 
 def holds_linked_schema(path: Path) -> bool:
     """Whether a file says that it is a schema of linked tables."""
+    with suppress(OSError):
+        return (_content(path) or {}).keys() >= {"child", "key", "most"}
+    return False
+
+
+def _content(path: Path) -> dict[str, Any] | None:
+    """What a JSON file says, if it is an object."""
     from pgmpy_dp.schema.stored import json_content
 
-    with suppress(Exception):
-        return json_content(path.read_bytes()).keys() >= {"child", "key", "most"}
-    return False
+    with suppress(ValueError):  # no UTF-8, no JSON, or brackets without end
+        content = json_content(path.read_bytes())
+        return content if isinstance(content, dict) else None
+    return None
 
 
 def load_linked_schema(path: Path) -> LinkedSchema:
     """The schema of linked tables of a JSON file; ValueError as `load_schema`."""
     from pgmpy_dp.linked import LinkedSchema
-    from pgmpy_dp.schema.stored import json_content
 
-    try:
-        content = json_content(path.read_bytes())
-    except ValueError:
-        content = None
-    if not isinstance(content, dict) or "child" not in content:
+    content = _content(path)
+    if content is None or "child" not in content:
         what = "that is not a schema of linked tables, which has parent, child, key and most"
         ask_for("--schema", str(path), f"{what}; for one file with several rows a person, pass --unit too")
     try:

@@ -105,8 +105,7 @@ def kept(path: Path, remedy: str) -> Iterator[list[Any]]:
         yield bought
     except BaseException as error:
         no_more()
-        releases = [getattr(one, "release_", None) for one in (*bought, None)]
-        release = getattr(error, "release", None) or releases[0]
+        release = getattr(error, "release", None) or getattr((*bought, None)[0], "release_", None)
         if release is not None:
             error.release = release  # type: ignore[attr-defined]
             if release.kind == "interrupted":

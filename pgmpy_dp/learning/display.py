@@ -41,17 +41,11 @@ class Shown:
 class ShowsFit(Shown):
     """An estimator of tables that shows what a fit has learned: released numbers and public ones."""
 
-    model_: Any
-    privacy_: Any
-    release_: Any
-    n_records_: float
-    n_records_sd_: float
-
     def _records(self) -> str:
         """What is counted."""
         return "Records"
 
-    def _facts(self) -> dict[str, Any]:
+    def _facts(self: Any) -> dict[str, Any]:
         """What programs are told of what was learned."""
         return {
             **self.privacy_.told(),
@@ -59,20 +53,20 @@ class ShowsFit(Shown):
             "edges": [[encode_label(u), encode_label(v)] for u, v in self.model_.edges],
         }
 
-    def _lines(self) -> list[str]:
+    def _lines(self: Any) -> list[str]:
         """What a person is told of it."""
         edges, count = self.model_.number_of_edges(), self.model_.number_of_nodes()
         told = "1 edge" if edges == 1 else f"{edges or 'no'} edges"
         return [f"Learned {told} between {count} variables: {self.privacy_}"]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self: Any) -> dict[str, Any]:
         """What programs are told of a fit that set `model_`.
 
         Returns
         -------
         dict
         """
-        doubts = self._doubts(self.release_, self.privacy_, vars(self)).values()  # type: ignore[attr-defined]
+        doubts = self._doubts(self.release_, self.privacy_, vars(self)).values()
         return {
             **self._facts(),
             "mechanism": self.privacy_.mechanism,
@@ -81,7 +75,7 @@ class ShowsFit(Shown):
             "warnings": [line for said in doubts if said is not None for line in said.split("\n")],
         }
 
-    def __str__(self) -> str:
+    def __str__(self: Any) -> str:
         if getattr(self, "model_", None) is None:
             return repr(self)
         number, sd = self.n_records_, self.n_records_sd_

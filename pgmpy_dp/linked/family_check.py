@@ -193,7 +193,7 @@ def check_linked(
     Parameters
     ----------
     parents, children, schema, key
-        As :func:`~pgmpy_dp.learn_linked` takes them. PrivateLinkedTables in the place of
+        As :func:`~pgmpy_dp.learn` takes them. PrivateLinkedTables in the place of
         `parents` charge their own ledger.
     budget : Budget
         What the check spends, e.g. ``Budget(epsilon=0.05)``: each count has noise of about ``(d + 1)/epsilon`` families

@@ -63,11 +63,10 @@ class LinkedDiscovery(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """What programs are told."""
-        parts = {
-            name: part and part.to_dict()
-            for name, part in zip(self.schema.names, (self.parent, self.child), strict=True)
+        parts = dict(zip(self.schema.names, (self.parent, self.child), strict=True))
+        tables = {
+            name: part and {"n_records": part.n_records, "columns": part.columns()} for name, part in parts.items()
         }
-        tables = {name: part and {key: part[key] for key in ("n_records", "columns")} for name, part in parts.items()}
         return {"tables": tables, **self.privacy_.told()}
 
     def __str__(self) -> str:

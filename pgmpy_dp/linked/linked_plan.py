@@ -111,7 +111,7 @@ def plan_linked(
     Parameters
     ----------
     schema : LinkedSchema, or Schema or mapping with `key`
-        As :func:`~pgmpy_dp.learn_linked` takes it.
+        As :func:`~pgmpy_dp.learn` takes it.
     budget : Budget
         What the fit would spend.
     n : int

@@ -332,9 +332,6 @@ def learn_linked(
     """
     require_budget(budget)
     assert budget is not None
-    taken = sorted({"epsilon", "delta", "rho"} & set(options))
-    if taken:
-        raise TypeError(f"options has {taken}, which the argument budget says; drop them")
     if isinstance(parents, PrivateLinkedTables):
         options = {"adjacency": str(parents.adjacency), **options}
     else:
@@ -349,7 +346,7 @@ def as_two_tables(parents: Any, children: Any, schema: Any, key: Hashable) -> tu
     Parameters
     ----------
     parents, children, schema, key
-        As :func:`~pgmpy_dp.learn_linked` takes them.
+        As :func:`~pgmpy_dp.learn` takes them.
 
     Raises
     ------

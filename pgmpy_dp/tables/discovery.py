@@ -123,19 +123,17 @@ class Discovery(Shown):
         """Whether next to no records were seen, or no category of a column is frequent enough."""
         return bool(self.few or self.poor)
 
-    def to_dict(self) -> dict[str, Any]:
-        """What programs are told."""
-        columns = [
+    def columns(self) -> list[dict[str, Any]]:
+        """What programs are told of each column that was looked at."""
+        return [
             {"variable": encode_label(name), "labels": [encode_label(s) for s in part.index], "records": part.tolist()}
             for name, part in self.counts.items()
         ]
-        return {
-            "n_records": self.n_records,
-            "n_records_sd": self.n_records_sd,
-            "threshold": self.release_.public["threshold"],
-            "columns": columns,
-            **self.privacy_.told(),
-        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """What programs are told."""
+        told = {"n_records": self.n_records, "n_records_sd": self.n_records_sd, "columns": self.columns()}
+        return {**told, "threshold": self.release_.public["threshold"], **self.privacy_.told()}
 
     def __str__(self) -> str:
         records = f"about {max(self.n_records, 0.0):,.0f} (sd {self.n_records_sd:,.0f})"

@@ -17,7 +17,7 @@ from pgmpy_dp.models.missing_at_random import driven_pairs
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, unit_budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.shown import shown
 from pgmpy_dp.tables.networks import spanning_tree
@@ -101,47 +101,25 @@ def worst_first(table: pd.DataFrame, most: int | None = None) -> list[str]:
     return lines
 
 
-@dataclass(frozen=True)
-class _Expected:
-    """What a fit is expected to measure, what a person and a program are told of it, and what it was made of."""
-
-    table: pd.DataFrame
-    lines: list[str]
-    facts: dict[str, Any]
-    details: Any = None
+_Expected = tuple[pd.DataFrame, list[str], dict[str, Any], Any]
+"""What a fit is expected to measure, what a person and a program are told of it, and what it was made of."""
 
 
-def plan_table(
-    schema: Schema,
-    spent: Budget,
-    n: int,
-    *,
-    graph: Any,
-    structure: str | None,
-    adjacency: str,
-    rows_per_unit: int | str,
-    options: Mapping[str, Any],
-    simulated: Mapping[str, Any],
-    criteria: Any,
-    test_share: float,
-    theory: Mapping[str, float | None],
-) -> Plan:
+def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, asked: Mapping[str, Any]) -> Plan:
     """What is expected of one table.
 
     Parameters
     ----------
-    schema, graph, structure, adjacency, rows_per_unit, criteria, test_share
+    schema, graph
         As :func:`pgmpy_dp.plan` takes them.
     spent : Budget
     n : int
-    options : mapping
-        Of `PrivateNetwork`, where a graph is to be found.
-    simulated : mapping
-        Of :func:`~pgmpy_dp.tables.preview.preview`, where it is given.
-    theory : mapping
-        Of :func:`pgmpy_dp.theory.plan`, where bounds are wanted.
+    asked : mapping
+        Its other arguments, those that were passed.
     """
-    budget, declared, adjacency = unit_budget(spent, rows_per_unit), schema, str(Adjacency.parse(adjacency))
+    rows_per_unit, criteria = asked.get("rows_per_unit", 1), asked.get("criteria")
+    budget, declared = unit_budget(spent, rows_per_unit), schema
+    adjacency = str(Adjacency.parse(asked.get("adjacency", "add_remove"), allowed=("add_remove", "replace_one")))
     merged, schema = [shown(name) for name in undivided(declared)], declared.fine()
     sizes = [schema.cardinality(name) for name in schema.variables]
     facts: dict[str, Any] = {"variables": len(sizes), "adjacency": adjacency}
@@ -151,42 +129,42 @@ def plan_table(
         facts["guarantee_with_schema"] = whole.told()["guarantee"]
         lines.append(f"with what discover cost, which the schema says: {whole}")
     if graph is not None:
-        expected = _of_graph(schema, graph, budget, adjacency, n, simulated)
-    elif structure == "chow-liu":
+        table, told, further, details = _of_graph(schema, graph, budget, adjacency, n, asked)
+    elif asked.get("structure") == "chow-liu":
         declared.require_discrete(argument="schema")
-        expected = _of_tree(schema, budget, adjacency, n)
+        table, told, further, details = _of_tree(schema, budget, adjacency, n)
     else:
-        expected = _of_network(declared, budget, adjacency, n, merged, options)
-    lines += expected.lines
+        table, told, further, details = _of_network(declared, budget, adjacency, n, merged, asked)
+    lines += told
     if merged:
         lines.append(f"{', '.join(merged)}: cells of a fine grid, which are merged before larger tables are counted")
     if criteria is not None:
-        found = preview_publish_if(criteria, n, spent, declared, test_share=test_share, rows_per_unit=rows_per_unit)
+        share = asked["test_share"]
+        found = preview_publish_if(criteria, n, spent, declared, test_share=share, rows_per_unit=rows_per_unit)
         facts["publish_if"] = found.to_dict("records")
         lines.append(
-            f"Published only if, by a test that takes {100 * test_share:g} % of the budget (wrong with a probability "
+            f"Published only if, by a test that takes {100 * share:g} % of the budget (wrong with a probability "
             f"below {CHANCE:g} where an error is further from its bound than the margin):"
         )
         lines += [f"  {row.criterion}; margin {row.margin:.3g}" for row in found.itertuples()]
-    table = expected.table if "learned" in expected.table else expected.table.assign(learned=nan)
+    table = table if "learned" in table else table.assign(learned=nan)
     rows = table.rename(columns={"learned": "expected_error_learned"}).reset_index().astype(object)
-    facts |= expected.facts | {"tables": rows.where(rows.notna(), None).to_dict("records")}
-    facts["theory"], bounds = _bounds(len(sizes), max(sizes), budget, n, theory)
+    facts |= further | {"tables": rows.where(rows.notna(), None).to_dict("records")}
+    facts["theory"], bounds = _bounds(len(sizes), max(sizes), budget, n, asked)
     text = "\n".join([*lines, *worst_first(table, _SHOWN), *bounds])
-    return Plan(table, n, spent, facts, text, expected.details)
+    return Plan(table, n, spent, facts, text, details)
 
 
-def _bounds(
-    p: int, k: int, budget: Budget, n: int, given: Mapping[str, float | None]
-) -> tuple[list[dict[str, Any]], list[str]]:
+def _bounds(p: int, k: int, budget: Budget, n: int, asked: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     """The bounds of the theorems for p variables of up to k states, where what they depend on was passed."""
-    if all(value is None for value in given.values()):
+    given = {name: asked[name] for name in ("width", "min_weight", "alpha") if name in asked}
+    if not given:
         return [], []
     from pgmpy_dp import theory
 
-    if given["width"] is None:
+    if "width" not in given:
         raise ValueError("width=None: min_weight and alpha need it: a public bound on the sum of weights at a variable")
-    options = theory.plan(p, **given, budget=budget, k=k)  # type: ignore[arg-type]  # width is a number
+    options = theory.plan(p, **given, budget=budget, k=k)
     facts = [
         {
             "goal": option.goal,
@@ -206,10 +184,12 @@ def _named(scope: Iterable[Hashable]) -> str:
 
 
 def _of_graph(
-    schema: Schema, graph: Any, budget: Budget, adjacency: str, n: int, simulated: Mapping[str, Any]
+    schema: Schema, graph: Any, budget: Budget, adjacency: str, n: int, asked: Mapping[str, Any]
 ) -> _Expected:
     """A given graph, or the tables of single variables: fits to made-up records."""
-    found = preview(schema, graph, budget, n, adjacency=adjacency, rows_per_unit=budget.rows, **simulated)
+    how = {name: asked.get(name) for name in ("estimator", "model", "random_state")}
+    how |= {"adjacency": adjacency, "n_simulations": asked.get("simulations", 5), "rows_per_unit": budget.rows}
+    found = preview(schema, graph, budget, n, **how)
     rows = found.table
     tables = [
         (_named(scope), int(row.cells), Noise(row.noise, row.scale))
@@ -217,7 +197,7 @@ def _of_graph(
     ]
     frame = expected_errors(tables, n).assign(learned=rows["fitted"].to_numpy())
     inference = {"width": found.inference.width, "memory_bytes": found.inference.memory_bytes}
-    return _Expected(frame, str(found).splitlines(), {"inference": inference, "verdict": found.verdict}, found)
+    return frame, str(found).splitlines(), {"inference": inference, "verdict": found.verdict}, found
 
 
 def _of_tree(schema: Schema, budget: Budget, adjacency: str, n: int) -> _Expected:
@@ -225,26 +205,22 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: str, n: int) -> _Expecte
     frame = pd.DataFrame({str(name): pd.Series([], dtype=object) for name in schema.variables})
     count = n if adjacency == "replace_one" else None
     empty = PrivateTable(frame, schema, adjacency=adjacency, ledger=budget, n_records=count)
-    release: Release = spanning_tree.run(empty, settings_of(PrivateChowLiu()), budget)
-    released = zip(release.scopes, release.values, release.noise, strict=True)
-    by_size: dict[int, list[NoisyTable]] = {1: [], 2: []}
-    for scope, value, noise in released:
-        assert noise is not None
-        by_size[len(scope)].append((_named(scope), value.size, noise))
+    release: Any = spanning_tree.run(empty, settings_of(PrivateChowLiu()), budget)
+    released = list(zip(release.scopes, release.values, release.noise, strict=True))
+    tables = [(_named(scope), value.size, noise) for scope, value, noise in released if len(scope) == 1]
     sizes = sorted((schema.cardinality(name) for name in schema.variables), reverse=True)
-    tables = by_size[1]
-    if by_size[2]:
-        noise = by_size[2][0][2]
+    for noise in [noise for scope, _, noise in released if len(scope) > 1][:1]:
         tables.append(("a pair, at most", sizes[0] * sizes[1], noise))
         tables.append(("a pair, at least", sizes[-1] * sizes[-2], noise))
     told = f"A tree: tables of {len(sizes)} variables, and of {len(sizes) - 1} pairs chosen by their noisy scores"
-    return _Expected(expected_errors(tables, n), [told], {})
+    return expected_errors(tables, n), [told], {}, None
 
 
 def _of_network(
-    schema: Schema, budget: Budget, adjacency: str, n: int, merged: list[str], options: Mapping[str, Any]
+    schema: Schema, budget: Budget, adjacency: str, n: int, merged: list[str], asked: Mapping[str, Any]
 ) -> _Expected:
     """A graph that is to be found: tables of single variables, those required, and the smallest and largest pair."""
+    options = {name: value for name, value in asked.items() if name in PrivateNetwork.__dataclass_fields__}
     learner = PrivateNetwork(**options)._as_checked()
     learner._check()
     learner._check_names(schema)
@@ -301,4 +277,4 @@ def _of_network(
             "first say"
         )
     facts = {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds, "few_edges": few}
-    return _Expected(expected_errors(tables, n), lines, facts, size)
+    return expected_errors(tables, n), lines, facts, size

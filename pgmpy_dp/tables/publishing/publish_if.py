@@ -84,21 +84,9 @@ class Decision(Shown):
         return "Decision(no)" if self.learner is None else f"Decision(yes, {self.learner.model_!r})"
 
 
-def publish_if(
-    df: Any,
-    budget: Budget,
-    criteria: Any,
-    schema: Schema | dict | None = None,
-    *,
-    ledger: Ledger | str | os.PathLike | None = None,
-    test_share: float = 0.1,
-    again: bool = False,
-    unit: Hashable = None,
-    rows_per_unit: int | str | None = None,
-    **options: Any,
-) -> Decision:
-    """What :func:`pgmpy_dp.publish_if` does of one table; `options` are those of `PrivateNetwork`."""
-    answer = _attempted(df, budget, criteria, schema, ledger, test_share, again, (unit, rows_per_unit), options)
+def publish_if(df: Any, budget: Budget, criteria: Any, schema: Any = None, **how: Any) -> Decision:
+    """What :func:`pgmpy_dp.publish_if` does of one table; `how` is what it takes, and options of `PrivateNetwork`."""
+    answer = _attempted(df, budget, criteria, schema, **how)
     if not isinstance(answer, tuple):
         gc.collect()  # of what was released nothing stays, not even as garbage
     if isinstance(answer, type):  # out of the frames that had what was released
@@ -189,11 +177,13 @@ def _attempted(
     budget: Budget,
     criteria: Any,
     schema: Any,
-    ledger: Any,
-    test_share: float,
-    again: bool,
-    whose: tuple[Hashable, int | str | None],
-    options: dict[str, Any],
+    *,
+    ledger: Any = None,
+    test_share: float = 0.1,
+    again: bool = False,
+    unit: Hashable = None,
+    rows_per_unit: int | str | None = None,
+    **options: Any,
 ) -> _Answer:
     """Check, charge, and answer: what was learned and its test, if it may be seen; None for "no"; a kind of error."""
     require_budget(budget)
@@ -214,7 +204,7 @@ def _attempted(
     if account.path is None:
         raise ValueError("the ledger is in memory: pass one in a file (Ledger.open), which remembers the attempt")
     learner = PrivateNetwork(fit.epsilon, fit.delta, fit.rho, schema, **options)
-    taken, table, _ = learner._prepared(df, account, unit=whose[0], rows_per_unit=whose[1])
+    taken, table, _ = learner._prepared(df, account, unit=unit, rows_per_unit=rows_per_unit)
     # What the plans of both parts would refuse is refused now.
     network_shares(table.schema, table.adjacency, taken._options, require_table_and_budget(table, fit))
     noisy_test.planned_noise(declared, require_table_and_budget(table, test))

@@ -30,7 +30,6 @@ from pgmpy_dp import (
     Schema,
     discover,
     learn,
-    preview_publish_if,
     publish_if,
     write_evidence,
 )
@@ -45,6 +44,7 @@ from pgmpy_dp.reporting import report_page
 from pgmpy_dp.tables.publishing import noisy_test
 from pgmpy_dp.tables.publishing import publish_if as module
 from pgmpy_dp.tables.publishing.criteria import Criteria
+from pgmpy_dp.tables.publishing.publish_if import preview_publish_if
 from tests.test_cli import ROOT, folder, run  # noqa: F401 - a fixture
 
 BUDGET = Budget(epsilon=1.0, delta=1e-9)
