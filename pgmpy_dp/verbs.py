@@ -44,7 +44,7 @@ from pgmpy_dp.tables.publishing import publish_if as publishing
 from pgmpy_dp.tables.schema_check import SchemaCheck, check_schema
 from pgmpy_dp.tables.table_plan import Plan, plan_table
 
-ESTIMATORS = {"collective-map": CollectiveMAP, "naive-mle": NaiveMLE, "collective-em": CollectiveEM}
+_PARAMETERS = {"collective-map": CollectiveMAP, "naive-mle": NaiveMLE, "collective-em": CollectiveEM}
 
 LINKED, LEARNED, TREE, GIVEN, SCORED = "linked", "learned graph", "tree", "given graph", "scored model"
 STRUCTURES = {"learn": LEARNED, "chow-liu": TREE, "independent": GIVEN}
@@ -619,8 +619,8 @@ def _estimator(estimator: str | BaseMarginalsEstimator | None, prior: Any = None
     if isinstance(estimator, BaseMarginalsEstimator):
         learner: Any = type(estimator)(**{**estimator.get_params(deep=False), **settings})
     else:
-        require_choice("estimator", estimator or "collective-map", tuple(ESTIMATORS))
-        learner = ESTIMATORS[estimator or "collective-map"](**settings)
+        require_choice("estimator", estimator or "collective-map", tuple(_PARAMETERS))
+        learner = _PARAMETERS[estimator or "collective-map"](**settings)
     _take_prior(learner, prior)
     return learner
 

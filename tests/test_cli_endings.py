@@ -21,9 +21,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pgmpy_dp import Ledger, MarkovNetwork, Release
-from pgmpy_dp.cli import app, application
+from pgmpy_dp.cli import app, application, named_data
 from pgmpy_dp.cli import ledger as ledger_command
-from pgmpy_dp.cli import records as records_command
 from pgmpy_dp.cli.files import free_name
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.private.curator.charged_base import ChargedCurator
@@ -99,7 +98,7 @@ class TestInterrupted:
         assert "refit" not in told and len(Ledger.open("ledger.json").entries) == 1
 
     def test_before_anything_was_spent(self, folder, monkeypatch, how):
-        monkeypatch.setattr(records_command, "open_account", lambda *_: how())
+        monkeypatch.setattr(named_data, "open_account", lambda *_: how())
         number = signal.SIGINT if how is press else signal.SIGTERM
         assert run(FIT, 128 + number).stderr == "pgmpy-dp: interrupted; nothing was spent\n"
         assert not Path("ledger.json").exists()

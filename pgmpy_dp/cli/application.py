@@ -189,6 +189,7 @@ def in_options(text: str) -> str:
 
     Examples
     --------
+    >>> _called.clear()
     >>> _called.update(again="--again", max_order="--max-order")
     >>> in_options("max_order=9 is out of range; pass again=True, or other=1")
     '--max-order=9 is out of range; pass --again, or other=1'

@@ -92,6 +92,26 @@ def learn_arguments(given: option.LearnOptions, schema: Schema | None) -> dict[s
     return passed | {name: value for name, value in read.items() if value is not None}
 
 
+def are_linked(tables: option.LinkedOptions, data: Path | None) -> bool:
+    """Whether two tables were passed and not `data`; refuses both, neither, and parents without their children."""
+    if tables.parents is None and tables.children is None:
+        if data is None:
+            ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
+        return False
+    if data is not None:
+        ask_for("DATA", str(data), "--parents and --children are the data; leave it out")
+    if tables.children is None:
+        ask_for("--children", None, "--parents was passed; pass the table of their children too")
+    return True
+
+
+def require_criteria(published: option.PublishOptions, usual_share: float) -> None:
+    """Refuse options of a test where there is none."""
+    if published.publish_if is None and (published.again or published.test_share != usual_share):
+        name, given = ("--again", "yes") if published.again else ("--test-share", str(published.test_share))
+        ask_for(name, given, "it is for --publish-if")
+
+
 def as_written(path: Path, text: option.TextOptions, argument: str = "DATA") -> Path | TextFile:
     """The records of a file, with the options of text that were passed; ValueError where there is no file."""
     from pgmpy_dp.private.data.text_file import TextFile

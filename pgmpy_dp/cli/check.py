@@ -7,7 +7,7 @@ import typer
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, command
 from pgmpy_dp.cli.ledger import marked, note_uncounted, show_charged
-from pgmpy_dp.cli.records import private_data
+from pgmpy_dp.cli.named_data import private_data
 
 
 @command(

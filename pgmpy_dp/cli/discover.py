@@ -10,7 +10,7 @@ import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command
-from pgmpy_dp.cli.arguments import as_written
+from pgmpy_dp.cli.arguments import are_linked, as_written
 from pgmpy_dp.cli.files import require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
 
@@ -94,7 +94,7 @@ def discover(
     declared = _declared(categories, column_options.DeclarationOptions(variable, cuts, number, date))
     require_writable(overwrite, (data, tables.parents, tables.children, account.ledger), out=out)
     variables, records, children = declared, None, None
-    if tables.are_passed(data):
+    if are_linked(tables, data):
         files = {"--parents": tables.parents, "--children": tables.children}
         records, children = (None if file is None else as_written(file, text, way) for way, file in files.items())
         variables = _described(declared, linked, tables, records, children)

@@ -9,10 +9,10 @@ import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, aligned, app, ask_for, command, note, progress, show
-from pgmpy_dp.cli.arguments import given_drivers, learn_arguments
+from pgmpy_dp.cli.arguments import given_drivers, learn_arguments, require_criteria
 from pgmpy_dp.cli.files import load_release, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, show_charged
-from pgmpy_dp.cli.records import private_data
+from pgmpy_dp.cli.named_data import private_data
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def fit(
 
     budget = spent.budget()
     files = (data, tables.parents, tables.children, described.schema, asked.edges_file, account.ledger, asked.prior)
-    published.require_criteria()
+    require_criteria(published, option.TEST_SHARE)
     require_writable(overwrite, (*files, published.publish_if), out=out, release=release)
     if published.publish_if is not None and account.ledger is None:
         ask_for("--ledger", None, "it remembers that a test was tried; pass a file, which is made if it is new")
@@ -99,9 +99,7 @@ def fit(
                     learner.release_.save(release)
                 learner.model_.save(out)
         if learner is not None:
-            document = _written(learner, out, release) | {"budget": budget.guarantee.to_dict()}
-            if published.publish_if is not None:
-                document |= found.to_dict()
+            document = _written(learner, out, release) | found.to_dict() | {"budget": budget.guarantee.to_dict()}
             wrote = f"{found}\nWrote {out}" + ("" if release is None else f" and {release}")
             show_charged(document, wrote, as_json, account.ledger, private.ledger)
             for warning in document["warnings"]:

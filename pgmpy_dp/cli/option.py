@@ -136,20 +136,6 @@ class LinkedOptions:
     parents: Parents = None
     children: Children = None
 
-    def are_passed(self, data: Path | None) -> bool:
-        """Whether these are the tables, and not `data`; refuses both, neither, and parents without their children."""
-        from pgmpy_dp.cli.application import ask_for
-
-        if self.parents is None and self.children is None:
-            if data is None:
-                ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
-            return False
-        if data is not None:
-            ask_for("DATA", str(data), "--parents and --children are the data; leave it out")
-        if self.children is None:
-            ask_for("--children", None, "--parents was passed; pass the table of their children too")
-        return True
-
 
 @dataclass(frozen=True)
 class KeyOptions:
@@ -259,14 +245,6 @@ class PublishOptions:
     again: Annotated[
         bool, typer.Option("--again", help="With --publish-if, another attempt on the ledger, which says so.")
     ] = False
-
-    def require_criteria(self) -> None:
-        """Refuse options of a test where there is none."""
-        from pgmpy_dp.cli.application import ask_for
-
-        if self.publish_if is None and (self.again or self.test_share != TEST_SHARE):
-            name, given = ("--again", "yes") if self.again else ("--test-share", str(self.test_share))
-            ask_for(name, given, "it is for --publish-if")
 
 
 @dataclass(frozen=True)

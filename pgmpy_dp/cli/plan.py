@@ -9,7 +9,7 @@ import typer
 
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, command, progress, show
-from pgmpy_dp.cli.arguments import given_rows, learn_arguments
+from pgmpy_dp.cli.arguments import given_rows, learn_arguments, require_criteria
 from pgmpy_dp.cli.files import holds_linked_schema, load_linked_schema, load_schema
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def plan(
 
     of_one: Schema | None = None if holds_linked_schema(schema) else load_schema(schema)
     described = load_linked_schema(schema) if of_one is None else of_one
-    published.require_criteria()
+    require_criteria(published, option.TEST_SHARE)
     with progress(quiet):
         found = planned(
             described,

@@ -88,8 +88,8 @@ def score(
     if data is None:
         if n is None:
             ask_for("DATA", None, "pass the file of records; or --n 20000 to see what scores would tell of so many")
-        sketch = {"level": level, "adjacency": str(protected.adjacency), "rows_per_unit": whose["rows_per_unit"]}
-        planned = plan(network, budget, n, **asked, **sketch)
+        how = {"level": level, "adjacency": str(protected.adjacency), "rows_per_unit": whose["rows_per_unit"]}
+        planned = plan(network, budget, n, **asked, **how)
         show(planned.to_dict(), str(planned), as_json)
         return
     if n is not None:

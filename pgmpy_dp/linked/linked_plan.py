@@ -93,14 +93,9 @@ class LinkedPlan(Shown):
 
     def facts(self) -> dict[str, Any]:
         """What programs are told beside the budget and n."""
-        return {
-            **told_of_a_child(self.privacy),
-            "most": self.linked.most,
-            "siblings": self.siblings,
-            "memory_bytes": self.size.memory_bytes,
-            "seconds": self.size.seconds,
-            "tables": self.table.reset_index().to_dict("records"),
-        }
+        size = {name: getattr(self.size, name) for name in ("memory_bytes", "seconds")}
+        told = {**told_of_a_child(self.privacy), "most": self.linked.most, "siblings": self.siblings, **size}
+        return told | {"tables": self.table.reset_index().to_dict("records")}
 
 
 def plan_linked(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import ask_for
-from pgmpy_dp.cli.arguments import as_written, protection
+from pgmpy_dp.cli.arguments import are_linked, as_written, protection
 from pgmpy_dp.cli.files import load_linked_schema
 from pgmpy_dp.cli.ledger import open_account
 
@@ -33,7 +33,7 @@ def private_data(
     from pgmpy_dp.private.data.table import PrivateTable
     from pgmpy_dp.verbs import in_order_of
 
-    if not tables.are_passed(data):
+    if not are_linked(tables, data):
         assert data is not None
         public_schema, records = column_options.described(described), as_written(data, text)
         if fit:
