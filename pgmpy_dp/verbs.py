@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain, combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
@@ -19,13 +19,8 @@ from pgmpy_dp.learning.graph_base import graph_on
 from pgmpy_dp.learning.prior import given_prior
 from pgmpy_dp.learning.privacy_record import handed_over
 from pgmpy_dp.learning.probe_tables import probe_tables
-from pgmpy_dp.linked.family_check import FamilyCheck, check_linked
-from pgmpy_dp.linked.linked_discovery import LinkedDiscovery, discover_linked
-from pgmpy_dp.linked.linked_plan import plan_linked
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
-from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork, learn_linked
-from pgmpy_dp.models.model_score import preview_score
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.data.columns import in_their_order
 from pgmpy_dp.private.data.table import PrivateTable
@@ -40,9 +35,13 @@ from pgmpy_dp.tables.discovery import Discovery
 from pgmpy_dp.tables.networks import private_network
 from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu
 from pgmpy_dp.tables.networks.private_network import PrivateNetwork
-from pgmpy_dp.tables.publishing import publish_if as publishing
 from pgmpy_dp.tables.schema_check import SchemaCheck, check_schema
 from pgmpy_dp.tables.table_plan import Plan, plan_table
+
+if TYPE_CHECKING:
+    from pgmpy_dp.linked.family_check import FamilyCheck
+    from pgmpy_dp.linked.linked_discovery import LinkedDiscovery
+    from pgmpy_dp.tables.publishing.publish_if import Decision
 
 _PARAMETERS = {"collective-map": CollectiveMAP, "naive-mle": NaiveMLE, "collective-em": CollectiveEM}
 
@@ -178,6 +177,8 @@ def check(
     """
     passed = _passed(locals(), "df", "budget", "schema")
     if kind_of(df, schema, passed) == LINKED:
+        from pgmpy_dp.linked.family_check import check_linked
+
         return check_linked(df, passed.pop("children", None), budget, schema, **passed)
     return check_schema(df, budget, schema, **passed)
 
@@ -302,6 +303,8 @@ def discover(
     if not isinstance(variables, Mapping) or not isinstance(variables.get("child"), Mapping):
         require_for(LEARNED, _passed({"children": children}))
         return discovery.discover_columns(df, variables, budget, ledger, **given, unit=unit)
+    from pgmpy_dp.linked.linked_discovery import discover_linked
+
     require_for(LINKED, _passed({"unit": unit}))
     reading = {name: given.pop(name) for name in ("missing", "strip", "casefold", "recode", "impossible")}
     return discover_linked(df, children, budget, ledger, variables, reading, **given)
@@ -404,6 +407,8 @@ optimise, missing_at_random, siblings
         return _plan_of_score(schema, budget, n, passed)
     kind = kind_of(None, schema, passed)
     if kind == LINKED:
+        from pgmpy_dp.linked.linked_plan import plan_linked
+
         found = plan_linked(schema, budget, n, **passed)
         return Plan(found.table, n, budget, found.facts(), str(found), found)
     assert not isinstance(schema, LinkedSchema)
@@ -420,6 +425,8 @@ optimise, missing_at_random, siblings
 
 def _plan_of_score(model: Any, budget: Budget, n: int, passed: dict[str, Any]) -> Plan:
     """How well scores of a model would know."""
+    from pgmpy_dp.models.model_score import preview_score
+
     passed.pop("random_state", None)
     found, level = preview_score(model, n, budget, **passed), passed.get("level", 0.9)
     rows = found.reset_index().astype(object).to_dict("records")
@@ -528,6 +535,8 @@ selection_share, probe_share, merge_rare, max_order, workload, prior, target, nu
     further = {"children": children, "graph": graph, "structure": structure, "estimator": estimator}
     kind = kind_of(df, schema, {**passed, **_passed(further)})
     if kind == LINKED:
+        from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork, learn_linked
+
         _require_draws(PrivateLinkedNetwork, draws)
         return _drawn(learn_linked(df, children, budget, schema, **passed), draws)
     if kind == LEARNED:
@@ -580,7 +589,9 @@ def refit(
     TypeError, ValueError
         For another release, and what it cannot be learned with.
     """
-    passed = _passed(locals(), "release", "draws")
+    from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork
+
+    passed = _passed(locals(), "release", "draws", "PrivateLinkedNetwork")
     learner: Any = PrivateLinkedNetwork(adjacency=str(release.adjacency))
     arguments: tuple = (release,)
     if "linked" in release.public:
@@ -595,8 +606,9 @@ def refit(
     elif estimator is None and "rounds" in release.public:
         learner = PrivateNetwork(adjacency=str(release.adjacency), missing_at_random=missing_at_random)
     elif missing_at_random is not None:
-        remedy = "it is for a network that learn found; leave it out"
-        raise ArgumentError("missing_at_random", missing_at_random, remedy)
+        raise ArgumentError(
+            "missing_at_random", missing_at_random, "it is for a network that learn found; leave it out"
+        )
     else:
         learner = _estimator(estimator)
         arguments = _graph(release.scopes[: probe_tables(release).start], release.schema), release
@@ -630,8 +642,7 @@ def _take_prior(learner: Any, prior: Any) -> None:
         return
     named = os.fspath(prior) if isinstance(prior, os.PathLike) else prior
     if "prior" not in learner.get_params():
-        what = f"{type(learner).__name__} takes none; leave structure and estimator out"
-        raise ArgumentError("prior", named, what)
+        raise ArgumentError("prior", named, f"{type(learner).__name__} takes none; leave structure and estimator out")
     learner.prior = prior
     given_prior(learner)
 
@@ -639,8 +650,7 @@ def _take_prior(learner: Any, prior: Any) -> None:
 def _require_draws(learner: Any, draws: int | None) -> None:
     """Refuse draws that a learner cannot make, before anything is spent."""
     if draws and (draws == 1 or not hasattr(learner, "posterior")):
-        what = "use 2 or more, with collective-map or with the structure that learn finds"
-        raise ArgumentError("draws", draws, what)
+        raise ArgumentError("draws", draws, "use 2 or more, with collective-map or the structure that learn finds")
 
 
 def _drawn(learner: Any, draws: int | None) -> Any:
@@ -684,7 +694,7 @@ def publish_if(
     optimise: str | None = None,
     missing_at_random: Any = None,
     draws: int | None = None,
-) -> publishing.Decision:
+) -> Decision:
     """Learn a model as `learn` does, test it with noise, and publish it only if it meets declared criteria.
 
     Parameters
@@ -759,9 +769,10 @@ workload, prior, target, number_share, optimise, missing_at_random, draws
     if missing_at_random is not None:
         raise ArgumentError("missing_at_random", missing_at_random, "completed models are not tested; leave it out")
     _require_draws(PrivateNetwork, draws)
-    decision = publishing.publish_if(
-        df, budget, criteria, schema, ledger=ledger, test_share=test_share, again=again, **passed
-    )
+    from pgmpy_dp.tables.publishing import publish_if as publishing
+
+    how = {"ledger": ledger, "test_share": test_share, "again": again, **passed}
+    decision = publishing.publish_if(df, budget, criteria, schema, **how)
     _drawn(decision.learner, draws if decision else None)
     return decision
 

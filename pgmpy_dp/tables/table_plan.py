@@ -26,8 +26,6 @@ from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu
 from pgmpy_dp.tables.networks.private_network import PrivateNetwork
 from pgmpy_dp.tables.networks.search_size import network_size
 from pgmpy_dp.tables.preview import preview
-from pgmpy_dp.tables.publishing.noisy_test import CHANCE
-from pgmpy_dp.tables.publishing.publish_if import preview_publish_if
 
 _SHOWN = 12
 _NEARLY_ALL = 0.9  # of the budget, for single variables: hardly an edge can be found
@@ -139,6 +137,9 @@ def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, asked: Mapping
     if merged:
         lines.append(f"{', '.join(merged)}: cells of a fine grid, which are merged before larger tables are counted")
     if criteria is not None:
+        from pgmpy_dp.tables.publishing.noisy_test import CHANCE
+        from pgmpy_dp.tables.publishing.publish_if import preview_publish_if
+
         share = asked["test_share"]
         found = preview_publish_if(criteria, n, spent, declared, test_share=share, rows_per_unit=rows_per_unit)
         facts["publish_if"] = found.to_dict("records")
