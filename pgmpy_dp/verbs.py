@@ -726,7 +726,7 @@ workload, prior, target, number_share, optimise, missing_at_random, draws
 
     Raises
     ------
-    TypeError, ValueError
+    ArgumentError, TypeError, ValueError
         For arguments that cannot be used, and an attempt that follows another one; nothing is spent.
     BudgetExceeded
         If the ledger does not have the budget left; nothing is spent.

@@ -188,7 +188,7 @@ def _of_graph(
     schema: Schema, graph: Any, budget: Budget, adjacency: str, n: int, asked: Mapping[str, Any]
 ) -> _Expected:
     """A given graph, or the tables of single variables: fits to made-up records."""
-    how = {name: asked.get(name) for name in ("estimator", "model", "random_state")}
+    how: dict[str, Any] = {name: asked.get(name) for name in ("estimator", "model", "random_state")}
     how |= {"adjacency": adjacency, "n_simulations": asked.get("simulations", 5), "rows_per_unit": budget.rows}
     found = preview(schema, graph, budget, n, **how)
     rows = found.table

@@ -222,6 +222,8 @@ def test_the_command_line_has_the_same_defaults():
 def test_learn_refuses_what_its_estimator_refuses(name, charges):
     rule, default = rules_of(PrivateNetwork)[name]
     for value, error in bad_values(rule, default) if rule.kind != "other" else ():
+        if value is None:
+            continue  # to a verb it was not passed
         with pytest.raises(error) as raised:
             learn(object(), Budget(epsilon=1.0), STATES, **{name: value})
         assert str(raised.value).startswith(f"{name}={value!r} is ") and charges == []
