@@ -98,7 +98,7 @@ class TestInterrupted:
         assert "refit" not in told and len(Ledger.open("ledger.json").entries) == 1
 
     def test_before_anything_was_spent(self, folder, monkeypatch, how):
-        monkeypatch.setattr(named_data, "open_account", lambda *_: how())
+        monkeypatch.setattr(named_data, "open_account", lambda *_, **__: how())
         number = signal.SIGINT if how is press else signal.SIGTERM
         assert run(FIT, 128 + number).stderr == "pgmpy-dp: interrupted; nothing was spent\n"
         assert not Path("ledger.json").exists()
