@@ -73,11 +73,10 @@ def plan(
     from pgmpy_dp.verbs import plan as planned
 
     of_one: Schema | None = None if holds_linked_schema(schema) else load_schema(schema)
-    described = load_linked_schema(schema) if of_one is None else of_one
     require_criteria(published, option.TEST_SHARE)
     with progress(quiet):
         found = planned(
-            described,
+            load_linked_schema(schema) if of_one is None else of_one,
             spent.budget(),
             n,
             adjacency=str(adjacency),
