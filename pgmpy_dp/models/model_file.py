@@ -80,7 +80,8 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
         factors = [arrays.pop(f"factor_{k}") for k in range(len(header["scopes"]))]
         if header.get("posterior") is None:
             arrays = {}
-        if not all(array.dtype.kind in "iuf" and np.isfinite(array).all() for array in (*factors, *arrays.values())):
+        every = (*factors, *arrays.values())  # draws have the logarithms of what rules make impossible
+        if not all(array.dtype.kind in "iuf" and np.isfinite(array[array != -np.inf]).all() for array in every):
             raise ValueError("it has numbers that are not finite")
         if any((factor < 0).any() for factor in factors):
             raise ValueError("it has a factor with negative entries")
