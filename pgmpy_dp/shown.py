@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 _JOINERS = "\u200c\u200d"  # without which Persian and some emoji read wrong
 _RUN = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n"  # with the wide forms, which some spreadsheets take for these
@@ -61,3 +62,9 @@ def spreadsheet_safe(text: str) -> str:
     ("'=1+1", '-5')
     """
     return f"'{text}" if runs_in_spreadsheets(text) else text
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """A table, its columns as wide as their widest cell."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)

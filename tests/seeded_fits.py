@@ -162,7 +162,9 @@ def _draws(fitted: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _interval(fitted: Any) -> pd.DataFrame:
-    return fitted.posterior(3, random_state=SEED).interval(list(fitted.model_.nodes)[:1], level=0.3)
+    name = next(iter(fitted.model_.nodes))
+    columns = fitted.posterior(3, random_state=SEED).interval([name], level=0.3)
+    return pd.DataFrame({name: fitted.model_.states[name], **columns})
 
 
 # ---- data

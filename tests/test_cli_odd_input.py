@@ -237,7 +237,7 @@ def test_every_command_takes_q(folder):
         lambda m: m.query("sex", ["job"]),
         lambda m: m.probability(5),
         lambda m: m.probability("sex"),
-        lambda m: m.summary("sex", quantiles=0.5),
+        lambda m: m.ask("sex", quantiles=0.5),
         lambda m: m.sample("3"),
         lambda m: m.sample(3, evidence=["job"]),
         lambda m: m.report("a.html", level=None),

@@ -12,7 +12,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -278,12 +278,6 @@ def as_document(document: Any) -> str:
     """
     text = json.dumps(document, indent=1, ensure_ascii=False)
     return "".join(sign if sign == "\n" or shown(sign) == sign else json.dumps(sign)[1:-1] for sign in text)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """A table, its columns as wide as their widest cell."""
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
 def note(message: str, quiet: bool = False) -> None:

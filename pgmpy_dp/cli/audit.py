@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pgmpy_dp.cli import option
-from pgmpy_dp.cli.application import CHECK_FAILED, aligned, app, as_document, ask_for, command, note, progress, show
+from pgmpy_dp.cli.application import CHECK_FAILED, app, as_document, ask_for, command, note, progress, show
 from pgmpy_dp.cli.files import require_writable, write_output
+from pgmpy_dp.shown import aligned
 
 if TYPE_CHECKING:
     from pgmpy_dp.auditing import AuditReport, OneRunReport

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pgmpy_dp.cli import column_options, option
-from pgmpy_dp.cli.application import CHECK_FAILED, aligned, app, ask_for, command, note, progress, show
+from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note, progress, show
 from pgmpy_dp.cli.arguments import given_drivers, learn_arguments, require_criteria
 from pgmpy_dp.cli.files import load_release, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, show_charged
 from pgmpy_dp.cli.named_data import private_data
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import aligned, shown
 
 if TYPE_CHECKING:
     from pgmpy_dp.private.sensitive import Release

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import itertools
-import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,26 +11,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pgmpy_dp.cli import option
-from pgmpy_dp.cli.application import aligned, app, ask_for, command, show
+from pgmpy_dp.cli.application import app, ask_for, command, show
 from pgmpy_dp.cli.arguments import parse_assignment, variable_named
-from pgmpy_dp.cli.ask_linked import Of, linked_info, linked_query, linked_sample
+from pgmpy_dp.cli.ask_linked import Of, linked_info, linked_names, linked_sample
 from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
     holds_linked_model,
+    load_linked_model,
     load_model,
     load_model_file,
     load_saved_model,
     require_writable,
     write_output,
 )
-from pgmpy_dp.cli.synthetic import StyleOptions, as_day, kind_of, parquet_of, text_of
+from pgmpy_dp.cli.synthetic import StyleOptions, kind_of, parquet_of, text_of
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from pgmpy_dp.linked import LinkedModel
     from pgmpy_dp.models.answers import Answers, SavedModel
-    from pgmpy_dp.schema import Number
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
 Evidence = Annotated[
@@ -44,7 +41,6 @@ Evidence = Annotated[
         'Several, of which one holds: "job=clerk|sales". May be repeated.',
     ),
 ]
-_QUANTILES = {"0.25": "lower quartile", "0.5": "median", "0.75": "upper quartile"}
 _IMPOSSIBLE = "the model gives it the probability 0: ask about what can be"
 
 
@@ -137,102 +133,47 @@ def query(
     Its intervals are for the population of families.
     """
     from pgmpy_dp.inference.conditioning import ImpossibleEvidence
-    from pgmpy_dp.schema import encode_label
 
+    network: Any
+    how: dict[str, Any] = {"level": level}
     if holds_linked_model(model):
         if counts:
             ask_for("--counts", "yes", "of linked tables shares alone are told; leave it out")
-        linked_query(model, variables, evidence, of, level, as_json)
-        return
-    if of is not None:
-        ask_for("--of", str(of), "the model is of one table; leave it out")
-    network = load_saved_model(model, draws=True)
-    states = {name: list(network.states[name]) for name in network.nodes}
-    asked = [variable_named(text, states, "--variables") for text in variables.split(",")]
-    known = _known(network, evidence)
-    counted = network.counted(known)
-    given = {str(name): one.told for name, one in counted.items()}
-    both = [name for name in asked if name in known]
-    if both or len(set(asked)) < len(asked):
+        network, how["of"] = load_linked_model(model), None if of is None else str(of)
+        names = linked_names(network)
+    else:
+        if of is not None:
+            ask_for("--of", str(of), "the model is of one table; leave it out")
+        network, how["counts"] = load_saved_model(model, draws=True), counts
+        names = {str(name): name for name in network.nodes}
+        if counts and network.posterior is None:
+            ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
+    asked = [names[variable_named(text, names, "--variables")] for text in variables.split(",")]
+    known = _known(network, names, evidence)
+    if any(name in known for name in asked) or len(set(asked)) < len(asked):
         ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
     try:
-        table = network.query(asked, known)
+        answer = network.ask(asked, known, **how)
     except ImpossibleEvidence:
         ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
-    cells = list(itertools.product(*(states[name] for name in asked)))
-    rows = [
-        {**{str(name): encode_label(state) for name, state in zip(asked, cell, strict=True)}, "probability": float(p)}
-        for cell, p in zip(cells, table.ravel(), strict=True)
-    ]
-    columns, intervals = [], _intervals(network, asked, known, level, counts)
-    outside = conditional = None
-    if intervals is not None:
-        assert network.posterior is not None
-        outside = network.posterior.outside([*asked, *known])
-        conditional = network.posterior.privacy.conditional
-        for k, row in enumerate(rows):
-            row |= {part: float(values.ravel()[k]) for part, values in intervals.items() if part != "estimate"}
-        columns = [[f"{100 * level:g} % interval", *(f"{r['lower']:.4f} to {r['upper']:.4f}" for r in rows)]]
-        if counts:
-            told = (f"{r['count']:,.0f} ({r['count_lower']:,.0f} to {r['count_upper']:,.0f})" for r in rows)
-            columns.append(["records", *told])
-    document: dict[str, Any] = {"variables": [str(name) for name in asked], "evidence": given, "table": rows}
-    document["counted"] = {str(name): one.pairs for name, one in counted.items()}
-    if intervals is not None:
-        document |= {"level": level, "outside": outside, "conditional": conditional}
-    condition = ", ".join(f"{shown(name)}={shown(state)}" for name, state in given.items())
-    condition = f" | {condition}" if condition else ""
-    header = [*map(shown, asked), f"P({', '.join(map(shown, asked))}{condition})"]
-    body = [
-        ["missing" if state is None else shown(state) for state in cell] + [f"{p:.4f}"]
-        for cell, p in zip(cells, table.ravel(), strict=True)
-    ]
-    body = [[*header], *body]
-    text = aligned([[*row, *(column[k] for column in columns)] for k, row in enumerate(body)])
-    text += "".join(one.note(name, intervals is not None) for name, one in counted.items())
-    if len(asked) == 1 and asked[0] in network.numbers and (said := network.mostly_missing(asked[0], known)):
-        text += f"\n{said}"
-    elif len(asked) == 1 and asked[0] in network.numbers:
-        number, levels, values = network.summary(asked[0], known)
-        numbers = dict(zip(["mean", *map(str, levels)], (_told(number, value) for value in values), strict=True))
-        document["summary"] = numbers
-        told = (
-            f"{_QUANTILES.get(k, k)} {v:.6g}" if isinstance(v, float) else f"{_QUANTILES.get(k, k)} {v}"
-            for k, v in numbers.items()
-        )
-        text += f"\nWhere it is not missing: {', '.join(told)}"
-    if conditional:
-        text += f"\n{conditional}"
-    if outside:
-        text += f"\nNothing vouches for these intervals: {outside}. They may be too narrow."
-    show(document, text, as_json)
-
-
-def _intervals(
-    network: SavedModel,
-    asked: list[Hashable],
-    known: dict[Hashable, str | None],
-    level: float,
-    counts: bool,
-) -> dict[str, np.ndarray] | None:
-    """What the posterior in a model's file says; None where it has none."""
-    if network.posterior is None:
-        if counts:
-            ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
-        return None
-    try:
-        return network.posterior.interval_columns(asked, known, level, counts)[1]
     except ValueError as error:
-        ask_for("--level", str(level), str(error))
+        of_level = str(error).startswith("level=")
+        ask_for("--level" if of_level else "--variables", str(level) if of_level else variables, str(error))
+    show(answer.to_dict(), str(answer), as_json)
 
 
-def _known(network: SavedModel, evidence: list[str] | None) -> dict[Hashable, str | None]:
+def _known(
+    network: Answers | LinkedModel, names: Mapping[str, Hashable], evidence: list[str] | None
+) -> dict[Hashable, str | None]:
     """What is known of each variable; None for missing. A mistake is said in the terms of the option."""
-    states = {name: list(network.states[name]) for name in network.nodes}
     known: dict[Hashable, str | None] = {}
     for text in evidence or []:
-        side, value = parse_assignment(text, "--evidence", empty=True)
-        name = variable_named(side, states, "--evidence")
+        # Names of counts have signs of their own, "age >= 16=1": the longest name that is one goes first.
+        side = max((name for name in names if text.startswith(f"{name}=")), key=len, default=None)
+        side, value = (
+            parse_assignment(text, "--evidence", empty=True) if side is None else (side, text[len(side) + 1 :])
+        )
+        name = names[variable_named(side, names, "--evidence")]
         if name in known:
             ask_for("--evidence", text, f"{name} was given a state before")
         known[name] = value or None
@@ -335,7 +276,7 @@ def sample(
     for file in outs:
         require_writable(overwrite, (model,), printed=not as_json, out=file)
     saved = load_saved_model(model)
-    known = _known(saved, evidence)
+    known = _known(saved, {str(name): name for name in saved.nodes}, evidence)
     networks: list[Answers] = [saved]
     if copies is not None:
         networks = _draws(model, saved, copies)
@@ -373,10 +314,3 @@ def _numbered(out: Path, number: int) -> Path:
     """``name.1.csv``, ``name.1.csv.gz``."""
     endings = "".join(out.suffixes[-2:] if out.suffix.lower() == ".gz" else out.suffixes[-1:])
     return out.with_name(f"{out.name.removesuffix(endings)}.{number}{endings}")
-
-
-def _told(number: Number, value: float) -> Any:
-    """A number, or a day's text; nothing where there is none."""
-    if math.isnan(value):
-        return None
-    return round(float(value), 6) if number.kind == "number" else as_day(value).isoformat()

@@ -118,11 +118,9 @@ def explore(
 
     require_writable(overwrite, (model, about), printed=not as_json, out=out)
     if holds_linked_model(model):
-        from pgmpy_dp.linked.as_one_table import of_a_random_child
-
         linked = load_linked_model(model)
         title = title or f"Explore {shown(linked.linked.names[1])}"
-        page = explorer_page(of_a_random_child(linked), draws, level, title, _read(about))
+        page = explorer_page(linked.explored(), draws, level, title, _read(about))
     else:
         page = explorer_page(load_saved_model(model, draws=True), draws, level, title, _read(about))
     _write(out, page, as_json)

@@ -8,27 +8,23 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-import pandas as pd
-from pgmpy.factors.discrete import DiscreteFactor
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import uniforms
 from pgmpy_dp.learning.privacy_record import Privacy
-from pgmpy_dp.linked.as_one_table import of_a_random_child
-from pgmpy_dp.linked.family_draws import Families, FamilyChoice
-from pgmpy_dp.linked.linked_posterior import LinkedPosterior, Question
+from pgmpy_dp.linked.family_view import OF, FamilyView
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.linked.slot_draws import SlotDraws
+from pgmpy_dp.models.answer import QUARTILES, Answer
 from pgmpy_dp.models.answers import Drawn
-from pgmpy_dp.models.decoded_columns import as_series
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.evidence import Evidence, checked_evidence, counted
+from pgmpy_dp.models.evidence import Evidence, checked_evidence
 from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts, posterior_to_parts
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
@@ -37,6 +33,14 @@ from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.schema.stored import read_from
+from pgmpy_dp.shown import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pgmpy.factors.discrete import DiscreteFactor
+
+    from pgmpy_dp.linked.family_draws import FamilyChoice
+    from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 
 FORMAT, VERSION = "pgmpy_dp.LinkedModel", 1
 
@@ -63,7 +67,7 @@ class LinkedModel:
     Attributes
     ----------
     linked, privacy, n_records, n_records_sd
-    posterior : LinkedPosterior or None
+    posterior : ParameterPosterior or None
         What the estimator's ``posterior()`` gave, if it was assigned: files keep it, and reports have its intervals.
 
     Examples
@@ -94,7 +98,7 @@ class LinkedModel:
         self.linked, self.privacy = linked, privacy
         self.n_records, self.n_records_sd = n_records, n_records_sd
         self._wide, self._model, self._within = wide, model, dict(within)
-        self.posterior: LinkedPosterior | None = None
+        self.posterior: ParameterPosterior | None = None
 
     def __repr__(self) -> str:
         parent, child = self.linked.names
@@ -132,8 +136,7 @@ class LinkedModel:
         """
         raise NotImplementedError(
             "a model of linked tables is no Bayesian network of one table: it has slots for two children, both with "
-            "one distribution, and families have any number. Ask it by query, query_pairs and counts, or sample both "
-            "tables from it"
+            "one distribution, and families have any number. Ask it by ask and query, or sample both tables from it"
         )
 
     def explorer(
@@ -156,11 +159,27 @@ class LinkedModel:
         Raises
         ------
         ValueError
-            For a page of more than 20 MB, and a level that needs more draws.
+            For a page of more than 20 MB, a level that needs more draws, and if one child of a parent counts.
         """
-        of_a_random_child(self).explorer(
-            path, n_draws=n_draws, level=level, title=title or f"Explore {self.linked.names[1]}", about=about
-        )
+        from pgmpy_dp.models.markov_network import MarkovNetwork
+
+        view, title = self.explored(), title or f"Explore {shown(self.linked.names[1])}"
+        MarkovNetwork.explorer(view, path, n_draws=n_draws, level=level, title=title, about=about)  # type: ignore[arg-type]
+
+    def explored(self) -> FamilyView:
+        """The view that a page to explore is about: a child's, with another one beside it.
+
+        Returns
+        -------
+        FamilyView
+
+        Raises
+        ------
+        ValueError
+            If one child of a parent counts.
+        """
+        self.view("pair")  # refused where there are none
+        return self.view("child")
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to one file, losslessly, with a digest that shows damage.
@@ -188,7 +207,7 @@ class LinkedModel:
         }
         arrays = {"theta": self._model.theta}
         if self.posterior is not None:
-            header["posterior"], parts = posterior_to_parts(self.posterior.wide)
+            header["posterior"], parts = posterior_to_parts(self.posterior)
             arrays |= parts
         write_atomically(os.fspath(path), array_file(header, arrays))
 
@@ -228,8 +247,7 @@ class LinkedModel:
             found = cls(linked, wide, model, privacy, within, *map(float, header["n_records"]))
             if "posterior" in header and privacy is not None:
                 graph: dict[Hashable, list[Hashable]] = {name: [] for name in names}
-                draws = posterior_from_parts(header["posterior"], arrays, wide.schema, graph, privacy, {})
-                found.posterior = LinkedPosterior(found, draws)
+                found.posterior = posterior_from_parts(header["posterior"], arrays, wide.schema, graph, privacy, {})
             return found
 
     # -- families ------------------------------------------------------------------------------
@@ -284,6 +302,8 @@ class LinkedModel:
         parents, children : dict of name to Drawn
             A declared number or date and its values, or states and which of them.
         """
+        from pgmpy_dp.linked.family_draws import Families
+
         n = checked_integer("n_parents", n_parents, 0)
         rng = np.random.default_rng(random_state)
         families = Families(self, n, rng)
@@ -310,246 +330,143 @@ class LinkedModel:
 
     # -- questions -----------------------------------------------------------------------------
 
-    def query(
+    def view(self, of: str) -> FamilyView:
+        """This model as one about whom: it is asked and reported as models of one table are.
+
+        Parameters
+        ----------
+        of : {"child", "family", "pair", "family pair"}
+            A random child, so that families count for each of their children; a random family, those without children
+            too, or a random child of it where a column of children is asked about or known; a random pair of children
+            of one family, so that large families count for all their pairs; a random pair of a random family that has
+            two children or more.
+
+        Returns
+        -------
+        FamilyView
+
+        Raises
+        ------
+        ValueError
+            For pairs, if one child of a parent counts.
+        """
+        if of not in OF:
+            raise ValueError(f"of={of!r}; pass one of {', '.join(map(repr, OF))}")
+        if "pair" in of and self.linked.most < 2:
+            raise ValueError("most=1: the model has no pairs of children; ask about one, or write a report")
+        return FamilyView(self, of)
+
+    def ask(
         self,
         variables: Hashable | Sequence[Hashable],
         evidence: Mapping[Hashable, Any] | None = None,
         *,
-        weight: str | None = None,
-    ) -> DiscreteFactor:
-        """Distribution of some columns given what is known of others, of a random child or of a random family.
+        of: str | None = None,
+        level: float = 0.9,
+        quantiles: Sequence[float] = QUARTILES,
+    ) -> Answer:
+        """The distribution of some columns given what is known of others, with all that there is to say of it.
 
         Parameters
         ----------
         variables : list of names, or one
-            Columns of parents and of one child, the number of children, counts.
+            Columns of parents and of one child, the number of children, counts. Of a pair columns of children, asked of
+            both: ``"first.age"`` and ``"second.age"``.
         evidence : dict of name to what is known, optional
-            As :meth:`~pgmpy_dp.MarkovNetwork.query` takes it; of the number of children a number, a range or a set.
-        weight : {"child", "family"}, optional
-            Of whom: of a random child, so that families count for each of their children; or of a random child of a
-            random family. Default: "child" where a column of children is named, else families, those without children
-            too.
+            As :meth:`~pgmpy_dp.MarkovNetwork.query` takes it; of the number of children a number, a range or a set. Of
+            a pair what is known of the parent, or of the first child.
+        of : {"child", "family", "pair", "family pair"}, optional
+            Of whom, see `view`. Default: "child" where a column of children is named, else "family".
+        level : float in (0, 1)
+            Of intervals, which the answer has where the model has a `posterior`; of two children only where a table of
+            two was measured.
+        quantiles : sequence of float in [0, 1]
 
         Returns
         -------
-        DiscreteFactor
-            Sums to 1. Cells outside the children's schema are left out.
+        Answer
+            See :meth:`~pgmpy_dp.MarkovNetwork.ask`. Cells outside the children's schema are left out.
 
         Raises
         ------
         ValueError
             For unknown names, for evidence that is no state, and for evidence of probability 0.
         """
-        return self._answered(self.about_one(variables, evidence, weight))
+        view, names, known = self._resolved(variables, evidence, of)
+        found = view.ask(list(names.values()), known, level=level, quantiles=quantiles)
+        told = dict(zip(names, found.states.values(), strict=True))
+        given = dict(zip(checked_evidence(evidence), found.evidence.values(), strict=True))
+        return replace(found, states=told, evidence=given, of=view.of)
 
-    def about_one(self, variables: Any, evidence: Mapping[Hashable, Any] | None, weight: str | None) -> Question:
-        """What :meth:`query` asks, which has the parameters.
-
-        Parameters
-        ----------
-        variables, evidence, weight
-
-        Returns
-        -------
-        Question
-
-        Raises
-        ------
-        ValueError
-            For what cannot be asked.
-        """
-        names, given = _listed(variables), checked_evidence(evidence)
-        found = {name: self._found(name) for name in (*names, *given)}
-        of_child = any(table == 1 for table, _ in found.values())
-        if weight not in (None, "child", "family"):
-            raise ValueError(f"weight={weight!r}; pass 'child' or 'family'")
-        children = int(of_child or weight == "child")
-        weights = self._weights(children, weight != "family")
-        scope = [self._wide_name(*found[name], 0) for name in names]
-        known = self._known(given, 0)
-        return self._question(names, [found[name] for name in names], scope, known, weights, children)
-
-    def query_pairs(
+    def query(
         self,
         variables: Hashable | Sequence[Hashable],
         evidence: Mapping[Hashable, Any] | None = None,
         *,
-        weight: str = "pair",
+        of: str | None = None,
     ) -> DiscreteFactor:
-        """Distribution of columns of two different children of one parent.
+        """The shares of `ask`, which has the parameters, as pgmpy has them.
 
         Parameters
         ----------
-        variables : list of names, or one
-            Columns of children, asked of both.
-        evidence : dict, optional
-            Of the parent, or of the first child.
-        weight : {"pair", "family"}
-            Of whom: of a random pair of children of one parent, so that large families count for all their pairs; or of
-            a random pair of a random family that has two children or more.
+        variables, evidence, of
 
         Returns
         -------
         DiscreteFactor
-            Its variables are ``"first.age"``, ..., ``"second.age"``, .... Where children have an order, the first comes
-            just before the second.
+            Sums to 1.
 
         Raises
         ------
         ValueError
-            As :meth:`query`, and for columns of parents.
+            As `ask`.
         """
-        return self._answered(self.about_two(variables, evidence, weight))
+        from pgmpy.factors.discrete import DiscreteFactor
 
-    def about_two(self, variables: Any, evidence: Mapping[Hashable, Any] | None, weight: str) -> Question:
-        """What :meth:`query_pairs` asks, which has the parameters.
+        view, names, known = self._resolved(variables, evidence, of)
+        _, table = view._table(list(names.values()), known)
+        states = {told: view.states[name] for told, name in names.items()}
+        return DiscreteFactor(list(names), list(table.shape), table, state_names=states)
+
+    def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
+        """What is known of columns, with the states and shares that each counts as.
 
         Parameters
         ----------
-        variables, evidence, weight
+        evidence : mapping of name to what is known, or None
+            See `ask`.
 
         Returns
         -------
-        Question
+        dict of name to Evidence
 
         Raises
         ------
-        ValueError
-            For what cannot be asked.
+        TypeError, ValueError
+            As `ask`.
         """
-        names, given = _listed(variables), checked_evidence(evidence)
-        if weight not in ("pair", "family"):
-            raise ValueError(f"weight={weight!r}; pass 'pair' or 'family'")
-        found = {name: self._found(name) for name in (*names, *given)}
-        if theirs := [name for name in names if found[name][0] != 1]:
+        view, _, known = self._resolved(self.linked.size, evidence, "child")
+        return dict(zip(checked_evidence(evidence), view.counted(known).values(), strict=True))
+
+    def _resolved(
+        self, variables: Any, evidence: Mapping[Hashable, Any] | None, of: str | None
+    ) -> tuple[FamilyView, dict[Hashable, Hashable], dict[Hashable, Any]]:
+        """Who is asked, what about, under the names that answers have and those of the view, and what is known."""
+        listed, given = _listed(variables), checked_evidence(evidence)
+        found = {name: self._found(name) for name in (*listed, *given)}
+        view = self.view(of or ("child" if any(table for table, _ in found.values()) else "family"))
+        pairs = "pair" in view.of
+        if pairs and (theirs := [name for name in listed if found[name][0] != 1]):
             raise ValueError(f"variables has {theirs}, which are not columns of children; pairs are of children")
-        if self.linked.most < 2:
-            raise ValueError("most=1: the model has no pairs of children")
-        first, second = (1, 0) if self._wide.ordered else (0, 1)
-        scope = [self._wide_name(*found[name], slot) for slot in (first, second) for name in names]
-        known = self._known(given, first)
-        titles = [f"{which}.{name}" for which in ("first", "second") for name in names]
-        kinds = [found[name] for _ in range(2) for name in names]
-        if both := [name for name in names if name in given]:
-            raise ValueError(f"variables and evidence both have {both}; ask about columns of which nothing is known")
-        return self._question(titles, kinds, scope, known, self._weights(2, weight == "pair"), 2)
-
-    def counts(
-        self, condition: str, by: Sequence[Hashable] = (), evidence: Mapping[Hashable, Any] | None = None
-    ) -> DiscreteFactor:
-        """How many children of a random family meet a declared condition.
-
-        Parameters
-        ----------
-        condition : str
-            One of the schema's `counts`.
-        by : list of names
-            Columns of parents, or the number of children, to have the distribution for each of their states together.
-        evidence : dict, optional
-            Of the parent.
-
-        Returns
-        -------
-        DiscreteFactor
-            Sums to 1, over the count and `by`.
-
-        Raises
-        ------
-        ValueError
-            For a condition that was not declared: what the model knows of it is not how many children of a family meet
-            it.
-        """
-        return self._answered(self.about_counts(condition, by, evidence))
-
-    def about_counts(self, condition: str, by: Sequence[Hashable], evidence: Mapping[Hashable, Any] | None) -> Question:
-        """What :meth:`counts` asks, which has the parameters.
-
-        Parameters
-        ----------
-        condition, by, evidence
-
-        Returns
-        -------
-        Question
-
-        Raises
-        ------
-        ValueError
-            For what cannot be asked.
-        """
-        if condition not in self.linked.counts:
-            raise ValueError(
-                f"condition={condition!r} is not declared; the schema has counts={list(self.linked.counts)}. Learn "
-                f"with LinkedSchema(..., counts=[{condition!r}]), or count in families of sample()"
-            )
-        return self.about_one([condition, *_listed(by)], evidence, "family")
-
-    def _question(
-        self,
-        titles: Sequence[Hashable],
-        kinds: Sequence[tuple[int, Hashable]],
-        scope: Sequence[Hashable],
-        known: Sequence[tuple[Hashable, np.ndarray]],
-        weights: np.ndarray,
-        children: int,
-    ) -> Question:
-        if both := {name for name, _ in known} & set(scope):
-            raise ValueError(f"variables and evidence both have {sorted(map(str, both))}; ask about what is not known")
-        return Question(titles, kinds, scope, known, weights, children)
-
-    def _answered(self, question: Question) -> DiscreteFactor:
-        """The marginal of some wide columns under evidence, with states of the number of children weighted."""
-        scope, size = question.scope, self._wide.size
-        everything = list(dict.fromkeys([*scope, *(name for name, _ in question.known), size]))
-        table = self._model.marginal(everything)
-        for known_name, factor in [*((name, shares[0]) for name, shares in question.known), (size, question.weights)]:
-            table = table * factor.reshape([-1 if other == known_name else 1 for other in everything])
-        # What is asked about comes first.
-        table = table.sum(axis=tuple(range(len(scope), len(everything))))
-        for axis, membership in enumerate(self.states_asked(question)):
-            table = np.moveaxis(np.tensordot(membership, table, axes=(1, axis)), 0, axis)
-        if not table.sum() > 0:
-            raise ValueError("evidence has the probability 0 in the model; ask with other evidence")
-        named = dict(zip(question.titles, self.labels_asked(question), strict=True))
-        return DiscreteFactor(list(question.titles), list(table.shape), table / table.sum(), state_names=named)
-
-    def labels_asked(self, question: Question) -> list[list]:
-        """The states of what is asked about, as answers tell them.
-
-        Parameters
-        ----------
-        question : Question
-
-        Returns
-        -------
-        list of list
-        """
-        sizes = sorted({n for n, _ in self._wide.patterns})
-        return [
-            sizes
-            if column == self._wide.size
-            else list(self._wide.child.states[name] if kind == 1 else self._wide.schema.states[name])
-            for column, (kind, name) in zip(question.scope, question.kinds, strict=True)
-        ]
-
-    def states_asked(self, question: Question) -> list[np.ndarray]:
-        """For each axis which states of the wide column each of these is.
-
-        Parameters
-        ----------
-        question : Question
-
-        Returns
-        -------
-        list of ndarray, shape (states told, states)
-        """
-        sizes, found = np.array([n for n, _ in self._wide.patterns]), []
-        for column, labels in zip(question.scope, self.labels_asked(question), strict=True):
-            if column == self._wide.size:
-                found.append((np.array(labels)[:, None] == sizes).astype(float))
-            else:  # children's have further ones: absent, and outside the schema
-                found.append(np.eye(len(labels), len(self._wide.schema.states[column])))
-        return found
+        names: dict[Hashable, Hashable] = {}
+        for text, own in zip(("first.", "second.") if pairs else ("",), view.children, strict=False):
+            for name in listed:
+                table, column = found[name]
+                names[f"{text}{name}" if pairs else name] = own[column] if table else column
+        known = {name: view.children[0][column] if table else column for name, (table, column) in found.items()}
+        if len({known[name] for name in given}) < len(given) or len(set(names.values())) < len(names):
+            raise ValueError(f"variables={listed} or evidence={given!r} name a column twice; name each once")
+        return view, names, {known[name]: one for name, one in given.items()}
 
     def _weights(self, children: int, each: bool) -> np.ndarray:
         """For how much a state of the number of children counts, where so many first slots have a child.
@@ -593,53 +510,13 @@ class LinkedModel:
         if len(held) != 1:
             why = "is a column of both tables; say which" if held else "is in neither table"
             raise ValueError(
-                f"{name!r} {why}: {self.linked.names[0]} has {tables[0]}, {self.linked.names[1]} {tables[1]}"
+                f"{name!r} {why}: {self.linked.names[0]} has {tables[0]}, {self.linked.names[1]} {tables[1]}. How many "
+                f"children meet a condition is known of those in LinkedSchema(..., counts={list(self.linked.counts)})"
             )
         return held[0], name
 
-    def _wide_name(self, table: int, column: Hashable, slot: int) -> Any:
-        return column if table == 0 else self._wide.slots[slot][list(self.linked.child).index(column)]
-
     def _place(self, name: Hashable) -> int:
         return self._wide.schema.variables.index(name)
-
-    def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
-        """What is known of columns, with the states and shares that each counts as.
-
-        Parameters
-        ----------
-        evidence : mapping of name to what is known, or None
-            See :meth:`query`.
-
-        Returns
-        -------
-        dict of name to Evidence
-
-        Raises
-        ------
-        TypeError, ValueError
-            As :meth:`query`.
-        """
-        found = {}
-        for name, given in checked_evidence(evidence).items():
-            table, column = self._found(name)
-            schema = self._wide.child if table else self._wide.schema
-            if (table, column) == (0, self.linked.size):
-                schema = Schema({column: sorted({n for n, _ in self._wide.patterns})})
-            found[name] = counted(schema, column, given, self._within.get((self.linked.names[table], column)))
-        return found
-
-    def _known(self, evidence: Mapping[Hashable, Any], slot: int) -> list[tuple[Hashable, np.ndarray]]:
-        """Columns of the wide table of which something is known, and the shares of their states."""
-        found = []
-        for name, one in self.counted(evidence).items():
-            column = self._wide_name(*self._found(name), slot)
-            if column == self._wide.size:
-                found.append((column, one.shares[:, [list(one.states).index(n) for n, _ in self._wide.patterns]]))
-            else:  # children's have further states: absent, and outside the schema
-                more = len(self._wide.schema.states[column]) - len(one.likely)
-                found.append((column, np.pad(one.shares, ((0, 0), (0, more)))))
-        return found
 
     @cached_property
     def _in_first_slots(self) -> LogLinearModel:
@@ -675,6 +552,8 @@ class LinkedModel:
 
     @cached_property
     def _choice(self) -> FamilyChoice:
+        from pgmpy_dp.linked.family_draws import FamilyChoice
+
         return FamilyChoice(self)
 
 
@@ -720,6 +599,10 @@ def told_of_a_child(privacy: Privacy) -> dict[str, Any]:
 
 
 def _frame(columns: Mapping[Hashable, Drawn]) -> pd.DataFrame:
+    import pandas as pd
+
+    from pgmpy_dp.models.decoded_columns import as_series
+
     frame = pd.concat([as_series(*column) for column in columns.values()], axis=1)
     frame.columns = pd.Index(list(columns), tupleize_cols=False)
     return frame

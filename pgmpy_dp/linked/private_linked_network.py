@@ -25,7 +25,6 @@ from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.learning.probe_tables import chosen_tables, probe_tables
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.linked.linked_model import LinkedModel, told_of_a_child, words_of_a_child
-from pgmpy_dp.linked.linked_posterior import LinkedPosterior
 from pgmpy_dp.linked.linked_search import LinkedSearch
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
@@ -237,7 +236,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
             f"One {child} alone, added, removed or changed: {words_of_a_child(self.privacy_)}",
         ]
 
-    def posterior(self, n_draws: int = 50, random_state: int | None = None) -> LinkedPosterior:
+    def posterior(self, n_draws: int = 50, random_state: int | None = None) -> ParameterPosterior:
         """Draws from the posterior of the parameters, for intervals of what the model answers.
 
         Post-processing of the release: needs no records and costs nothing.
@@ -251,7 +250,8 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
 
         Returns
         -------
-        LinkedPosterior
+        ParameterPosterior
+            Of the table of families. As the `posterior` of ``model_`` it gives answers intervals, and goes into files.
 
         Raises
         ------
@@ -279,12 +279,11 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         measured = _noisy(release, slots, list(range(probe_tables(release).start)))
         discrepancy = probed_discrepancy(release, measured, learn, rng)
         graph: dict[Hashable, list[Hashable]] = {name: [] for name in release.schema.variables}
-        wide = ParameterPosterior(
+        return ParameterPosterior(
             *(draws, self.model_._wide.schema, graph, self.privacy_, self.n_records_, self.n_records_sd_),
             model=self.model_._model,
             discrepancy=discrepancy,
         )
-        return LinkedPosterior(self.model_, wide)
 
 
 def learn_linked(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import numbers
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pgmpy_dp.checks import checked_level
 from pgmpy_dp.inference.belief_propagation import LOG_ZERO
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence, conditioned
@@ -17,9 +20,11 @@ from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import SamplingMethod, check_method, uniforms
 from pgmpy_dp.learning.few_records import hardly_any
+from pgmpy_dp.models.answer import NO_DRAWS, QUARTILES, Answer, Estimate, Pair, Worth
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.evidence import Evidence, checked_evidence, counted
+from pgmpy_dp.models.evidence import Evidence, Known, checked_evidence, counted
 from pgmpy_dp.models.model_file import ModelFile, own_schema
+from pgmpy_dp.models.posterior.query_intervals import Question
 from pgmpy_dp.schema import Number, Schema
 
 if TYPE_CHECKING:
@@ -28,6 +33,15 @@ if TYPE_CHECKING:
 
 Drawn = tuple[Number | Sequence, np.ndarray]
 """A column of drawn records: a Number and its numbers (NaN for missing), or states and the number of each record's."""
+
+
+class _Facts(NamedTuple):
+    """What answers of a model have in common, looked up once for all of them."""
+
+    states: Mapping[Hashable, Sequence]
+    numbers: Mapping[Hashable, Number]
+    posterior: Any
+    conditional: str | None
 
 
 class Answers:
@@ -54,6 +68,14 @@ class Answers:
         factors: Any
         edges: Any
 
+    exchanges: Sequence[Any] = ()  # of variables, and tables whose image under an exchange is not there
+    alone: Sequence[Any] = ()
+    beside = (
+        ""  # what is said beside why nothing vouches for intervals, where it is of a variable that nobody asked about
+    )
+
+    if TYPE_CHECKING:
+
         def __iter__(self) -> Iterator[Any]: ...
 
         def __len__(self) -> int: ...
@@ -62,27 +84,6 @@ class Answers:
 
         def to_log_linear(self) -> LogLinearModel:
             """The model's distribution."""
-
-    def likelihood(self, variable: Hashable, given: Any) -> np.ndarray:
-        """How likely what is known of a variable is in each of its states: what `query` makes of it.
-
-        Parameters
-        ----------
-        variable : node
-        given : object
-            See `query`.
-
-        Returns
-        -------
-        ndarray of shape (states,)
-            1 in the state of a value; shares of a range.
-
-        Raises
-        ------
-        ValueError
-            As `query`.
-        """
-        return self.counted({variable: given})[variable].likely
 
     def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
         """What is known of variables, with the states and shares that each counts as.
@@ -121,8 +122,7 @@ class Answers:
     def _table(self, variables: Any, evidence: Any) -> tuple[list[Hashable], np.ndarray]:
         """The variables that are asked about, and their distribution; see `MarkovNetwork.query`."""
         names, known = self._as_names(variables), self.counted(evidence)
-        if both := [name for name in names if name in known and np.count_nonzero(known[name].likely) == 1]:
-            raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
+        require_open(names, known)
         model = self.to_log_linear()
         if known:
             model = conditioned(model, {name: one.likely for name, one in known.items()})
@@ -152,19 +152,161 @@ class Answers:
         (name,) = self._as_names([variable])
         return self.within.get(name) or Values(self.numbers[name])
 
-    def _summary(self, variable: Hashable, evidence: Any, quantiles: Any) -> tuple[Number, list, np.ndarray]:
-        """The declaration of a number, quantiles, and its mean and these; see `MarkovNetwork.summary`."""
-        (name,) = self._as_names([variable])
-        if name not in self.numbers:
-            raise ValueError(f"variable={variable!r} has states and no numbers; use query")
-        levels: list[Any] = list(quantiles) if isinstance(quantiles, Iterable) else [None]
-        if not all(isinstance(level, numbers.Real) and 0 <= float(level) <= 1 for level in levels):
-            raise ValueError(f"quantiles={quantiles!r} must be numbers from 0 to 1, such as [0.25, 0.5, 0.75]")
-        known, (_, table) = self.counted(evidence), self._table(name, evidence)
-        values = known[name].values if name in known else self._values(name)
-        if hardly_any(str(name), values.share(table)) is not None:
-            return self.numbers[name], levels, np.full(1 + len(levels), np.nan)
-        return self.numbers[name], levels, np.array([values.mean(table), *values.quantiles(table, levels)])
+    def ask(
+        self,
+        variables: Any,
+        evidence: Mapping[Hashable, Any] | None = None,
+        *,
+        of: str | None = None,
+        level: float = 0.9,
+        counts: bool = False,
+        quantiles: Sequence[float] = QUARTILES,
+    ) -> Answer:
+        """The distribution of some variables given what is known of others, with all that there is to say of it.
+
+        Parameters
+        ----------
+        variables : list of nodes, or one node
+        evidence : dict of node to what is known, optional
+            As `query` takes it.
+        of : None
+            Of whom; for models of linked tables.
+        level : float in (0, 1)
+            Of intervals, which the answer has where the model has a `posterior`.
+        counts : bool, default False
+            Whether to say too how many records these are, of as many as the release was made from.
+        quantiles : sequence of float in [0, 1]
+            Of a single variable of numbers or days, beside its mean. Values within a cell count as uniform, or as
+            `within` has them.
+
+        Returns
+        -------
+        Answer
+            Prints itself; see :class:`~pgmpy_dp.models.answer.Answer` for what it holds.
+
+        Raises
+        ------
+        ValueError
+            As `query`; for a level that needs more draws, and for counts without a `posterior`.
+        """
+        if of is not None:
+            raise ValueError(f"of={of!r} is for models of linked tables; leave it out")
+        checked_level(level)
+        _check_quantiles(quantiles)
+        names, known = self._as_names(variables), self.counted(evidence)
+        question, shares = self._question(names, known, self.states), self._table(names, evidence)[1]
+        return self._answered(self._facts(), question, names, known, shares, level, counts, quantiles)
+
+    def marginal_answers(self, level: float = 0.9, quantiles: Sequence[float] = QUARTILES) -> dict[Hashable, Answer]:
+        """What `ask` answers about each variable by itself, in one pass: for pages.
+
+        Parameters
+        ----------
+        level, quantiles
+            As of `ask`.
+
+        Returns
+        -------
+        dict of node to Answer
+        """
+        checked_level(level)
+        names, facts = list(self.nodes), self._facts()
+        questions = [self._question([name], {}, facts.states) for name in names]
+        tables = self.to_log_linear().marginals_of([tuple(one.axes) for one in questions])
+        drawn = [None] * len(names) if facts.posterior is None else facts.posterior.tables(questions)
+        return {
+            name: self._answered(facts, question, [name], {}, question.answer(table), level, False, quantiles, own)
+            for name, question, table, own in zip(names, questions, tables, drawn, strict=True)
+        }
+
+    def _facts(self) -> _Facts:
+        privacy = self.privacy
+        return _Facts(self.states, self.numbers, self.posterior, None if privacy is None else privacy.conditional)
+
+    def _question(self, names: Sequence[Hashable], known: Known, states: Any) -> Question:
+        sizes = {name: len(states[name]) for name in names}
+        return Question.about(sizes, {name: one.shares for name, one in known.items()})
+
+    def _answered(
+        self,
+        facts: _Facts,
+        question: Question,
+        names: Sequence[Hashable],
+        known: Known,
+        shares: np.ndarray,
+        level: float,
+        counts: bool,
+        quantiles: Sequence[float],
+        drawn: Any = None,
+    ) -> Answer:
+        """An answer of which the shares are there."""
+        posterior, everything = facts.posterior, [*names, *known]
+        refusal = self._refusal(everything, posterior)
+        interval: dict[str, np.ndarray] = {}
+        size = math.nan if posterior is None else posterior.n_records
+        if counts and not math.isfinite(size):
+            raise ValueError("counts=True, and the model does not say how many records there are; leave it out")
+        if refusal is None:
+            drawn = posterior.tables([question])[0] if drawn is None else drawn
+            interval = posterior.ends(question, level, counts, drawn)
+            del interval["estimate"]
+        number = facts.numbers.get(names[0]) if len(names) == 1 else None
+        estimates, missing = {}, None
+        if number is not None:
+            within = self.within.get(names[0]) or Values(number)
+            values = known[names[0]].values if names[0] in known else within
+            missing = hardly_any(str(names[0]), values.share(shares))
+        if number is not None and missing is None:
+            parts = [[values.mean(shares), *values.quantiles(shares, quantiles)]]
+            if refusal is None:
+                own = values if names[0] in known else posterior.within.get(names[0]) or values
+                parts += posterior.number_ends(question, drawn, values, own, quantiles, level) or []
+            rows = zip(*parts, strict=True)
+            estimates = {k: Estimate(*map(float, row)) for k, row in zip(("mean", *quantiles), rows, strict=True)}
+        share = self._share(known)
+        worth = Worth(
+            unmeasured=self._unmeasured(everything, posterior),
+            share=share,
+            records=share * size if math.isfinite(size) else None,
+            missing=missing,
+            refusal=refusal,
+            outside=None if refusal is not None else self._outside(question, everything, posterior),
+            conditional=facts.conditional,
+        )
+        told = {name: facts.states[name] for name in names}
+        return Answer(told, known, shares, worth, interval, estimates, number, level=level)
+
+    def _refusal(self, names: Sequence[Hashable], posterior: Any) -> str | None:
+        """Why there are no intervals for a question about some variables; None where there are."""
+        return NO_DRAWS if posterior is None else None
+
+    def _outside(self, question: Question, names: Sequence[Hashable], posterior: Any) -> str | None:
+        """Why nothing vouches for intervals."""
+        return posterior.outside(names)
+
+    def _share(self, known: Known) -> float:
+        """The probability of what is known, one variable after the other."""
+        if not known:
+            return 1.0
+        model, found = self.to_log_linear(), 1.0
+        before: dict[Hashable, np.ndarray] = {}
+        for name, one in known.items():
+            given = conditioned(model, before) if before else model
+            found *= float(given.marginal([name]) @ one.likely)
+            before[name] = one.likely
+        return found
+
+    def _unmeasured(self, names: Sequence[Hashable], posterior: Any) -> list[Pair]:
+        """Pairs of some variables of which no table was measured, the least known first."""
+        if len(set(names)) < 2:
+            return []
+        if posterior is not None and posterior.discrepancy is not None:
+            rows = posterior.pairs_by_error(names)
+            return [Pair(one, other, error) for one, other, measured, error in rows if not measured]
+        cliques = self.to_log_linear().cliques
+        held = [frozenset(scope) for scope in cliques.scopes]
+        pairs = itertools.combinations(sorted(set(names), key=cliques.position.__getitem__), 2)
+        return [Pair(*pair, None) for pair in pairs if not any(set(pair) <= scope for scope in held)]
 
     def _sampled(
         self,
@@ -233,6 +375,18 @@ class Answers:
         if unknown or not names:
             raise ValueError(f"variables={variables!r} must name nodes of the model, which has {nodes}")
         return names
+
+
+def require_open(names: Sequence[Hashable], known: Known) -> None:
+    """Refuse what is asked about although its state is known."""
+    if both := [name for name in names if name in known and np.count_nonzero(known[name].likely) == 1]:
+        raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
+
+
+def _check_quantiles(levels: Any) -> None:
+    listed = list(levels) if isinstance(levels, Iterable) else [None]
+    if not all(isinstance(level, numbers.Real) and 0 <= float(level) <= 1 for level in listed):
+        raise ValueError(f"quantiles={levels!r} must be numbers from 0 to 1, such as [0.25, 0.5, 0.75]")
 
 
 def log_linear_of_tables(
@@ -325,13 +479,3 @@ class SavedModel(Answers):
     def to_log_linear(self) -> LogLinearModel:
         """The product of the factors."""
         return self._log_linear
-
-    def query(self, variables: Any, evidence: Mapping[Hashable, Any] | None = None) -> np.ndarray:
-        """As `MarkovNetwork.query`, the table alone."""
-        return self._table(variables, evidence)[1]
-
-    def summary(
-        self, variable: Hashable, evidence: Mapping[Hashable, Any] | None = None
-    ) -> tuple[Number, list[float], np.ndarray]:
-        """A number's declaration, levels, and its mean and the quantiles of these."""
-        return self._summary(variable, evidence, (0.25, 0.5, 0.75))

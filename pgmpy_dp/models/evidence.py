@@ -77,7 +77,7 @@ class Evidence:
     def note(self, name: Hashable, intervals: bool) -> str:
         """A line below an answer that says what a range that cuts through states counted as; else nothing."""
         reach = "; intervals reach from none of a state that it cuts to all of it" if intervals else ""
-        return f"\n{shown(name)}={shown(self.told)} counts as {self}{reach}" if self.is_cut else ""
+        return f"{shown(name)}={shown(self.told)} counts as {self}{reach}" if self.is_cut else ""
 
     def drawn(self, codes: np.ndarray, uniform: np.ndarray) -> tuple[Number | Sequence, np.ndarray]:
         """Values that are left, for states; see `Values.drawn`."""
@@ -86,6 +86,10 @@ class Evidence:
             there = codes == state
             found[there] = np.array(left)[(uniform[there] * len(left)).astype(np.int64)]
         return declared, found
+
+
+Known = Mapping[Hashable, Evidence]
+"""What is known, by variable."""
 
 
 def counted(schema: Schema, name: Hashable, given: Any, values: Values | None = None, event: bool = False) -> Evidence:

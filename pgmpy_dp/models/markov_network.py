@@ -32,7 +32,7 @@ from pgmpy_dp.models.conversion import (
     to_pgmpy_bayesian_network,
     to_pgmpy_junction_tree,
 )
-from pgmpy_dp.models.decoded_columns import as_column, as_series
+from pgmpy_dp.models.decoded_columns import as_series
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import counted
 from pgmpy_dp.models.model_file import FORMAT, VERSION, ModelFile, read_model_file, reading_model
@@ -600,35 +600,6 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         for name, given in reversed(list(event.items())):
             table = table @ counted(schema, name, given, values.get(name), event=True).likely
         return float(table)
-
-    def summary(
-        self,
-        variable: Hashable,
-        evidence: Mapping[Hashable, Any] | None = None,
-        quantiles: Sequence[float] = (0.25, 0.5, 0.75),
-    ) -> pd.Series:
-        """Mean and quantiles of a variable of numbers or days, where it is not missing, given what is known of others.
-
-        Parameters
-        ----------
-        variable : node
-        evidence : dict, optional
-            See `query`.
-        quantiles : sequence of float in [0, 1]
-
-        Returns
-        -------
-        pandas.Series
-            "mean", then each quantile; of days as datetime64. Values within a cell count as uniform, or as `within` has
-            them. All missing where `mostly_missing` says that they would be noise.
-
-        Raises
-        ------
-        ValueError
-            As `query`, and for a variable without numbers.
-        """
-        number, levels, found = self._summary(variable, evidence, quantiles)
-        return as_column(number, found, whole=False).set_axis(["mean", *levels])
 
     def sample(
         self,

@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 
 from pgmpy_dp.checks import checked_level
+from pgmpy_dp.models.answer import state_text
 from pgmpy_dp.models.answers import Answers
-from pgmpy_dp.reporting.marginals import state_text, variable_rows
+from pgmpy_dp.reporting.marginals import variable_rows
 from pgmpy_dp.reporting.model_report import MOST_PAIRED, require_exact
 from pgmpy_dp.reporting.page import in_columns, render
 from pgmpy_dp.reporting.words import counted, guarantee_words, percent, size_words, variation
@@ -50,11 +51,12 @@ def comparison_page(
     if not same:
         raise ValueError("the models have no variable with the same states in common, so nothing can be compared")
     order = {name: [list(other.states[name]).index(state) for state in one.states[name]] for name in same}
-    rows = [{row["variable"]: row for row in variable_rows(network, level)} for network in (one, other)]
+    answers = [network.marginal_answers(level) for network in (one, other)]
+    rows = [dict(zip(found, variable_rows(found), strict=True)) for found in answers]
     variables = [
         {
             "name": str(name),
-            "distance": variation(np.abs(rows[0][name]["table"] - rows[1][name]["table"][order[name]]).sum() / 2),
+            "distance": variation(np.abs(answers[0][name].shares - answers[1][name].shares[order[name]]).sum() / 2),
             "rows": [
                 (row, rows[1][name]["rows"][k]) for row, k in zip(rows[0][name]["rows"], order[name], strict=True)
             ],

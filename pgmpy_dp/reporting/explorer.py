@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.inference.junction_tree import build_junction_tree
+from pgmpy_dp.models.answer import SENTENCES, state_text
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.model_file import filled_words
-from pgmpy_dp.models.posterior.discrepancy import TAU_GRID
+from pgmpy_dp.models.posterior.discrepancy import MISSES, MOST_PROBE_CELLS, TAU_GRID
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
-from pgmpy_dp.reporting.marginals import state_text
 from pgmpy_dp.reporting.model_report import require_exact
 from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
@@ -112,6 +113,10 @@ def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[s
             "with a smaller max_clique_cells"
         )
     own = len(model.cliques.indices)
+    states = network.states
+    questions = [network._question([name], {}, states) for name in network]
+    told: list[Any] = [one.axes[name].told for name, one in zip(network, questions, strict=True)]
+    standing = {place[name]: one for asked in questions for name, one in asked.axes.items() if one.told is None}
     data: dict[str, Any] = {
         "tree": {
             "sizes": tree.cardinalities,
@@ -120,6 +125,12 @@ def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[s
             "parents": tree.parents,
         },
         "model": {"scopes": model.cliques.indices, "homes": tree.homes[:own], "theta": _encoded(model.theta, "<f8")},
+        "told": [[np.flatnonzero(states).tolist() for states in one] for one in told],
+        "standing": [[v, one.shares[0].tolist()] for v, one in standing.items()],
+        "around": questions[0].around_model,
+        "exchanges": [[list(to), states.tolist()] for to, states in network.exchanges],
+        "alone": [sorted(scope) for scope in network.alone],
+        "worth": _worth(network, posterior, place),
         "draws": None,
         "discrepancy": None,
         "n_records": None,
@@ -130,12 +141,33 @@ def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[s
         data["n_records"] = float(posterior.n_records) if np.isfinite(posterior.n_records) else None
         if (discrepancy := posterior.discrepancy) is not None:
             names = posterior.draws.cliques.variables
+
+            def at(sets: Iterable[Iterable[int]]) -> list[list[int]]:
+                return [sorted(place[names[i]] for i in one) for one in sets]
+
             data["discrepancy"] = {
-                "measured": [sorted(place[names[i]] for i in known) for known in discrepancy.measured],
+                "measured": at(discrepancy.measured),
                 "weights": {kind: list(map(float, weights)) for kind, weights in discrepancy.weights.items()},
                 "grid": list(map(float, TAU_GRID)),
+                "order": discrepancy.drawn.order,
+                "within": at(discrepancy.drawn.within),
+                "without": at(discrepancy.drawn.without),
+                "most": MOST_PROBE_CELLS,
             }
     return data
+
+
+def _worth(network: Answers, posterior: Any, place: Mapping[Hashable, int]) -> dict[str, Any]:
+    """What answers are worth, and the sentences that say it."""
+    names = list(network)
+    refused = {name: network._refusal([name], posterior) for name in names}
+    return {
+        "sentences": SENTENCES,
+        "misses": MISSES | {"size": network.beside},
+        "pairs": [[place[pair.one], place[pair.other], str(pair)] for pair in network._unmeasured(names, posterior)],
+        "refusals": [[place[name], why] for name, why in refused.items() if why],
+        "conditional": None if network.privacy is None else network.privacy.conditional,
+    }
 
 
 def _check_size(own_cells: int, posterior: ParameterPosterior, n_draws: int) -> None:

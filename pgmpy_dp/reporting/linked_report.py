@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.models.answer import Answer, state_text
 from pgmpy_dp.reporting.attacks import ATTACKER
-from pgmpy_dp.reporting.marginals import state_text
+from pgmpy_dp.reporting.marginals import QUANTILES, variable_rows
 from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import CITATION, guarantee_words, interval_words, percent
 from pgmpy_dp.shown import shown
@@ -41,6 +42,7 @@ def linked_report_page(model: Any, title: str | None = None, about: str | None =
     linked, (of_parents, of_children) = model.linked, model.columns
     parent, child = map(shown, linked.names)
     guarantee = guarantee_words(model.privacy)
+    pairs = {name: _of_two(model, name, level) for name in of_children} if linked.most > 1 else {}
     number = f"{max(model.n_records, 0.0):,.0f}"
     deviation = f", estimated with a standard deviation of {model.n_records_sd:,.0f}" if model.n_records_sd else ""
     return render(
@@ -55,11 +57,13 @@ def linked_report_page(model: Any, title: str | None = None, about: str | None =
         size=f"The model was learned from {number} of {parent} inside the schema{deviation}.",
         parent=parent,
         child=child,
-        parents=[_card(model, _named(linked.names[0], name), "family", level) for name in of_parents],
-        children=[_card(model, _named(linked.names[1], name), "child", level) for name in of_children],
+        parents=_cards(model.view("family"), of_parents, level),
+        children=_cards(model.view("child"), of_children, level, linked.names[1]),
         intervals=interval_words(model.posterior, level),
         has_intervals=model.posterior is not None,
-        pairs=_pairs(model) if linked.most > 1 else [],
+        level=percent(level),
+        pairs=[_told(name, answer) for name, answer in pairs.items()],
+        worth=list(dict.fromkeys(line for answer in pairs.values() for line in answer.worth.sentences)),
         ordered=bool(linked.order),
         rules=[shown(str(rule)) for schema in (linked.parent, linked.child) if schema for rule in schema.impossible],
         citation=CITATION,
@@ -76,44 +80,32 @@ def _whole(model: Any, parent: str, child: str) -> str:
     )
 
 
-def _named(table: str, name: Hashable) -> str:
-    return f"{table}.{name}"
+def _cards(view: Any, columns: Sequence[Hashable], level: float, table: str | None = None) -> list[dict[str, Any]]:
+    """Distributions of columns of one table."""
+    nodes = {name if table is None else f"{table}.{name}": name for name in columns}
+    answers = view.marginal_answers(level, QUANTILES)
+    return variable_rows({name: answers[node] for node, name in nodes.items()})
 
 
-def _card(model: Any, name: str, weight: str, level: float) -> dict[str, Any]:
-    """A column's distribution, with intervals where there are draws."""
-    if model.posterior is None:
-        found = model.query(name, weight=weight)
-        cells = [(state, p, None, None) for state, p in zip(found.state_names[name], found.values, strict=True)]
-    else:
-        cells = list(model.posterior.interval(name, weight=weight, level=level).itertuples(index=False, name=None))
-    rows = [{"state": state_text(state), "p": float(p), "lower": low, "upper": high} for state, p, low, high in cells]
-    return {"name": name.split(".", 1)[1], "rows": rows}
+def _of_two(model: Any, name: Hashable, level: float) -> Answer:
+    return model.ask(f"{model.linked.names[1]}.{name}", of="pair", level=level)
 
 
-def _pairs(model: Any) -> list[dict[str, Any]]:
-    """Of each column of children how often two of one parent have the same state, and their table."""
-    found = []
-    for name in model.columns[1]:
-        named = _named(model.linked.names[1], name)
-        pairs = model.query_pairs(named)
-        table = np.asarray(pairs.values)
-        states = [state_text(state) for state in pairs.state_names[pairs.variables[0]]]
-        apart = np.outer(table.sum(axis=1), table.sum(axis=0))
-        largest = max(float(table.max()), math.ulp(0.0))
-        found.append(
-            {
-                "name": str(name),
-                "same": percent(float(np.trace(table))),
-                "strangers": percent(float(np.trace(apart))),
-                "moved": percent(float(0.5 * np.abs(table - apart).sum())),
-                "states": states,
-                "rows": [
-                    {"state": state, "cells": [{"p": float(p), "shade": round(float(p) / largest, 3)} for p in row]}
-                    for state, row in zip(states, table, strict=True)
-                ]
-                if len(states) <= _MOST_STATES
-                else [],
-            }
-        )
-    return found
+def _told(name: Hashable, answer: Answer) -> dict[str, Any]:
+    """How often two of one parent have the same state, and their table."""
+    table, (listed, _) = answer.shares, answer.states.values()
+    states = [state_text(state) for state in listed]
+    apart = np.outer(table.sum(axis=1), table.sum(axis=0))
+    largest = max(float(table.max()), math.ulp(0.0))
+    rows = [
+        {"state": state, "cells": [{"p": float(p), "shade": round(float(p) / largest, 3)} for p in row]}
+        for state, row in zip(states, table, strict=True)
+    ]
+    return {
+        "name": str(name),
+        "same": percent(float(np.trace(table))),
+        "strangers": percent(float(np.trace(apart))),
+        "moved": percent(float(0.5 * np.abs(table - apart).sum())),
+        "states": states,
+        "rows": rows if len(states) <= _MOST_STATES else [],
+    }

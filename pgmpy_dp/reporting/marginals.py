@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.models.answers import Answers
-from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.posterior.posterior_draws import Interval
-from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
-from pgmpy_dp.models.posterior.query_intervals import number_interval, query_intervals
+from pgmpy_dp.models.answer import Answer, state_text
 from pgmpy_dp.schema import Number
 
-_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-
-def state_text(state: object) -> str:
-    """A state as pages name it."""
-    return "missing" if state is None else str(state)
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Of numbers and days, on pages."""
 
 
 def number_text(number: Number, value: float, mean: bool, rounded: Callable[[float], int] = round) -> str:
@@ -45,87 +37,36 @@ def number_text(number: Number, value: float, mean: bool, rounded: Callable[[flo
     return f"{value:.0f}" if "e" in text and 1 <= abs(value) < 1e15 else text
 
 
-def variable_rows(network: Answers, level: float) -> list[dict[str, Any]]:
-    """States with shares and intervals, and numbers with mean and quantiles.
+def variable_rows(answers: Mapping[Hashable, Answer]) -> list[dict[str, Any]]:
+    """States with shares and intervals, and numbers with mean and quantiles, as pages show them.
 
     Parameters
     ----------
-    network : Answers
-    level : float
-        Of intervals, in (0, 1).
-
-    Raises
-    ------
-    ValueError
-        If the draws do not reach the level.
+    answers : mapping of variable to Answer
+        As `marginal_answers` gives them, with `QUANTILES`.
     """
-    names, posterior = list(network.nodes), network.posterior
-    tables = network.to_log_linear().marginals_of([(name,) for name in names])
-    draws: dict[Hashable, np.ndarray] = {}
-    if posterior is not None:
-        cliques = posterior.draws.cliques
-        found = posterior.draws.tables([(cliques.position[name],) for name in names])
-        draws = dict(zip(names, found, strict=True))
     rows = []
-    for name, table in zip(names, tables, strict=True):
-        interval = None if posterior is None else _interval(posterior, name, table, draws[name], level)
+    for name, answer in answers.items():
         cells = [
-            {
-                "state": state_text(state),
-                "p": float(table[k]),
-                "lower": None if interval is None else float(interval.lower[k]),
-                "upper": None if interval is None else float(interval.upper[k]),
-            }
-            for k, state in enumerate(network.states[name])
+            {"state": state_text(cell[0]), "p": p["probability"], "lower": p.get("lower"), "upper": p.get("upper")}
+            for cell, p in answer.rows
         ]
-        number = network.numbers.get(name)
-        note = None
+        number, note = answer.number, None
         if number is not None:
             note = f"{number.kind}s from {number.text(number.lower)} to {number.text(number.upper)}"
-            if said := network.mostly_missing(name):
-                note, number = f"{note}. {said}", None
-        summary = [] if number is None else _summary(network, name, table, posterior, draws.get(name), level)
-        rows.append(
-            {"name": str(name), "variable": name, "note": note, "rows": cells, "summary": summary, "table": table}
-        )
+            note += f". {answer.worth.missing}" if answer.worth.missing else ""
+        summary = [_summary(answer, key) for key in answer.numbers]
+        rows.append({"name": str(name), "note": note, "rows": cells, "summary": summary})
     return rows
 
 
-def _interval(
-    posterior: ParameterPosterior, name: Hashable, table: np.ndarray, draws: np.ndarray, level: float
-) -> Interval:
-    if posterior.discrepancy is None:
-        return posterior.draws.interval_of(draws, level)
-    scope = (posterior.draws.cliques.position[name],)
-    return query_intervals(table, draws, [], scope, posterior.discrepancy, level)
-
-
-def _summary(
-    network: Answers,
-    name: Hashable,
-    table: np.ndarray,
-    posterior: ParameterPosterior | None,
-    draws: np.ndarray | None,
-    level: float,
-) -> list[dict[str, str]]:
-    """Mean and quantiles; all of them follow from the variable's own table, which is always measured."""
-    number = network.numbers[name]
-    values = network.within.get(name) or Values(number)
-
-    def of(shares: np.ndarray) -> np.ndarray:
-        return np.array([values.mean(shares), *values.quantiles(shares, _QUANTILES)])
-
-    own = of(table)
-    ends = None
-    if posterior is not None and draws is not None and (len(draws) + 1) * (1 - level) >= 2 - 1e-9:
-        ends = number_interval(posterior.within.get(name) or values, draws, _QUANTILES, level)
-    labels = ["mean", *(f"{100 * q:g} % are at most" if q != 0.5 else "median" for q in _QUANTILES)]
-    return [
-        {
-            "what": label,
-            "value": number_text(number, own[k], k == 0),
-            "lower": "–" if ends is None else number_text(number, ends[0][k], k == 0, math.floor),
-            "upper": "–" if ends is None else number_text(number, ends[1][k], k == 0, math.ceil),
-        }
-        for k, label in enumerate(labels)
-    ]
+def _summary(answer: Answer, key: Any) -> dict[str, str]:
+    """A mean or a quantile; all of them follow from the variable's own table, which is always measured."""
+    number, (value, lower, upper), mean = answer.number, answer.numbers[key], key == "mean"
+    assert number is not None
+    return {
+        "what": {"mean": "mean", 0.5: "median"}.get(key) or f"{100 * key:g} % are at most",
+        "value": number_text(number, value, mean),
+        "lower": "–" if lower is None else number_text(number, lower, mean, math.floor),
+        "upper": "–" if upper is None else number_text(number, upper, mean, math.ceil),
+    }

@@ -12,7 +12,7 @@ from pgmpy_dp.models.model_file import filled_words
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
-from pgmpy_dp.reporting.marginals import variable_rows
+from pgmpy_dp.reporting.marginals import QUANTILES, variable_rows
 from pgmpy_dp.reporting.page import as_html, in_columns, render
 from pgmpy_dp.reporting.words import (
     CITATION,
@@ -99,7 +99,7 @@ def report_page(
         intervals_words=interval_words(posterior, level),
         has_intervals=posterior is not None,
         level=percent(level),
-        columns=in_columns(variable_rows(network, level)),
+        columns=in_columns(variable_rows(network.marginal_answers(level, QUANTILES))),
         graph=drawing(network, edges),
         edges=edges,
         unsure=unsure,

@@ -116,10 +116,10 @@ def test_one_file_with_several_rows_a_person(tmp_path):
         ),
         (
             "--variables speaks --evidence age=20:40 --of family",
-            lambda m: m.query("speaks", {"age": "20:40"}, weight="family"),
+            lambda m: m.query("speaks", {"age": "20:40"}, of="family"),
         ),
-        ("--variables speaks --of pair", lambda m: m.query_pairs("speaks")),
-        ("--variables 'age >= 16' --evidence 'n=2'", lambda m: m.counts("age >= 16", (), {"n": 2})),
+        ("--variables speaks --of pair", lambda m: m.query("speaks", of="pair")),
+        ("--variables 'age >= 16' --evidence 'n=2'", lambda m: m.query("age >= 16", {"n": 2})),
         ("--variables n --evidence 'age >= 16=1'", lambda m: m.query("n", {"age >= 16": 1})),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_page_says_what_is_promised_to_whom_first(tmp_path):
     assert sections == sorted(sections) and sections[0] < first < sections[1]
     assert page.index("A random household</h2>") < page.index("A random person</h2>")
     assert f"while the others stay, is promised {model.privacy_of_a_child}." in page
-    assert f'<td class="n">{percent(model.query_pairs("speaks").values.trace())}</td>' in page
+    assert f'<td class="n">{percent(model.query("speaks", of="pair").values.trace())}</td>' in page
     assert "By rule: age &lt; 16 -&gt; status = child" in page and "http://" not in page.replace(
         "http://www.w3.org", ""
     )
@@ -210,7 +210,10 @@ def test_what_is_refused_before_the_charge(tmp_path, command, message):
             "query model.npz --variables speaks --evidence n=many",
             "one of the states 0 to 3, or a range of them, low:high",
         ),
-        ("query model.npz --variables speaks --evidence height=9", "with a name among"),
+        (
+            "query model.npz --variables speaks --evidence height=9",
+            "--evidence is 'height': name one of the variables tenure,",
+        ),
         ("query model.npz --variables speaks --counts", "shares alone"),
         ("score model.npz persons.csv --epsilon 1", "scores compare single rows with records; fit or refit it with"),
         ("refit model.npz --out {0}/m.npz", "it is a model"),
@@ -238,7 +241,7 @@ def test_intervals_are_those_of_the_model_s_draws(tmp_path):
     run(f"{fit} --release {tmp_path}/t.npz --out {tmp_path}/f.npz")
     run(f"refit {tmp_path}/t.npz --out {tmp_path}/m.npz --draws 6")
     of_pairs = json.loads(run(f"query {tmp_path}/m.npz --variables speaks --of pair --level 0.5 --json").stdout)
-    frame = LinkedModel.load(tmp_path / "m.npz").posterior.interval_pairs("speaks", level=0.5)
+    frame = LinkedModel.load(tmp_path / "m.npz").ask("speaks", of="pair", level=0.5).to_frame()
     assert np.allclose([[row["lower"], row["upper"]] for row in of_pairs["table"]], frame[["lower", "upper"]])
     told = run(f"query {tmp_path}/m.npz --variables speaks,tenure,n --evidence age=30").stdout
     assert "90 % interval" in told and "Nothing vouches for these intervals: it is about 4 variables" in told

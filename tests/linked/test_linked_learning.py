@@ -150,7 +150,7 @@ class TestFamilies:
                 far = np.flatnonzero(size > shift)
                 other = far - place[far] + (place[far] + shift) % size[far]
                 np.add.at(made, (codes[far], codes[other]), 1 / (size[far] * (size[far] - 1)))
-            model = learned.model_.query_pairs(x, weight="family").values
+            model = learned.model_.query(x, of="family pair").values
             assert 0.5 * np.abs(made / made.sum() - model).sum() < 0.03
 
     def test_draws_are_repeatable_and_any_number(self, learned):
@@ -195,7 +195,7 @@ class TestQuestions:
         each = pd.get_dummies(PERSONS["status"])[list(status)].groupby(PERSONS["household"]).mean().mean().to_numpy()
         assert 0.5 * np.abs(of_persons - each).sum() > 0.08
         assert np.abs(learned.model_.query("status").values - of_persons).sum() < 0.05
-        assert np.abs(learned.model_.query("status", weight="family").values - each).sum() < 0.05
+        assert np.abs(learned.model_.query("status", of="family").values - each).sum() < 0.05
 
     def test_under_evidence_and_with_names_of_tables(self, learned):
         model = learned.model_
@@ -209,7 +209,7 @@ class TestQuestions:
         assert model.query("sex", {"age": "20:30"}).values.sum() == pytest.approx(1)
 
     def test_pairs_are_of_two_children_of_one_family(self, learned):
-        found = learned.model_.query_pairs("speaks", weight="family")
+        found = learned.model_.query("speaks", of="family pair")
         assert found.variables == ["first.speaks", "second.speaks"]
         counts = np.zeros((2, 2))
         families = (PERSONS["speaks"] == "second").groupby(PERSONS["household"]).agg(["sum", "size"])
@@ -221,13 +221,13 @@ class TestQuestions:
                     [mixed, second * (second - 1) / (n * (n - 1))],
                 ]
         assert np.abs(found.values - counts / counts.sum()).sum() < 0.06
-        assert learned.model_.query_pairs("speaks").values.sum() == pytest.approx(1)
+        assert learned.model_.query("speaks", of="pair").values.sum() == pytest.approx(1)
 
     def test_declared_counts(self, learned):
         adults = PERSONS[PERSONS["age"] >= 16].groupby("household").size().to_numpy()
-        found = learned.model_.counts("age >= 16").values
+        found = learned.model_.query("age >= 16").values
         assert np.abs(found - np.bincount(adults, minlength=len(found)) / 4_000).sum() < 0.05
-        assert learned.model_.counts("age >= 16", by=["region"]).values.shape == (7, 3)
+        assert learned.model_.query(["age >= 16", "region"]).values.shape == (7, 3)
 
     @pytest.mark.parametrize(
         ("ask", "message"),
@@ -235,9 +235,9 @@ class TestQuestions:
             (lambda m: m.query("height"), "'height' is in neither table"),
             (lambda m: m.query("sex", {"n": 9}), "one of the states 1 to 6"),
             (lambda m: m.query("sex", {"sex": "f"}), "both have"),
-            (lambda m: m.query("sex", weight="person"), "weight='person'"),
-            (lambda m: m.query_pairs("region"), "not columns of children"),
-            (lambda m: m.counts("sex = f"), "not declared"),
+            (lambda m: m.query("sex", of="person"), "of='person'"),
+            (lambda m: m.query("region", of="pair"), "not columns of children"),
+            (lambda m: m.query("sex = f"), "is known of those in LinkedSchema"),
             (lambda m: m.sample(-1), "n_parents=-1"),
         ],
     )
@@ -317,7 +317,7 @@ class TestNumbersDatesAndOrder:
     def test_visits_in_their_order_are_chains(self):
         schema = LinkedSchema(None, self.SCHEMA, "patient", 4, order=["day"])
         found = learn_linked(None, self.visits(), Budget(rho=2.0), schema, n_rounds=12, **QUICK)
-        after = found.model_.query_pairs("ill").values
+        after = found.model_.query("ill", of="pair").values
         assert after[1, 1] / after[1].sum() > 0.7 > 0.3 > after[0, 1] / after[0].sum()
         _, visits = found.model_.sample(1_000, 0)
         ill = (visits["ill"] == "yes").to_numpy()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, learn_linked
 from pgmpy_dp.linked import LinkedModel, LinkedSchema, made_up_families
-from pgmpy_dp.linked.as_one_table import of_a_random_child
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.reporting.linked_report import linked_report_page
+from pgmpy_dp.reporting.marginals import number_text
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pgmpy_dp.GuessedTypesWarning"),
@@ -35,14 +35,17 @@ def learned():
 
 
 @pytest.fixture(scope="module")
-def posterior(learned):
-    return learned.posterior(12, random_state=0)
+def model(learned):
+    model = learned.model_
+    model.posterior = learned.posterior(12, random_state=0)
+    return model
 
 
-@pytest.fixture(scope="module")
-def network(posterior):
-    posterior.model.posterior = posterior
-    return of_a_random_child(posterior.model)
+def bare(model):
+    """The same model without draws."""
+    found = copy.copy(model)
+    found.posterior = None
+    return found
 
 
 class TestWhatAnImageCounts:
@@ -71,83 +74,83 @@ class TestWhatAnImageCounts:
         some = type(noisy)(cliques, np.zeros(cliques.n_cells), noisy.noise, noisy.scale[kept])
         assert np.array_equal(slots.once(some).scale, some.scale)
 
-    def test_an_answer_is_the_mean_over_arrangements_whose_tables_are_there(self, posterior):
-        found = {}
-        for names in (["a.speaks", "n"], ["a.speaks", "tenure"], ["a.status", "b.status", "n"]):
-            found[names[0], names[1]] = [columns for columns, _ in posterior._arrangements(names)]
-        assert found["a.speaks", "n"] == [["a.speaks", "n"], ["b.speaks", "n"]]
-        assert found["a.status", "b.status"] == [["a.status", "b.status", "n"], ["b.status", "a.status", "n"]]
-        cliques = posterior.wide.draws.cliques
+    def test_an_answer_is_the_mean_over_arrangements_whose_tables_are_there(self, model):
+        def arranged(view, names):
+            question = view._question(names, {}, view.states)
+            return [list(axes) for axes in (question.axes, *question.exchanged)]
+
+        child, pair = model.view("child"), model.view("pair")
+        assert arranged(child, ["person.speaks"]) == [["person.speaks", "n"], ["other person.speaks", "n"]]
+        first, second = ["first.status", "second.status", "n"], ["second.status", "first.status", "n"]
+        assert arranged(pair, ["first.status", "second.status"]) == [first, second]
+        cliques = model.posterior.draws.cliques
         kept = [c for c, scope in enumerate(cliques.scopes) if frozenset(scope) != {"n", "b.speaks"}]
         fewer = replace(cliques, scopes=tuple(cliques.scopes[c] for c in kept))
-        theta = fewer.join([cliques.split(posterior.wide.draws.theta[0])[c] for c in kept])
-        draws = replace(posterior.wide.draws, cliques=fewer, theta=theta[None])
-        without = replace(posterior, wide=replace(posterior.wide, draws=draws))
-        assert [columns for columns, _ in without._arrangements(["a.speaks", "n"])] == [["a.speaks", "n"]]
-        assert len(without._arrangements(["a.sex", "n"])) == 2
+        theta = fewer.join([cliques.split(model.posterior.draws.theta[0])[c] for c in kept])
+        without = bare(model)
+        without.posterior = replace(
+            model.posterior, draws=replace(model.posterior.draws, cliques=fewer, theta=theta[None])
+        )
+        assert arranged(without.view("child"), ["person.speaks"]) == [["person.speaks", "n"]]
+        assert len(arranged(without.view("child"), ["person.sex"])) == 2
 
 
 class TestIntervals:
     @pytest.mark.parametrize(
-        ("ask", "answer"),
+        ("names", "evidence", "of"),
         [
-            (lambda p: p.interval(["person.status"]), lambda m: m.query("person.status")),
-            (lambda p: p.interval("n", {"status": "retired"}), lambda m: m.query("n", {"status": "retired"})),
-            (lambda p: p.interval("n"), lambda m: m.query("n")),
-            (
-                lambda p: p.interval(["age", "tenure"], {"n": (2, 3)}, weight="family"),
-                lambda m: m.query(["age", "tenure"], {"n": (2, 3)}, weight="family"),
-            ),
-            (lambda p: p.interval("speaks", {"age": "10:20"}), lambda m: m.query("speaks", {"age": "10:20"})),
-            (lambda p: p.interval_pairs("speaks"), lambda m: m.query_pairs("speaks")),
-            (
-                lambda p: p.interval_pairs(["status"], {"sex": "f", "tenure": "owns"}, weight="family"),
-                lambda m: m.query_pairs(["status"], {"sex": "f", "tenure": "owns"}, weight="family"),
-            ),
-            (lambda p: p.interval_counts("age >= 16", ["n"]), lambda m: m.counts("age >= 16", ["n"])),
+            (["person.status"], {}, None),
+            ("n", {"status": "retired"}, None),
+            ("n", {}, None),
+            (["age", "tenure"], {"n": (2, 3)}, "family"),
+            ("speaks", {"age": "10:20"}, None),
+            ("speaks", {}, "pair"),
+            (["status"], {"sex": "f", "tenure": "owns"}, "family pair"),
+            (["age >= 16", "n"], {}, None),
         ],
     )
-    def test_they_are_around_what_the_model_answers(self, posterior, ask, answer):
-        frame, found = ask(posterior), answer(posterior.model)
-        states = [found.state_names[name] for name in found.variables]
-        assert list(frame.columns[:-3]) == list(found.variables)
-        assert [frame[name].tolist() for name in found.variables] == [
-            list(column) for column in pd.MultiIndex.from_product(states).to_frame(index=False).T.to_numpy()
-        ]
-        assert np.allclose(frame["estimate"], found.values.ravel())
-        assert (frame["lower"] >= 0).all() and (frame["upper"] <= 1).all()
-        assert (frame["lower"] <= frame["estimate"]).all() and (frame["estimate"] <= frame["upper"]).all()
-        assert (frame["upper"] - frame["lower"]).max() > 0
+    def test_they_are_around_what_the_model_answers(self, model, names, evidence, of):
+        answer, found = model.ask(names, evidence, of=of), model.query(names, evidence, of=of)
+        assert list(answer.states) == found.variables and answer.shares.sum() == pytest.approx(1)
+        assert {name: list(states) for name, states in answer.states.items()} == found.state_names
+        np.testing.assert_array_equal(answer.shares, found.values)
+        np.testing.assert_array_equal(bare(model).ask(names, evidence, of=of).shares, found.values)
+        lower, upper = answer.interval["lower"], answer.interval["upper"]
+        assert (lower >= 0).all() and (upper <= 1).all() and (upper - lower).max() > 0
+        assert (lower <= answer.shares).all() and (answer.shares <= upper).all()
 
-    def test_they_are_as_wide_as_sampling_and_noise_ask_for(self, learned, posterior):
+    def test_they_are_as_wide_as_sampling_and_noise_ask_for(self, model):
         """Of a column that was measured with n: no less than sampling of families, and not many times more."""
-        frame = posterior.interval("speaks", weight="family")
-        half, p = (frame["upper"] - frame["lower"]).to_numpy() / 2, frame["estimate"].to_numpy()
+        answer = model.ask("speaks", of="family")
+        half, p = (answer.interval["upper"] - answer.interval["lower"]) / 2, answer.shares
         # Twelve draws: a standard deviation is known within a fifth, and the mean over siblings varies less.
         assert (half > 0.4 * 1.645 * np.sqrt(p * (1 - p) / 1_500)).all() and (half < 0.1).all()
 
-    def test_a_higher_level_is_wider(self, posterior):
-        wide, narrow = (posterior.interval("speaks", level=level) for level in (0.99, 0.5))
+    def test_a_higher_level_is_wider(self, model):
+        wide, narrow = (model.ask("speaks", level=level).interval for level in (0.99, 0.5))
         assert (wide["upper"] - wide["lower"] > narrow["upper"] - narrow["lower"]).all()
 
-    def test_what_nothing_vouches_for_is_said(self, posterior):
-        assert posterior.interval(["speaks", "tenure"]).attrs["outside"] is None
-        said = posterior.interval(["speaks", "tenure", "region"]).attrs["outside"]
+    def test_what_nothing_vouches_for_is_said(self, model):
+        assert model.ask(["speaks", "tenure"]).worth.outside is None
+        said = model.ask(["speaks", "tenure", "region"]).worth.outside
         assert said == ("it is about 4 variables together, and probes have 3; the number of children is one of them")
 
     def test_two_children_have_none_where_they_were_learned_apart(self):
-        apart = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), SMALL, siblings=0, **OPTIONS).posterior(3)
-        assert len(apart.interval("speaks", level=0.5)) == 2
-        with pytest.raises(ValueError, match=r"no interval for two children of one parent: .*siblings=0"):
-            apart.interval_pairs("speaks")
+        learned = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), SMALL, siblings=0, **OPTIONS)
+        apart = learned.model_
+        apart.posterior = learned.posterior(3)
+        assert len(apart.ask("speaks", level=0.5).interval["lower"]) == 2
+        answer = apart.ask("speaks", of="pair")
+        assert not answer.interval and "There are no intervals: no table of two children was measured" in str(answer)
+        assert answer.worth.refusal in linked_report_page(apart, level=0.5)
 
-    def test_a_range_that_cuts_a_cell_reaches_from_none_of_it_to_all(self, posterior):
-        model, states = posterior.model, posterior.model._wide.child.states["age"]
-        whole = posterior.interval("speaks", {"age": {*states[:2]}})
+    def test_a_range_that_cuts_a_cell_reaches_from_none_of_it_to_all(self, model):
+        states = model._wide.child.states["age"]
+        whole = model.ask("speaks", {"age": {*states[:2]}}).interval
         assert whole["upper"][0] - whole["lower"][0] < 0.3
-        cut = posterior.interval("speaks", {"age": "0:1"})
-        assert model.counted({"age": "0:1"})["age"].is_cut
-        assert cut["lower"][0] == 0.0 and cut["upper"][0] == 1.0
+        cut = model.ask("speaks", {"age": "0:1"})
+        assert cut.evidence["age"].is_cut and "age=0:1 counts as " in str(cut)
+        assert cut.interval["lower"][0] == 0.0 and cut.interval["upper"][0] == 1.0
         known = model.counted({"n": (2, None)})["n"]
         assert known.cells == {2: 1.0, 3: 1.0, 4: 1.0}
         answers = [model.query("speaks", {"n": given}).values for given in ((2, 4), "2:", {2, 3, 4}, "2|3|4")]
@@ -156,77 +159,86 @@ class TestIntervals:
     @pytest.mark.parametrize(
         ("ask", "message"),
         [
-            (lambda p: p.interval("speaks", {"speaks": "first"}), "both have"),
-            (lambda p: p.interval("spoken"), "in neither table"),
-            (lambda p: p.interval("speaks", {"n": 9}), "1 to 4"),
-            (lambda p: p.interval("status", {"age": "0:5", "n": 1}, level=1.5), "level"),
-            (lambda p: p.interval_counts("age >= 18"), "not declared"),
+            (lambda m: m.ask("speaks", {"speaks": "first"}), "both have"),
+            (lambda m: m.ask("spoken"), "in neither table"),
+            (lambda m: m.ask("n", {"age": 30, "person.age": 40}), "name a column twice"),
+            (lambda m: m.ask(["speaks", "person.speaks"]), "name a column twice"),
+            (lambda m: m.ask("speaks", {"n": 9}), "1 to 4"),
+            (lambda m: m.ask("status", {"age": "0:5", "n": 1}, level=1.5), "level"),
+            (lambda m: m.ask("age >= 18"), r"is known of those in LinkedSchema\(..., counts=\['age >= 16'\]"),
+            (lambda m: m.ask("speaks", of="person"), "of='person'; pass one of 'child', 'family'"),
+            (lambda m: m.view("child").ask("person.age", of="pair"), "of='pair' is for models of linked tables"),
+            (lambda m: m.view("child").ask("person.age", counts=True), "does not say how many"),
         ],
     )
-    def test_what_cannot_be_asked(self, posterior, ask, message):
+    def test_what_cannot_be_asked(self, model, ask, message):
         with pytest.raises(ValueError, match=message):
-            ask(posterior)
+            ask(model)
 
     def test_without_probes_the_graph_is_the_truth(self):
         fitted = learn_linked(HOUSEHOLDS, PERSONS, Budget(rho=1.0), SMALL, probe_share=0.0, **OPTIONS)
-        frame = fitted.posterior(6, random_state=0).interval("speaks", level=0.5)
-        assert frame.attrs["outside"] == "there were no probes, so the graph is taken for the truth"
-        assert (frame["lower"] <= frame["estimate"]).all() and (frame["estimate"] <= frame["upper"]).all()
+        fitted.model_.posterior = fitted.posterior(6, random_state=0)
+        answer = fitted.model_.ask("speaks", level=0.5)
+        assert answer.worth.outside == "there were no probes, so the graph is taken for the truth"
+        assert (answer.interval["lower"] <= answer.shares).all() and (answer.shares <= answer.interval["upper"]).all()
 
     def test_one_draw_is_refused(self, learned):
         with pytest.raises(ValueError, match="n_draws"):
             learned.posterior(1)
 
 
-def test_files_and_pages_keep_them(posterior, tmp_path):
-    model = posterior.model
-    model.posterior = posterior
+def test_files_and_pages_keep_them(model, tmp_path):
     model.save(tmp_path / "m.npz")
     again = LinkedModel.load(tmp_path / "m.npz")
     assert again.posterior is not None
-    one, other = (p.interval_pairs("status") for p in (posterior, again.posterior))
-    assert np.allclose(one[["lower", "upper"]], other[["lower", "upper"]], atol=1e-4)  # draws are float32
+    one, other = (m.ask("status", of="pair").interval for m in (model, again))
+    assert np.allclose([one["lower"], one["upper"]], [other["lower"], other["upper"]], atol=1e-4)  # draws are float32
     page = linked_report_page(again)
-    assert "Intervals (90 %) are for the population" in page and '<th scope="col" class="n">interval</th>' in page
-    assert repr(again.posterior).startswith("LinkedPosterior(12 draws; ")
+    assert "Intervals (90 %) are for the population" in page and '<th scope="col" class="n">90 % interval</th>' in page
+    answer = again.ask("person.age", level=0.8)  # of twelve draws
+    mean, told = answer.numbers["mean"], number_text(answer.number, answer.numbers["mean"].value, True)
+    assert f'<th scope="row">mean</th><td class="n">{told}</td>' in page and mean.lower < mean.value < mean.upper
 
 
-class TestAPageToAsk:
-    @pytest.mark.parametrize(
-        ("names", "evidence"),
-        [("status", {}), ("status", {"tenure": "owns"}), ("n", {"age": "20:40"}), ("region", {"speaks": "first"})],
-    )
-    def test_it_is_of_a_random_child(self, posterior, network, names, evidence):
-        """What the model answers, within what cells outside the schema, which the page leaves out, weigh."""
-        found = posterior.model.query(names, evidence, weight="child").values
-        own = {f"person.{name}" if name in FAMILIES.child else name: given for name, given in evidence.items()}
-        asked = f"person.{names}" if names in FAMILIES.child else names
-        assert np.allclose(network.query([asked], own).values, found, atol=0.01)
-
-    def test_another_child_of_the_parent_is_beside(self, posterior, network):
-        table = network.query(["person.speaks", "other person.speaks"]).values[:, :2]
-        both = posterior.model.query_pairs("speaks").values
+class TestViews:
+    def test_another_child_of_the_parent_is_beside(self, model):
+        view = model.view("child")
+        table = view.ask(["person.speaks", "other person.speaks"]).shares[:, :2]
+        both = model.query("speaks", of="pair").values
         # Families of n persons count n times here, and n (n - 1) times among pairs.
         assert abs(table[0, 0] / table.sum() - both[0, 0]) < 0.1
         assert (table[0, 0] > table[0].sum() * table[:, 0].sum() / table.sum()) and table.sum() < 1
-        alone = network.query(["other person.status"], {"n": "1"})
-        assert alone.state_names["other person.status"][int(alone.values.argmax())] == "absent"
+        alone = view.ask("other person.status", {"n": 1})
+        assert alone.states["other person.status"][int(alone.shares.argmax())] == "absent"
 
-    def test_intervals_and_the_page(self, posterior, network, tmp_path):
-        frame = network.posterior.interval(["person.speaks"])
-        own = posterior.interval("person.speaks")
-        assert np.allclose(frame["estimate"], own["estimate"], atol=0.01)
-        assert ((frame["upper"] - frame["lower"]) > 0.5 * (own["upper"] - own["lower"])).all()
-        posterior.model.explorer(tmp_path / "x.html")
+    def test_all_variables_together_are_answered_as_each_alone(self, model):
+        for of in ("child", "family", "pair"):
+            view = model.view(of)
+            for name, answer in view.marginal_answers(0.8).items():
+                alone = view.ask(name, level=0.8)
+                np.testing.assert_allclose(answer.shares, alone.shares, atol=1e-12)
+                np.testing.assert_allclose(answer.interval["upper"], alone.interval["upper"], atol=1e-9)
+
+    def test_for_how_many_what_is_known_holds(self, model):
+        view = model.view("child")
+        for known in ({"person.status": "retired"}, {"n": (2, 3)}, {"person.age": "20:40", "tenure": "owns"}):
+            expected, before = 1.0, {}
+            for name, given in known.items():
+                likely = view.counted({name: given})[name].likely
+                # Cells outside the schema are of nobody here: nearly the shares of answers.
+                expected *= float(view.ask(name, before).shares @ likely)
+                before[name] = given
+            assert view.ask("region", known).worth.share == pytest.approx(expected, abs=0.005)
+
+    def test_the_page_is_of_a_random_child(self, model, tmp_path):
+        model.explorer(tmp_path / "x.html")
         page = (tmp_path / "x.html").read_text()
         assert "<title>Explore person" in page and "other person.speaks" in page
 
 
-def test_draws_that_are_no_numbers_are_not_believed(posterior, tmp_path):
-    model, wide = posterior.model, posterior.wide
-    broken = replace(wide.draws, theta=np.full_like(wide.draws.theta, np.nan))
-    model.posterior = replace(posterior, wide=replace(wide, draws=broken))
-    model.save(tmp_path / "broken.npz")
-    model.posterior = posterior
+def test_draws_that_are_no_numbers_are_not_believed(model, tmp_path):
+    draws, broken = model.posterior.draws, bare(model)
+    broken.posterior = replace(model.posterior, draws=replace(draws, theta=np.full_like(draws.theta, np.nan)))
+    broken.save(tmp_path / "broken.npz")
     with pytest.raises(ValueError, match="not a saved LinkedModel"):
         LinkedModel.load(tmp_path / "broken.npz")

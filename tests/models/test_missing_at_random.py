@@ -113,13 +113,13 @@ class TestModel:
         assert model.schema["pay"] == ("low", "high") and model.states["pay"] == ["low", "high"]
         assert model.sample(500, random_state=0)["pay"].notna().all()
         model.posterior = fitted.posterior(20, random_state=0)
-        frame = model.posterior.interval(["pay"], {"age": "old"})
+        frame = model.ask("pay", {"age": "old"}).to_frame()
         assert frame["pay"].tolist() == ["low", "high"]
-        assert ((frame["lower"] <= frame["estimate"]) & (frame["estimate"] <= frame["upper"])).all()
+        assert ((frame["lower"] <= frame["probability"]) & (frame["probability"] <= frame["upper"])).all()
         model.save(tmp_path / "model.npz")
         again = MarkovNetwork.load(tmp_path / "model.npz")
         np.testing.assert_array_equal(again.query("pay").values, model.query("pay").values)
-        pd.testing.assert_frame_equal(again.posterior.interval(["pay"], {"age": "old"}), frame)
+        pd.testing.assert_frame_equal(again.ask("pay", {"age": "old"}).to_frame(), frame)
         model.report(tmp_path / "report.html")
         said = "Missing values of pay were filled in, as if age alone decided what is missing."
         assert said in (tmp_path / "report.html").read_text()
@@ -173,9 +173,7 @@ class TestModel:
             model.save(tmp_path / name)
             again = MarkovNetwork.load(tmp_path / name)
             for asked in (["b"], ["b", "d"], ["a", "c"]):
-                pd.testing.assert_frame_equal(
-                    again.posterior.interval(asked), model.posterior.interval(asked), atol=1e-6
-                )
+                pd.testing.assert_frame_equal(again.ask(asked).to_frame(), model.ask(asked).to_frame(), atol=1e-6)
 
     @pytest.mark.parametrize("required", [("age", "pay"), ("age", "pay", "sex")])
     def test_a_table_that_is_required_anyway_is_measured_once(self, required):

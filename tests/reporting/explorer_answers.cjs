@@ -11,6 +11,7 @@ const answers = asked.map((pairs) => {
     const draws = Array.from({ length: data.draws.n }, (_, k) => explorer.draw(k, evidence));
     intervals = explorer.intervals(evidence, draws);
   }
-  return { probability, marginals: marginals.map((found) => [...found]), intervals };
+  const worth = data.told.map((_, v) => evidence.has(v) ? null : explorer.worth(v, evidence));
+  return { probability, held: explorer.held(probability), marginals: marginals.map((found) => [...found]), intervals, worth };
 });
 console.log(JSON.stringify(answers));

@@ -86,8 +86,8 @@ def test_its_intervals_are_those_of_the_posterior():
         }
         for v, name in enumerate(names):
             if v not in asked:
-                frame = network.posterior.interval([name], evidence)
-                np.testing.assert_allclose(found["marginals"][v], frame["estimate"], atol=1e-12)
+                frame = network.ask(name, evidence).to_frame()
+                np.testing.assert_allclose(found["marginals"][v], frame["probability"], atol=1e-12)
                 np.testing.assert_allclose(found["intervals"][v], frame[["lower", "upper"]], atol=1e-6)
             else:
                 assert found["intervals"][v] is None
@@ -108,7 +108,7 @@ def test_without_probes_intervals_are_quantiles_of_the_draws_and_rules_hold():
         evidence = {list(network)[v]: network.states[list(network)[v]][kept[0]] for v, kept in known.items()}
         for v, name in enumerate(network):
             if v not in known:
-                frame = network.posterior.interval([name], evidence, level=0.8)
+                frame = network.ask(name, evidence, level=0.8).to_frame()
                 # The page has the draws as float32.
                 np.testing.assert_allclose(answer["intervals"][v], frame[["lower", "upper"]], atol=2e-6)
 
@@ -169,6 +169,30 @@ def test_labels_are_escaped_and_nothing_is_loaded(tmp_path):
     assert 'role="status" aria-live="polite"' in page
 
 
+@needs_node
+def test_the_page_shows_what_an_answer_is_worth(tmp_path):
+    """Its own script, in a document of nothing else."""
+    network = fitted()
+    network.explorer(tmp_path / "page.html")
+    data = re.search(r'id="model">(.*?)</script>', (tmp_path / "page.html").read_text(), flags=re.DOTALL)[1]
+    command = [NODE, str(HERE / "explorer_page.cjs"), str(SCRIPT), str(SCRIPT.parent / "explore.js"), "#v1=1&v5=1"]
+    shown = json.loads(subprocess.run(command, input=data, capture_output=True, text=True, check=True).stdout)
+    known = {"ill": "yes", "region": "S"}
+    answers = {name: network.ask(name, known) for name in network if name not in known}
+    held = answers["age"].worth.held
+    assert shown["done"] == "intervals"
+    assert shown["status"] == f"Known: ill = yes; region = S. {held} Probabilities have 90 % intervals."
+    for name, card in zip(network, shown["cards"], strict=True):
+        if name in known:
+            assert not card["worth"] and {row[1] for row in card["rows"]} == {"known"}
+            continue
+        assert card["worth"] == " ".join(answers[name].worth.sentences)
+        for row, (_, p) in zip(card["rows"], answers[name].rows, strict=True):
+            ends = f"{100 * p['lower']:.1f} to {100 * p['upper']:.1f} %"
+            assert row == [f"{100 * p['probability']:.1f} %", ends]
+    assert any("not measured" in card["worth"] for card in shown["cards"])
+
+
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium")
 def test_the_page_answers_in_a_browser(tmp_path):
     network = fitted()
@@ -184,7 +208,7 @@ def test_the_page_answers_in_a_browser(tmp_path):
     done = subprocess.run([BROWSER, *options, "--dump-dom", address], capture_output=True, text=True, timeout=60)
     assert 'data-done="intervals"' in done.stdout
     status = re.search(r'id="status"[^>]*>(.*?)</p>', done.stdout)[1]
-    assert html.unescape(status).startswith("Known: age = [30,45) to [45,60); ill = yes. It holds for ")
+    assert html.unescape(status).startswith("Known: age = [30,45) to [45,60); ill = yes. What is known holds for ")
     share = network.query("smoker", {"age": (30, 59), "ill": "yes"}).values[0]
     card = re.search(r'id="variable-2".*?</article>', done.stdout, flags=re.DOTALL)[0]
     assert f'<td class="n p">{100 * share:.1f} %</td>' in card

@@ -62,11 +62,11 @@ def test_a_report_says_what_it_should():
     assert abs(about - size.n_records) < size.n_records_sd and off == pytest.approx(size.n_records_sd, rel=0.06)
     variables = section(page, "variables")
     for name in network:
-        frame = network.posterior.interval([name])
+        frame = network.ask([name]).to_frame()
         for state, p, low, high in frame.itertuples(index=False):
             state = "missing" if pd.isna(state) else state
             assert f"{state} {100 * p:.1f} % {100 * low:.1f} to {100 * high:.1f} %" in variables
-    assert f"median {network.summary('age')[0.5]:.0f} " in variables
+    assert f"median {network.ask('age').numbers[0.5].value:.0f} " in variables
     assert re.search(r"mean (\S+) (\S+) to (\S+) ", variables)
     mean, low, high = map(float, re.search(r"mean (\S+) (\S+) to (\S+) ", variables).groups())
     assert low < mean < high
@@ -179,7 +179,7 @@ def test_uncertain_pairs_are_as_the_intervals_say():
     assert (pairs["error"].diff().dropna() <= 0).all()
     for row in pairs.iloc[[0, 7, 14]].itertuples():
         frame = posterior.interval([row.variable, row.other], level=0.683)
-        sd = (frame["upper"] - frame["estimate"]).to_numpy()
+        sd = frame["upper"] - frame["estimate"]
         assert row.error == pytest.approx(sd.sum() / np.sqrt(2 * np.pi), rel=0.2)
 
 

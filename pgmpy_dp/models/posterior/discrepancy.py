@@ -19,6 +19,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -39,6 +40,16 @@ _NO_WEIGHT = 1e-18  # values of tau with less of the probability are left out
 _NO_WIDTH = 1e-150  # stands for 0, of which there is no reciprocal
 _MOST_STEPS = 500
 _FEW = 50  # cells up to which the error function one by one is quicker than importing SciPy
+
+
+MISSES = {
+    "order": "it is about {n} variables together, and probes have {order}",
+    "without": "it is about variables whose table was forbidden",
+    "within": "it is about variables that no set of the workload has together",
+    "cells": "its table has {cells} cells, and probes have at most {most}",
+    "none": "there were no probes, so the graph is taken for the truth",
+}
+"""Why probes do not vouch for a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +105,13 @@ class Drawn:
         """
         asked = frozenset(scope)
         if len(asked) > self.order:
-            return f"it is about {len(asked)} variables together, and probes have {self.order}"
+            return MISSES["order"].format(n=len(asked), order=self.order)
         if any(banned <= asked for banned in self.without):
-            return "it is about variables whose table was forbidden"
+            return MISSES["without"]
         if len(asked) > 1 and self.within and not any(asked <= wanted for wanted in self.within):
-            return "it is about variables that no set of the workload has together"
+            return MISSES["within"]
         if cells > MOST_PROBE_CELLS:
-            return f"its table has {cells} cells, and probes have at most {MOST_PROBE_CELLS}"
+            return MISSES["cells"].format(cells=cells, most=MOST_PROBE_CELLS)
         return None
 
 
@@ -151,6 +162,8 @@ class Discrepancy:
             c with ``sum_tau p(tau) P(|Normal(0, variance + tau^2 g'Sg)| <= c) = level``.
         """
         margins = measured_margins(scope, self.measured)
+        if len(margins[0]) == len(scope):  # the table itself was measured
+            return np.sqrt(variances) * NormalDist().inv_cdf(0.5 + level / 2)
         slopes = [gradient.ravel() for gradient in gradients]
         spreads = [
             slope @ unmeasured_covariance(table, margins) @ slope for slope, table in zip(slopes, shares, strict=True)

@@ -166,28 +166,3 @@ class Posterior:
             raise ValueError(f"level={level} needs at least {needed} draws, there are {len(draws)}: raise n_draws")
         lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
         return Interval(np.mean(draws, axis=0), lower, upper)
-
-    def synthetic(self, n: int, n_sets: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Several synthetic data sets, each from its own draw: their differences show the posterior's uncertainty.
-
-        Parameters
-        ----------
-        n : int
-            Records in each.
-        n_sets : int
-            Data sets, at most `n_draws`.
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        list of ndarray of shape (n, n_variables)
-            State numbers. Analyse each as if it were the data, then `combine_synthetic`.
-        """
-        if not 1 <= n_sets <= self.n_draws:
-            raise ValueError(
-                f"n_sets must be from 1 to the number of draws, {self.n_draws}, got {n_sets!r}: one draw each"
-            )
-        if n < 0:
-            raise ValueError(f"n must be a number of records, 0 or more, got {n!r}")
-        chosen = rng.choice(self.n_draws, size=n_sets, replace=False)
-        return [self.model(int(k)).sample(n, rng, "independent") for k in chosen]

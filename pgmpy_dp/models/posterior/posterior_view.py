@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,15 @@ from pgmpy_dp.learning.display import as_table, states_text
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import checked_evidence, counted
-from pgmpy_dp.models.posterior.discrepancy import Discrepancy
+from pgmpy_dp.models.posterior.discrepancy import MISSES, Discrepancy
 from pgmpy_dp.models.posterior.posterior_draws import Interval, Posterior
-from pgmpy_dp.models.posterior.query_intervals import conditional, extremes, query_intervals, widened
+from pgmpy_dp.models.posterior.query_intervals import (
+    Question,
+    number_interval,
+    query_intervals,
+    unmeasured_numbers,
+    widened,
+)
 from pgmpy_dp.schema import Schema
 
 if TYPE_CHECKING:
@@ -32,6 +38,13 @@ if TYPE_CHECKING:
 
 _DRAWS_OF_PAIRS = 20
 """Draws for the variances of all pairs' tables: a sum over many cells needs no more."""
+
+
+class Drawn(NamedTuple):
+    """The joint tables of a question: the model's own, and those under draws, of it and of each of its exchanges."""
+
+    table: np.ndarray
+    draws: list[np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,8 +100,8 @@ class ParameterPosterior:
         *,
         level: float = 0.9,
         counts: bool = False,
-    ) -> pd.DataFrame:
-        """Intervals for the probabilities of all joint states of some variables in the population.
+    ) -> dict[str, np.ndarray]:
+        """Intervals as arrays; :meth:`~pgmpy_dp.MarkovNetwork.ask` of a model with this `posterior` has labels too.
 
         Parameters
         ----------
@@ -102,50 +115,15 @@ class ParameterPosterior:
 
         Returns
         -------
-        pandas.DataFrame
-            One row for each joint state, C order: a column for each variable, then "estimate", "lower", "upper"; with
-            `counts` then "count", "count_lower", "count_upper": under evidence, records that have both.
-            ``attrs["outside"]`` is what :meth:`outside` says. ``attrs["conditional"]`` is what is to be said of a model
-            that was published because it met criteria, or None. ``attrs["counted"]`` are the states, with their shares,
-            that the evidence counts as. Where a range cuts through a state, the interval reaches from none of the
-            state's records in the range to all of them.
+        dict of str to ndarray
+            Of each joint state, an axis for each variable, "estimate", "lower", "upper"; with `counts` then "count",
+            "count_lower", "count_upper": under evidence, records that have both. Where a range cuts through a state,
+            the interval reaches from none of the state's records in the range to all of them.
 
         Raises
         ------
         ValueError
             If a variable or a state is unknown, or the level needs more draws.
-        """
-        import pandas as pd
-
-        names, parts = self.interval_columns(variables, evidence, level, counts)
-        cells = np.indices(parts["estimate"].shape).reshape(len(names), -1)
-        columns = [
-            pd.Series([self.schema.states[name][k] for k in row]) for name, row in zip(names, cells, strict=True)
-        ]
-        frame = pd.DataFrame(dict(enumerate(columns)))
-        frame.columns = pd.Index(names, tupleize_cols=False)
-        for part, values in parts.items():
-            frame[part] = values.ravel()
-        frame.attrs["outside"] = self.outside([*names, *checked_evidence(evidence)])
-        frame.attrs["conditional"] = self.privacy.conditional
-        known = checked_evidence(evidence).items()
-        frame.attrs["counted"] = {k: counted(self.schema, k, one, self.within.get(k)).cells for k, one in known}
-        return frame
-
-    def interval_columns(
-        self,
-        variables: Sequence[Hashable],
-        evidence: Mapping[Hashable, Any] | None = None,
-        level: float = 0.9,
-        counts: bool = False,
-    ) -> tuple[list[Hashable], dict[str, np.ndarray]]:
-        """The columns of `interval`, which has the parameters, as arrays with an axis for each variable.
-
-        Returns
-        -------
-        names : list of nodes
-            Of the axes.
-        columns : dict of str to ndarray
         """
         if isinstance(variables, str):
             raise ValueError(f"variables={variables!r} must be a list of variables; pass [{variables!r}]")
@@ -158,9 +136,28 @@ class ParameterPosterior:
             raise ValueError(f"variables and evidence name {unknown}, which are not in the model {list(self.graph)}")
         if both := [name for name in names if name in given]:
             raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
-        found = self._asked(names, given, level)._asdict()
+        known = {name: counted(self.schema, name, one, self.within.get(name)).shares for name, one in given.items()}
+        return self.ends(Question.about({name: self.schema.cardinality(name) for name in names}, known), level, counts)
+
+    def ends(
+        self, question: Question, level: float, counts: bool = False, drawn: Drawn | None = None
+    ) -> dict[str, np.ndarray]:
+        """What `interval` gives, which has the parameters, of a question in its general form.
+
+        Parameters
+        ----------
+        question, level, counts
+        drawn : Drawn, optional
+            What `tables` gives of it.
+
+        Returns
+        -------
+        dict of str to ndarray
+        """
+        drawn = self.tables([question])[0] if drawn is None else drawn
+        found = self._interval(question, drawn, level)._asdict()
         if counts:
-            whole = self._asked(names, given, level, joint=True)
+            whole = self._interval(question, drawn, level, joint=True)
             half = NormalDist().inv_cdf(0.5 + level / 2) * self.n_records_sd * whole.estimate
             size = self.n_records
             found["count"] = size * whole.estimate
@@ -168,7 +165,97 @@ class ParameterPosterior:
                 # The error of the share and that of the number of records are independent.
                 error = np.hypot(size * (getattr(whole, end) - whole.estimate), half)
                 found[f"count_{end}"] = np.maximum(size * whole.estimate + sign * error, 0.0)
-        return names, found
+        return found
+
+    def tables(self, questions: Sequence[Question]) -> list[Drawn]:
+        """The joint tables that questions are about: the model's, and under each draw those of all exchanges.
+
+        Parameters
+        ----------
+        questions : sequence of Question
+            Of many, tables of few variables; of one, any.
+        """
+        scopes = [[tuple(axes) for axes in (one.axes, *one.exchanged)] for one in questions]
+        every = list(dict.fromkeys(itertools.chain.from_iterable(scopes)))
+        if len(questions) == 1:
+            drawn = {scope: self.draws.query(scope) for scope in every}
+        else:
+            places = [np.array(self._scope(scope)) for scope in every]
+            found = self.draws.tables([tuple(np.sort(place).tolist()) for place in places])
+            back = [(0, *(1 + np.argsort(np.argsort(place)))) for place in places]
+            drawn = {scope: np.transpose(one, to) for scope, one, to in zip(every, found, back, strict=True)}
+        first = [own[0] for own in scopes]
+        if self.model is None or (self.discrepancy is None and not questions[0].around_model):
+            own = [drawn[scope].mean(axis=0) for scope in first]
+        else:
+            own = self.model.marginals_of(first)
+        return [Drawn(table, [drawn[scope] for scope in some]) for table, some in zip(own, scopes, strict=True)]
+
+    def _interval(self, question: Question, drawn: Drawn, level: float, joint: bool = False) -> Interval:
+        answers = question.answers(drawn.draws, joint=joint)
+        if self.discrepancy is not None and self.model is not None:
+            scope = self._scope(question.axes)
+            found = query_intervals(drawn.table, answers, question, scope, self.discrepancy, level, joint=joint)
+        else:
+            found = self.draws.interval_of(answers, level)
+            if question.around_model:
+                own = question.answer(drawn.table, joint=joint)
+                found = Interval(own, *(np.clip(own + end - found.estimate, 0.0, 1.0) for end in found[1:]))
+        return widened(found, *question.extremes(drawn.table, joint=joint)) if question.is_cut else found
+
+    def number_ends(
+        self, question: Question, drawn: Drawn, values: Values, own: Values, levels: Sequence[float], level: float
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Intervals of the mean and of quantiles of a number; None where there are too few draws for the level.
+
+        Parameters
+        ----------
+        question : Question
+            About this variable alone.
+        drawn : Drawn
+        values, own : Values
+            How its numbers lie within states: by the model, and under the draws.
+        levels : sequence of float in [0, 1]
+            Of the quantiles.
+        level : float
+
+        Notes
+        -----
+        Intervals of the draws (`number_interval`), a mean's wider by what its interval is wider for tables that were
+        not measured, and a quantile's reaching to quantiles of levels that are so much lower and higher. Where a range
+        cuts a state, both reach as far beyond the extremes as beyond the estimate.
+        """
+        answers = question.answers(drawn.draws)
+        if (len(answers) + 1) * (1 - level) < 2 - 1e-9:
+            return None
+        table, estimate = drawn.table, question.answer(drawn.table)
+
+        def of(shares: np.ndarray) -> np.ndarray:
+            return np.array([values.mean(shares), *values.quantiles(shares, levels)])
+
+        wider = np.zeros(1 + len(levels))
+        if self.discrepancy is not None and self.model is not None and len(question.axes) > 1:
+            scope = self._scope(question.axes)
+            wider = unmeasured_numbers(values, table, answers, question, scope, self.discrepancy, levels, level)
+        low, high = (np.clip(np.add(levels, sign * wider[1:]), 0.0, 1.0) for sign in (-1, 1))
+        ends = number_interval(own, answers, [*low, *high], level)
+        lower = np.append(ends[0][0] - wider[0], ends[0][1 : len(wider)])
+        upper = np.append(ends[1][0] + wider[0], ends[1][len(wider) :])
+        if question.is_cut:
+            least, most = (question.answer(table, end, joint=True) for end in (1, 2))
+            first = np.tri(len(estimate) + 1, len(estimate), -1, dtype=bool)
+            # The least of a ratio, and of a quantile, is where low numbers have the most and high ones the least.
+            low, high = (
+                np.array([of(one) for one in np.where(first, own, other) if values.share(one) > 0])
+                for own, other in ((most, least), (least, most))
+            )
+            middle = of(estimate)
+            lower, upper = low.min(axis=0) - (middle - lower), high.max(axis=0) + (upper - middle)
+        first, last = values.quantiles(question.answer(table, 2), [0.0, 1.0])
+        return np.maximum(lower, first), np.minimum(upper, last)
+
+    def _scope(self, names: Iterable[Hashable]) -> tuple[int, ...]:
+        return tuple(self.draws.cliques.position[name] for name in names)
 
     def outside(self, variables: Sequence[Hashable]) -> str | None:
         """Why probes do not vouch for intervals about some variables, asked about or known; None where they do.
@@ -183,27 +270,9 @@ class ParameterPosterior:
         (None, 'it is about 4 variables together, and probes have 3')
         """
         if self.discrepancy is None:
-            return "there were no probes, so the graph is taken for the truth"
-        scope = tuple(self.draws.cliques.position[name] for name in variables)
+            return MISSES["none"]
+        scope = self._scope(variables)
         return self.discrepancy.drawn.misses(scope, math.prod(self.draws.cliques.cardinalities[i] for i in scope))
-
-    def _asked(
-        self, names: Sequence[Hashable], given: Mapping[Hashable, Any], level: float, joint: bool = False
-    ) -> Interval:
-        """Distribution of some variables given others; with `joint`, of all that is asked and known together."""
-        known = [counted(self.schema, name, value, self.within.get(name)) for name, value in given.items()]
-        weights, shares = [one.likely for one in known], [one.shares for one in known]
-        everything = [*names, *given]
-        draws = self.draws.query(everything)
-        if self.discrepancy is None or self.model is None:
-            table = draws.mean(axis=0)
-            found = self.draws.interval_of(conditional(draws, weights, batch=1, joint=joint), level)
-        else:
-            table = self.model.marginal(everything)
-            scope = tuple(self.draws.cliques.position[name] for name in everything)
-            found = query_intervals(table, draws, weights, scope, self.discrepancy, level, joint=joint)
-        cut = any(one.is_cut for one in known)
-        return widened(found, *extremes(table, shares, joint)) if cut else found
 
     def uncertain_pairs(self) -> pd.DataFrame:
         """How well each pair of variables is known, the least known first.
@@ -219,13 +288,18 @@ class ParameterPosterior:
 
         return pd.DataFrame(self.pairs_by_error(), columns=["variable", "other", "measured", "error"])
 
-    def pairs_by_error(self) -> list[tuple[Hashable, Hashable, bool | None, float]]:
-        """The rows of `uncertain_pairs`."""
+    def pairs_by_error(
+        self, some: Iterable[Hashable] | None = None
+    ) -> list[tuple[Hashable, Hashable, bool | None, float]]:
+        """The rows of `uncertain_pairs`, of all variables or of some."""
         cliques = self.draws.cliques
-        pairs = list(itertools.combinations(range(len(cliques.variables)), 2))
+        among = range(len(cliques.variables)) if some is None else sorted({*self._scope(some)})
+        pairs = list(itertools.combinations(among, 2))
+        if not pairs:
+            return []
         names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
-        some = replace(self.draws, theta=self.draws.theta[:_DRAWS_OF_PAIRS])
-        spreads = [drawn.var(axis=0, ddof=1) for drawn in some.tables(pairs)]
+        few = replace(self.draws, theta=self.draws.theta[:_DRAWS_OF_PAIRS])
+        spreads = [drawn.var(axis=0, ddof=1) for drawn in few.tables(pairs)]
         rows: list[tuple[Any, ...]]
         if self.model is None or self.discrepancy is None:
             rows = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,132 @@ from pgmpy_dp.models.posterior.discrepancy import Discrepancy, Scope
 from pgmpy_dp.models.posterior.posterior_draws import Interval
 
 
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A variable of a question: how much of each of its states is taken in, and which states are told.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (3, states)
+        How likely what is known is in each state, at least and at most, as of `Evidence`; 1 where nothing is known.
+    told : ndarray of shape (told, states), optional
+        Of which states each one is that an answer tells; of a variable that is known and not asked about, None.
+    """
+
+    shares: np.ndarray
+    told: np.ndarray | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a range cuts through a state."""
+        return bool((self.shares[1] < self.shares[2]).any())
+
+    def apart(self, groups: np.ndarray | None = None) -> np.ndarray:
+        """Parts that the states fall into: each group of those that are told, and what is left out, if there is any."""
+        if self.told is None:
+            return np.stack([self.shares[0], 1.0 - self.shares[0]])
+        parts = (self.told.T if groups is None else self.told.T @ groups).T * self.shares[0]
+        rest = 1.0 - parts.sum(axis=0)
+        return np.vstack([parts, rest]) if rest.any() else parts
+
+    def exchanged(self, to: np.ndarray | None) -> Axis:
+        """The same where states have gone elsewhere."""
+        if to is None:
+            return self
+        back = np.argsort(to)
+        return Axis(self.shares[:, back], None if self.told is None else self.told[:, back])
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of a joint table.
+
+    Parameters
+    ----------
+    axes : mapping of variable to Axis
+        Of those that are asked about, in their order; then of those of which something is known.
+    exchanged : sequence of mappings of variable to Axis
+        Questions whose answers are as good, being about variables that can be exchanged with these.
+    around_model : bool
+        Whether intervals are around what the model itself answers without probes too, and not around the draws' mean.
+    """
+
+    axes: Mapping[Hashable, Axis]
+    exchanged: Sequence[Mapping[Hashable, Axis]] = ()
+    around_model: bool = False
+
+    @classmethod
+    def about(cls, sizes: Mapping[Hashable, int], known: Mapping[Hashable, np.ndarray]) -> Question:
+        """The states of some variables, given `Axis.shares` of others."""
+        nothing = {name: np.ones((3, size)) for name, size in sizes.items()}
+        asked = {name: Axis(known.get(name, nothing[name]), np.eye(size)) for name, size in sizes.items()}
+        return cls(asked | {name: Axis(shares) for name, shares in known.items() if name not in asked})
+
+    def answer(self, table: np.ndarray, end: int = 0, *, joint: bool = False) -> np.ndarray:
+        """The distribution of what is told given what is known; with `joint` the probability of both together.
+
+        Parameters
+        ----------
+        table : ndarray
+            Probabilities, an axis for each variable.
+        end : {0, 1, 2}
+            How much of each state counts: as is likely, at least, at most.
+
+        Raises
+        ------
+        ImpossibleEvidence
+            If what is known has the probability 0.
+        """
+        return _possible(_answer(table, self.axes, end, joint=joint))
+
+    def answers(self, tables: Sequence[np.ndarray], *, joint: bool = False) -> np.ndarray:
+        """The answers under draws, the mean over those to questions that are as good.
+
+        Parameters
+        ----------
+        tables : sequence of ndarray of shape (n_draws, ...)
+            Of this question, and of each one in `exchanged`.
+        """
+        each = [
+            _answer(table, axes, batch=1, joint=joint)
+            for table, axes in zip(tables, (self.axes, *self.exchanged), strict=True)
+        ]
+        return _possible(each[0] if len(each) == 1 else np.nanmean(each, axis=0))
+
+    def extremes(self, table: np.ndarray, *, joint: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the most that an answer may be, wherever values lie in the states that ranges cut through.
+
+        Nothing says which records of such a state lie in the range: of those in a cell of the answer none to all may,
+        and of the others all to none.
+
+        Examples
+        --------
+        >>> known = {"age": np.array([[0.0, 1.0, 0.5], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]])}
+        >>> table = np.array([[0.2, 0.3, 0.1], [0.2, 0.1, 0.1]])
+        >>> low, high = Question.about({"ill": 2}, known).extremes(table)
+        >>> low.round(2), high.round(2)
+        (array([0.6, 0.2]), array([0.8, 0.4]))
+        """
+        ends = [_answer(table, self.axes, end, joint=True) for end in (1, 2)]
+        return (ends[0], ends[1]) if joint else between(*ends)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a range cuts through a state."""
+        return any(one.is_cut for one in self.axes.values())
+
+    def apart(self, table: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
+        """The table of the parts of `Axis.apart`, for groups of what is told of each variable that is asked about."""
+        for axis, one in enumerate(self.axes.values()):
+            parts = one.apart(groups[axis] if axis < len(groups) else None)
+            table = np.moveaxis(np.tensordot(parts, table, axes=(1, axis)), 0, axis)
+        return table
+
+
 def query_intervals(
     table: np.ndarray,
-    draws: np.ndarray,
-    weights: Sequence[np.ndarray],
+    answers: np.ndarray,
+    question: Question,
     scope: Scope,
     discrepancy: Discrepancy,
     level: float,
@@ -28,13 +151,12 @@ def query_intervals(
     Parameters
     ----------
     table : ndarray
-        Joint shares of the variables asked about and, after them, of those that something is known of.
-    draws : ndarray of shape (n_draws, ...)
-        The same under each draw of the posterior.
-    weights : sequence of ndarray
-        For each of the latter, how much of each state what is known takes in.
+        Joint shares of the variables of the question.
+    answers : ndarray of shape (n_draws, ...)
+        To it, under each draw of the posterior.
+    question : Question
     scope : tuple of int
-        Positions of all these variables.
+        Positions of its variables.
     discrepancy : Discrepancy
     level : float in (0, 1)
     joint : bool, default False
@@ -48,63 +170,35 @@ def query_intervals(
     Notes
     -----
     A conditional probability R = a/b moves by ``((1 - R) da - R d(b - a))/b`` where its table moves a little, so the
-    table that is told apart has two states of each variable: whether it is in the cell, and in what is known.
+    table that is told apart has two states of each variable: whether it is in the cell, and in what is known; and a
+    third one of a variable with states that are never told.
 
     Examples
     --------
     >>> from pgmpy_dp.models.posterior.discrepancy import learn_discrepancy
     >>> even, draws = np.full((2, 2), 0.25), 0.25 + 0.01 * np.array([[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]])
     >>> learned = learn_discrepancy([], [frozenset({0, 1})])
-    >>> query_intervals(even, draws, [np.array([1.0, 0.0])], (0, 1), learned, 0.9).upper.round(3)
+    >>> asked = Question.about({"a": 2}, {"b": np.array([[1.0, 0.0]] * 3)})
+    >>> query_intervals(even, asked.answers([draws]), asked, (0, 1), learned, 0.9).upper.round(3)
     array([0.547, 0.547])
     """
-    asked = table.ndim - len(weights)
-    estimate = conditional(table, weights, joint=joint)
-    variances = conditional(draws, weights, 1, joint=joint).var(axis=0, ddof=1)
-    known = table
-    for axis, weight in enumerate(weights, asked):
-        known = _halved(known, weight, axis)
+    estimate = question.answer(table, joint=joint)
     shares, gradients = [], []
     for cell in np.ndindex(estimate.shape):
-        part = known
-        for axis, state in enumerate(cell):
-            part = _halved(part, np.eye(part.shape[axis])[state], axis)
+        groups = [np.eye(size)[:, [state]] for size, state in zip(estimate.shape, cell, strict=True)]
+        groups = [np.hstack([own, 1.0 - own]) for own in groups]
+        part = question.apart(table, groups)
         slope = np.zeros(part.shape)
         slope[(0,) * part.ndim] = 1.0
-        if weights and not joint:
-            inside: Any = (..., *[0] * len(weights))
+        if not joint:
+            inside: Any = tuple([slice(0, 2)] * len(cell) + [0] * (part.ndim - len(cell)))
             slope[inside] -= estimate[cell]
             slope /= part[inside].sum()
         shares.append(part)
         gradients.append(slope)
-    half = discrepancy.half_widths(scope, shares, gradients, variances.ravel(), level).reshape(estimate.shape)
+    variances = answers.var(axis=0, ddof=1).ravel()
+    half = discrepancy.half_widths(scope, shares, gradients, variances, level).reshape(estimate.shape)
     return Interval(estimate, np.maximum(estimate - half, 0.0), np.minimum(estimate + half, 1.0))
-
-
-def extremes(table: np.ndarray, shares: Sequence[np.ndarray], joint: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the most that an answer may be, wherever values lie in the states that ranges cut through.
-
-    Nothing says which records of such a state lie in the range: of those in a cell of the answer none to all may, and
-    of the others all to none.
-
-    Parameters
-    ----------
-    table, joint
-        As `conditional` takes them.
-    shares : sequence of ndarray, shape (3, states)
-        How much of each state what is known takes in, at least and at most: see `Evidence`.
-
-    Examples
-    --------
-    >>> shares = [np.array([[0.0, 1.0, 0.5], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]])]
-    >>> low, high = extremes(np.array([[0.2, 0.3, 0.1], [0.2, 0.1, 0.1]]), shares)
-    >>> low.round(2), high.round(2)
-    (array([0.6, 0.2]), array([0.8, 0.4]))
-    """
-    least = most = table
-    for one in reversed(shares):
-        least, most = least @ one[1], most @ one[2]
-    return (least, most) if joint else between(least, most)
 
 
 def between(least: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -164,25 +258,81 @@ def number_interval(
     return lower, np.quantile(ends[:, 1], 1 - tail, axis=0, method="weibull")
 
 
-def conditional(table: np.ndarray, weights: Sequence[np.ndarray], batch: int = 0, *, joint: bool = False) -> np.ndarray:
-    """Distribution of the first variables of a table, given the last ones; `batch` axes come before all.
+def unmeasured_numbers(
+    values: Values,
+    table: np.ndarray,
+    answers: np.ndarray,
+    question: Question,
+    scope: Scope,
+    discrepancy: Discrepancy,
+    levels: Sequence[float],
+    level: float,
+) -> np.ndarray:
+    """By how much intervals of the mean, and of the shares of numbers up to each quantile, are wider for the graph.
 
-    With `joint` it is not divided by the probability of what is known.
+    Parameters
+    ----------
+    values : Values
+        Of the one variable that is asked about.
+    table, answers, question, scope, discrepancy
+        As of `query_intervals`.
+    levels : sequence of float in [0, 1]
+        Of the quantiles.
+    level : float in (0, 1)
 
-    Raises
-    ------
-    ImpossibleEvidence
-        If what is known has the probability 0.
+    Returns
+    -------
+    ndarray of shape (1 + len(levels),)
+        Of a quantile the larger width of both ends of the state that it lies in.
+
+    Notes
+    -----
+    A mean is ``sum p_s m_s / sum p_s v_s`` over states s, v_s the share of the state's values that are numbers and m_s
+    their sum: linear in the table but for what is known, as a share is. So is the share of numbers up to a state.
     """
-    for weight in reversed(weights):  # its axes are the last ones
-        table = table @ weight
-    total = table.sum(axis=tuple(range(batch, table.ndim)), keepdims=True)
-    if not total.all():
+    estimate = question.answer(table)
+    each = np.eye(len(estimate))
+    held = np.array([values.share(one) for one in each])
+    centres = np.array([values.mean(one) if share > 0 else 0.0 for one, share in zip(each, held, strict=True)])
+    mean = values.mean(estimate)
+    behind = np.cumsum(estimate * held) / (estimate @ held)
+    places = np.minimum(np.searchsorted(behind, levels), len(behind) - 1)
+    cuts = sorted({int(end) for place in places for end in (place - 1, place) if end >= 0})
+    weights = [held * (centres - mean), *(held * ((np.arange(len(held)) <= k) - behind[k]) for k in cuts)]
+    shares, gradients, variances = [], [], []
+    for weight in weights:
+        different, group = np.unique(weight, return_inverse=True)
+        part = question.apart(table, [np.eye(len(different))[group]])
+        inside: Any = (slice(0, len(different)), *[0] * (part.ndim - 1))
+        slope = np.zeros(part.shape)
+        slope[inside] = different / (estimate @ held) / part[inside].sum()
+        shares.append(part)
+        gradients.append(slope)
+        variances.append(float((answers @ weight / (answers @ held)).var(ddof=1)))
+    both = [
+        discrepancy.half_widths(scope, shares, slopes, np.array(variances), level)
+        for slopes in (gradients, [0.0 * slope for slope in gradients])
+    ]
+    extra = np.maximum(both[0] - both[1], 0.0)
+    of_cut = dict(zip(cuts, extra[1:], strict=True))
+    ends = [max(of_cut.get(int(place) - 1, 0.0), of_cut[int(place)]) for place in places]
+    return np.array([extra[0], *ends])
+
+
+def _answer(
+    table: np.ndarray, axes: Mapping[Hashable, Axis], end: int = 0, batch: int = 0, *, joint: bool = False
+) -> np.ndarray:
+    """What `Question.answer` is, nan where what is known has the probability 0; `batch` axes come before all."""
+    for axis, one in reversed(list(enumerate(axes.values(), batch))):
+        if one.told is None:
+            table = np.tensordot(table, one.shares[end], axes=(axis, 0))
+        else:
+            table = np.moveaxis(np.tensordot(one.told * one.shares[end], table, axes=(1, axis)), 0, axis)
+    with np.errstate(invalid="ignore"):
+        return table if joint else table / table.sum(axis=tuple(range(batch, table.ndim)), keepdims=True)
+
+
+def _possible(answer: np.ndarray) -> np.ndarray:
+    if np.isnan(answer).any():
         raise ImpossibleEvidence("evidence has the probability 0 in the model; ask about what can be")
-    return table if joint else table / total
-
-
-def _halved(table: np.ndarray, weight: np.ndarray, axis: int) -> np.ndarray:
-    """The table with two states along an axis: what the weights take in, and the rest."""
-    both = np.stack([weight, 1.0 - weight])
-    return np.moveaxis(np.tensordot(both, table, axes=(1, axis)), 0, axis)
+    return answer

@@ -43,6 +43,18 @@
     });
   }
 
+  // Below each variable what is to be said of its answer; what is to be said of all of them is returned.
+  function showWorth(evidence) {
+    const open = cards.map((_, v) => v).filter((v) => !evidence.has(v));
+    const lines = new Map(open.map((v) => [v, explorer.worth(v, evidence)]));
+    const common = (lines.get(open[0]) || []).filter((line) => open.every((v) => lines.get(v).includes(line)));
+    cards.forEach((card, v) => {
+      const own = (lines.get(v) || []).filter((line) => !common.includes(line));
+      card.querySelector(".worth").textContent = own.join(" ");
+    });
+    return common;
+  }
+
   function showIntervals(found) {
     cards.forEach((card, v) => {
       if (found[v] === null) return;
@@ -67,12 +79,10 @@
       return;
     }
     showEstimates(evidence, marginals);
-    const share = told.length ? ` It holds for ${percent(probability)} of records` : "";
-    const counts = share && data.n_records ? `, about ${Math.round(probability * data.n_records).toLocaleString("en")}` : "";
-    const start = given + share + counts + (share ? "." : "");
+    const common = showWorth(evidence);
+    const start = [given, ...(told.length ? [explorer.held(probability)] : []), ...common].join(" ");
     if (!explorer.hasIntervals(evidence)) {
-      const why = data.draws ? `Intervals are for up to ${MOST_KNOWN} known variables.` : "The model's file has no intervals.";
-      status.textContent = `${start} ${why}`;
+      status.textContent = start + (data.draws ? ` Intervals are for up to ${MOST_KNOWN} known variables.` : "");
       document.body.dataset.done = "estimates";
       return;
     }

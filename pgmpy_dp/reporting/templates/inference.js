@@ -1,5 +1,6 @@
 "use strict";
-// Exact inference on a junction tree in log space, and the intervals of pgmpy_dp.models.query_intervals.
+// Exact inference on a junction tree in log space, and the intervals of
+// pgmpy_dp.models.posterior.query_intervals, with what pgmpy_dp.models.answer says of them.
 // A clique's axes are its residual variables, then its separator in the parent's order; a parent comes after its
 // children, the root is last. Tables are flat, in C order.
 
@@ -154,9 +155,10 @@ function kindOfTable(scope, measured, kinds) {
   return pairs >= 2 && kinds.includes("tied") ? "tied" : "triple";
 }
 
-// g'Sg for a table of two states for each axis: what is left of g, weighted by the shares, without the known margins.
-function unmeasuredSpread(shares, slope, dimensions, margins) {
+// g'Sg for a table with so many states along each axis: what is left of g, weighted by the shares, without the known margins.
+function unmeasuredSpread(shares, slope, dims, margins) {
   const root = shares.map((share) => Math.sqrt(Math.max(share, 0))), basis = [];
+  const strides = dims.map((_, axis) => dims.slice(axis + 1).reduce((all, size) => all * size, 1));
   const remove = (vector) => {
     for (const unit of basis) {
       const along = unit.reduce((sum, value, cell) => sum + value * vector[cell], 0);
@@ -165,9 +167,13 @@ function unmeasuredSpread(shares, slope, dimensions, margins) {
     return Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
   };
   for (const axes of margins) {
-    for (let label = 0; label < 1 << axes.length; label++) {
-      const column = root.map((value, cell) =>
-        axes.every((axis, k) => (cell >> (dimensions - 1 - axis) & 1) === (label >> k & 1)) ? value : 0);
+    const columns = new Map();
+    root.forEach((value, cell) => {
+      const label = axes.map((axis) => Math.floor(cell / strides[axis]) % dims[axis]).join();
+      if (!columns.has(label)) columns.set(label, root.map(() => 0));
+      columns.get(label)[cell] = value;
+    });
+    for (const column of columns.values()) {
       remove(column);
       const size = remove(column);  // twice, for rounding
       if (size > 1e-9) basis.push(column.map((value) => value / size));
@@ -197,7 +203,10 @@ class Explorer {
     this.tree = new JunctionTree(data.tree);
     const { model, draws, discrepancy } = data;
     this.own = this.tree.potentials(this.tree.layout(model.scopes, model.homes), decode(model.theta, Float64Array));
-    this.whole = this.tree.propagate(this.own, new Map()).total;
+    this.standing = new Map(data.standing);
+    this.whole = this.tree.propagate(this.own, this.standing).total;
+    this.exchanges = [null, ...data.exchanges.map(([columns, states]) => ({ columns, states }))];
+    this.refusals = new Map(data.worth.refusals);
     if (draws) {
       this.layout = this.tree.layout(draws.scopes, draws.homes);
       this.theta = decode(draws.theta, Float32Array);
@@ -205,53 +214,99 @@ class Explorer {
     this.measured = discrepancy ? discrepancy.measured.map((known) => new Set(known)) : [];
   }
 
+  // Weights of all states, from those of the states that are told, with those that hold of any question; at most 1.
+  spread(evidence) {
+    const found = new Map(this.standing);
+    for (const [v, weights] of evidence) {
+      const own = new Array(this.data.tree.sizes[v]).fill(0), before = found.get(v);
+      this.data.told[v].forEach((states, label) => states.forEach((state) => {
+        own[state] = weights[label] * (before ? before[state] : 1);
+      }));
+      const most = Math.max(...own, Number.MIN_VALUE);
+      found.set(v, own.map((weight) => weight / most));
+    }
+    return found;
+  }
+
+  // The shares of what is told of a variable; its states may have been exchanged.
+  shares(v, marginal, states = null) {
+    const sums = this.data.told[v].map((own) => own.reduce((sum, state) => sum + marginal[states ? states[state] : state], 0));
+    const total = sums.reduce((a, b) => a + b, 0);
+    return sums.map((sum) => sum / total);
+  }
+
   // The model's answer: the probability of what is known, and all variables' distributions, or null where it is 0.
   answer(evidence) {
-    const { total, marginals } = this.tree.propagate(this.own, evidence);
-    return { probability: Math.exp(total - this.whole), marginals };
+    const { total, marginals } = this.tree.propagate(this.own, this.spread(evidence));
+    let probability = Math.exp(total - this.whole);
+    for (const [v, weights] of evidence) {  // `spread` made the largest weight 1
+      const before = this.standing.get(v);
+      if (before) probability *= Math.max(...this.data.told[v].flatMap((own, label) => own.map((s) => weights[label] * before[s])));
+    }
+    return { probability, marginals: marginals && marginals.map((found, v) => this.shares(v, found)) };
   }
 
   hasIntervals(evidence) {
     return Boolean(this.data.draws) && (!this.data.discrepancy || evidence.size <= MOST_KNOWN);
   }
 
-  // All variables' distributions under draw k.
+  // All variables' distributions under draw k, as the model has them and with variables exchanged.
   draw(k, evidence) {
-    const size = this.theta.length / this.data.draws.n;
+    const size = this.theta.length / this.data.draws.n, known = this.spread(evidence);
     const potentials = this.tree.potentials(this.layout, this.theta.subarray(k * size, (k + 1) * size));
-    return this.tree.propagate(potentials, evidence).marginals;
+    const found = this.exchanges.map((exchange) => {
+      const turned = exchange === null ? known : new Map([...known].map(([v, weights]) =>
+        [exchange.columns[v], this.standing.has(v) ? weights.map((_, s) => weights[exchange.states.indexOf(s)]) : weights]));
+      const { marginals } = this.tree.propagate(potentials, turned);
+      return marginals && this.data.told.map((_, v) => exchange === null ? this.shares(v, marginals[v])
+        : this.shares(v, marginals[exchange.columns[v]], this.standing.has(v) ? exchange.states : null));
+    });
+    return found.includes(null) ? null : found;
+  }
+
+  // The variables that a question about one of them depends on, itself first.
+  scope(v, evidence) {
+    return [...new Set([v, ...evidence.keys(), ...this.standing.keys()])];
   }
 
   // Ends of the intervals of all cells of all variables, from the draws' distributions.
   intervals(evidence, draws) {
-    const { level, discrepancy } = this.data, known = [...evidence.keys()];
-    const tables = discrepancy ? this.joint(evidence) : null;
-    return this.data.tree.sizes.map((size, variable) => {
-      if (evidence.has(variable)) return null;
-      return Array.from({ length: size }, (_, state) => {
-        const values = draws.map((marginals) => marginals[variable][state]);
+    const { level, discrepancy } = this.data, known = this.spread(evidence), joints = new Map();
+    return this.data.told.map((told, v) => {
+      if (evidence.has(v) || this.refusal(v, evidence)) return null;
+      const scope = this.scope(v, evidence);
+      const alone = this.data.alone.some((one) => one.filter((axis) => scope.includes(axis)).length > 1);
+      const answers = draws.map((each) => told.map((_, label) => {
+        const some = alone ? each.slice(0, 1) : each;
+        return some.reduce((sum, found) => sum + found[v][label], 0) / some.length;
+      }));
+      const others = scope.slice(1);
+      if (!joints.has(others.join())) joints.set(others.join(), this.joint(others.map((axis) => [axis, known.get(axis)])));
+      const tables = joints.get(others.join()), cells = tables.length, factor = this.standing.get(v);
+      const weighted = (state, table) => table.marginals
+        ? table.share * table.marginals[v][state] * (factor ? factor[state] : 1) : 0;
+      const parts = told.map((own) => tables.map((table) => own.reduce((sum, state) => sum + weighted(state, table), 0)));
+      const all = tables.map((_, k) => parts.reduce((sum, part) => sum + part[k], 0));
+      const rest = tables.map((table, k) => table.share - all[k]);
+      const open = Boolean(factor) || told.flat().length < this.data.tree.sizes[v];
+      return told.map((_, label) => {
+        const values = answers.map((answer) => answer[label]), estimate = parts[label][0] / all[0];
+        const mean = values.reduce((a, b) => a + b) / values.length;
         if (!discrepancy) {
           values.sort((a, b) => a - b);
-          return [quantile(values, (1 - level) / 2), quantile(values, (1 + level) / 2)];
+          const shift = this.data.around ? estimate - mean : 0;
+          return [(1 - level) / 2, (1 + level) / 2].map((p) => {
+            const end = quantile(values, p) + shift;
+            return this.data.around ? Math.min(Math.max(end, 0), 1) : end;
+          });
         }
-        const mean = values.reduce((a, b) => a + b) / values.length;
         const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
-        const scope = [variable, ...known], cells = tables.length;
-        const shares = [], slope = new Array(2 * cells).fill(0);
-        for (const inside of [true, false])
-          for (const table of tables) {
-            const share = table.marginals ? table.share * table.marginals[variable][state] : 0;
-            shares.push(inside ? share : table.share - share);
-          }
-        const estimate = shares[0] / tables[0].share;
-        slope[0] = 1;
-        if (known.length) {
-          slope[0] -= estimate;
-          slope[cells] -= estimate;
-          slope[0] /= tables[0].share;
-          slope[cells] /= tables[0].share;
-        }
-        const spread = unmeasuredSpread(shares, slope, scope.length, measuredMargins(scope, this.measured));
+        const shares = [...parts[label], ...parts[label].map((share, k) => all[k] - share), ...(open ? rest : [])];
+        const slope = new Array(shares.length).fill(0);
+        slope[0] = (1 - estimate) / all[0];
+        slope[cells] = -estimate / all[0];
+        const dims = [open ? 3 : 2, ...others.map(() => 2)];
+        const spread = unmeasuredSpread(shares, slope, dims, measuredMargins(scope, this.measured));
         const weights = discrepancy.weights[kindOfTable(scope, this.measured, Object.keys(discrepancy.weights))];
         const half = halfWidth(variance, spread, discrepancy.grid, weights, level);
         return [Math.max(estimate - half, 0), Math.min(estimate + half, 1)];
@@ -260,15 +315,57 @@ class Explorer {
   }
 
   // The model's distributions with each piece of evidence as it is (bit 0) or turned around (bit 1), C order.
-  joint(evidence) {
-    const known = [...evidence];
+  joint(known) {
+    const none = this.tree.propagate(this.own, new Map()).total;
     return Array.from({ length: 1 << known.length }, (_, cell) => {
       const turned = new Map(known.map(([axis, weights], k) =>
         [axis, cell >> (known.length - 1 - k) & 1 ? weights.map((weight) => 1 - weight) : weights]));
       const { total, marginals } = this.tree.propagate(this.own, turned);
-      return { share: Math.exp(total - this.whole), marginals };
+      return { share: Math.exp(total - none), marginals };
     });
   }
+
+  // Why there are no intervals for a variable; undefined where there are.
+  refusal(v, evidence) {
+    return [v, ...evidence.keys()].map((axis) => this.refusals.get(axis)).find((why) => why);
+  }
+
+  // Why nothing vouches for intervals of a variable; null where probes do.
+  outside(v, evidence) {
+    const { discrepancy, worth, tree } = this.data, scope = this.scope(v, evidence);
+    if (!discrepancy) return worth.misses.none;
+    const has = (one) => one.every((axis) => scope.includes(axis));
+    const cells = scope.reduce((all, axis) => all * tree.sizes[axis], 1);
+    let why = null;
+    if (scope.length > discrepancy.order) why = filled(worth.misses.order, { n: scope.length, order: discrepancy.order });
+    else if (discrepancy.without.some(has)) why = worth.misses.without;
+    else if (scope.length > 1 && discrepancy.within.length &&
+      !discrepancy.within.some((one) => scope.every((axis) => one.includes(axis)))) why = worth.misses.within;
+    else if (cells > discrepancy.most) why = filled(worth.misses.cells, { cells, most: discrepancy.most });
+    return why && why + (scope.length > new Set([v, ...evidence.keys()]).size ? worth.misses.size : "");
+  }
+
+  // What is to be said of the answer about a variable.
+  worth(v, evidence) {
+    const { pairs, sentences, conditional } = this.data.worth, asked = [v, ...evidence.keys()];
+    const some = pairs.filter(([one, other]) => asked.includes(one) && asked.includes(other)).map((pair) => pair[2]);
+    const refusal = this.refusal(v, evidence), outside = refusal ? null : this.outside(v, evidence);
+    const told = [some.length ? filled(sentences.unmeasured, { pairs: some.join(", ") }) : null, conditional];
+    if (refusal) told.push(filled(sentences.refusal, { why: refusal }));
+    else if (outside) told.push(filled(sentences.outside, { why: outside }));
+    return told.filter((line) => line);
+  }
+
+  // For how many what is known holds.
+  held(probability) {
+    const { sentences } = this.data.worth, n = this.data.n_records;
+    const records = n === null ? "" : filled(sentences.records, { number: Math.round(probability * n).toLocaleString("en") });
+    return filled(sentences.share, { share: `${(100 * probability).toFixed(1)} %`, records });
+  }
+}
+
+function filled(text, parts) {
+  return text.replace(/\{(\w+)\}/g, (_, name) => parts[name]);
 }
 
 if (typeof module !== "undefined") module.exports = { Explorer, JunctionTree, MOST_KNOWN, outside };

@@ -155,9 +155,9 @@ class CollectiveMAP(BaseMarginalsEstimator):
         >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
         >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
         >>> estimator = CollectiveMAP(epsilon=1.0, state_names=states).fit(MarkovNetwork([("rain", "wet")]), data)
-        >>> table = estimator.posterior(n_draws=50).interval(["rain"], evidence={"wet": "yes"})
-        >>> list(table.columns)
-        ['rain', 'estimate', 'lower', 'upper']
+        >>> estimator.model_.posterior = estimator.posterior(n_draws=50)
+        >>> list(estimator.model_.ask("rain", {"wet": "yes"}).to_frame().columns)
+        ['rain', 'probability', 'lower', 'upper']
         """
         self.check_is_fitted()
         checked_integer("n_draws", n_draws, 1)

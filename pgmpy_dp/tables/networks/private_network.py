@@ -337,8 +337,9 @@ class PrivateNetwork(BaseStructureEstimator):
         >>> rng = np.random.default_rng(0)
         >>> data = pd.DataFrame(rng.integers(0, 2, (5000, 4)), columns=list("abcd"))
         >>> estimator = PrivateNetwork(epsilon=1.0, delta=1e-6, state_names={name: [0, 1] for name in "abcd"}).fit(data)
-        >>> frame = estimator.posterior(20).interval(["a"], evidence={"b": 1, "c": 0})
-        >>> bool((frame["lower"] < 0.5).all() and (frame["upper"] > 0.5).all())
+        >>> estimator.model_.posterior = estimator.posterior(20)
+        >>> interval = estimator.model_.ask("a", {"b": 1, "c": 0}).interval
+        >>> bool((interval["lower"] < 0.5).all() and (interval["upper"] > 0.5).all())
         True
         """
         self.check_is_fitted()

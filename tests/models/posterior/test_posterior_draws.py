@@ -320,8 +320,6 @@ def test_bad_input_is_named():
         posterior.query(["a"], given={"b": 2})
     with pytest.raises(ValueError, match="'z'"):
         posterior.query(["z"])
-    with pytest.raises(ValueError, match="number of draws, 19"):
-        posterior.synthetic(10, 20, rng)
 
 
 # --- several synthetic data sets ------------------------------------------------------------------------------------
@@ -348,8 +346,9 @@ def test_combined_synthetic_data_sets_tell_the_posterior_s_spread():
     _, noisy = release(chain(1, 3, 2), 5_000, 30.0, seed=11)
     posterior = draws(noisy, n_draws=400)
     n, m = 20_000, 200
-    sets = posterior.synthetic(n, m, np.random.default_rng(0))
-    assert len(sets) == m and sets[0].shape == (n, 3)
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(posterior.n_draws, size=m, replace=False)
+    sets = [posterior.model(int(k)).sample(n, rng, "independent") for k in chosen]
     shares = np.array([np.mean(codes[:, 0] == 0) for codes in sets])
     combined = combine_synthetic(shares, shares * (1 - shares) / n)
     exact = posterior.query([0])[:, 0]

@@ -6,9 +6,22 @@ import pytest
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy, learn_discrepancy, unmeasured_covariance
 from pgmpy_dp.models.posterior.posterior_draws import Interval
-from pgmpy_dp.models.posterior.query_intervals import between, extremes, query_intervals, widened
+from pgmpy_dp.models.posterior.query_intervals import Question, between, query_intervals, widened
 
 rng = np.random.default_rng(5)
+
+
+def intervals(table, draws, weights, scope, learned, level=0.9):
+    """Of the first variable of a table, given how likely the states of the others are."""
+    asked = question(table, [np.array([weight] * 3) for weight in weights])
+    return query_intervals(table, asked.answers([draws]), asked, scope, learned, level)
+
+
+def question(table, shares) -> Question:
+    names = list("abc"[: table.ndim])
+    return Question.about({"a": len(table)}, dict(zip(names[1:], shares, strict=True)))
+
+
 TABLE = rng.dirichlet(np.ones(8)).reshape(2, 2, 2)
 DRAWS = TABLE + 1e-9 * rng.normal(size=(30, 2, 2, 2))
 
@@ -26,7 +39,7 @@ def test_width_is_that_of_the_gradient_over_all_cells():
     learned = certain(0.05, "triple")
     tau = 0.05 * (np.abs(learned.weights["triple"]).sum())
     weights = [np.array([0.0, 1.0]), np.array([1.0, 0.0])]
-    found = query_intervals(TABLE, DRAWS, weights, (0, 1, 2), learned, 0.9)
+    found = intervals(TABLE, DRAWS, weights, (0, 1, 2), learned)
     column = TABLE[:, 1, 0]
     ratio = column / column.sum()
     np.testing.assert_allclose(found.estimate, ratio)
@@ -41,18 +54,18 @@ def test_width_is_that_of_the_gradient_over_all_cells():
 
 def test_what_is_measured_has_the_posteriors_width_alone():
     learned = certain(0.1, "triple", (frozenset({0, 1, 2}),))
-    found = query_intervals(TABLE, DRAWS, [np.array([1.0, 0.0])], (0, 1, 2), learned, 0.9)
+    found = intervals(TABLE, DRAWS, [[1.0, 0.0], [1.0, 1.0]], (0, 1, 2), learned)
     assert (found.upper - found.lower < 1e-7).all()
 
 
 def test_a_range_that_cuts_a_state_counts_its_share():
     learned = learn_discrepancy([], [])
-    found = query_intervals(TABLE[0], DRAWS[:, 0], [np.array([0.5, 1.0])], (0, 1), learned, 0.9)
+    found = intervals(TABLE[0], DRAWS[:, 0], [[0.5, 1.0]], (0, 1), learned)
     expected = TABLE[0] @ [0.5, 1.0]
     np.testing.assert_allclose(found.estimate, expected / expected.sum())
     assert ((found.lower >= 0) & (found.upper <= 1)).all()
     with pytest.raises(ImpossibleEvidence):
-        query_intervals(np.array([[0.5, 0.0], [0.5, 0.0]]), DRAWS[:, 0], [np.array([0.0, 1.0])], (0, 1), learned, 0.9)
+        intervals(np.array([[0.5, 0.0], [0.5, 0.0]]), DRAWS[:, 0], [[0.0, 1.0]], (0, 1), learned)
 
 
 @pytest.mark.parametrize("joint", [False, True])
@@ -62,7 +75,7 @@ def test_extremes_hold_wherever_the_values_of_cut_states_lie_and_are_reached(joi
     one = np.array([[0.4, 1.0, 0.7, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]])
     other = np.array([[1.0, 0.2, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
     least, most = (table * one[k][:, None] * other[k] for k in (1, 2))
-    low, high = extremes(table, [one, other], joint)
+    low, high = question(table, [one, other]).extremes(table, joint=joint)
     for _ in range(300):
         inside = (least + generator.random(table.shape).round() * (most - least)).sum(axis=(1, 2))
         share = inside if joint else inside / inside.sum()

@@ -121,7 +121,7 @@ def test_intervals_are_wider_where_nothing_was_measured():
     for pair in free:
         wide, narrow = (known.interval(pair) for known in (posterior, replace(posterior, discrepancy=None)))
         assert ((wide["upper"] - wide["lower"]) > (narrow["upper"] - narrow["lower"])).all()
-        exact = frame.groupby(pair).size().to_numpy() / len(frame)
+        exact = frame.groupby(pair).size().to_numpy().reshape(2, 2) / len(frame)
         assert ((wide["lower"] <= exact) & (exact <= wide["upper"])).all()
     without = PrivateNetwork(probe_share=0.0, rho=1.0, state_names=STATES).fit(frame)
     assert without.posterior(2).discrepancy is None
@@ -138,13 +138,15 @@ def test_an_interval_says_what_probes_do_not_vouch_for(tmp_path):
     ).fit(records())
     learned.model_.posterior = learned.posterior(20, random_state=0)
     learned.model_.save(tmp_path / "model.npz")
-    for known in (learned.model_.posterior, MarkovNetwork.load(tmp_path / "model.npz").posterior):
+    for model in (learned.model_, MarkovNetwork.load(tmp_path / "model.npz")):
+        known = model.posterior
         assert known.outside(["a", "b", "c"]) is None
-        assert known.interval(["c"], {"d": 1}).attrs["outside"] is None
+        assert model.ask(["c"], {"d": 1}).worth.outside is None
         assert "no set of the workload" in known.outside(["a", "d"])
-        assert "forbidden" in known.interval(["d"], {"e": 0}).attrs["outside"]
+        assert "forbidden" in str(model.ask(["d"], {"e": 0}))
         assert "4 variables" in known.outside(["a", "b", "c", "d"])
-    assert "no probes" in replace(known, discrepancy=None).interval(["a"]).attrs["outside"]
+    model.posterior = replace(known, discrepancy=None)
+    assert "Nothing vouches for these intervals: there were no probes" in str(model.ask("a"))
     assert "1024 cells" in Drawn().misses((0, 1), 1024)
 
 

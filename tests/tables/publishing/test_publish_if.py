@@ -90,7 +90,7 @@ class TestYes:
         model.save(tmp_path / "model.npz")
         again = MarkovNetwork.load(tmp_path / "model.npz")
         assert again.privacy == privacy and again.posterior.privacy.conditional == privacy.conditional
-        assert again.posterior.interval(["a"]).attrs["conditional"] == privacy.conditional
+        assert again.ask("a").worth.conditional == privacy.conditional
         assert privacy.conditional in report_page(again).replace("&#39;", "'")
         write_evidence(tmp_path / "evidence", again)
         assert "declared before were met" in Path(tmp_path, "evidence", "evidence.html").read_text()
