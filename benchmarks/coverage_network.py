@@ -43,7 +43,7 @@ from benchmarks.compare_tables import TABLES, Table
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateNetwork
-from pgmpy_dp.models.posterior.query_intervals import conditional, query_intervals
+from pgmpy_dp.models.posterior.query_intervals import Question, query_intervals
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 KINDS = {"pairs": (2, 0), "triples": (3, 0), "P(a given b)": (2, 1), "P(a given b, c)": (3, 2)}
@@ -119,10 +119,14 @@ def measure(
         found = []
         for scope in _scopes(table, order, queries, rng, wanted):
             names, record = [table.names[i] for i in scope], table.codes[rng.integers(n)]
-            given = [np.eye(table.cardinalities[i])[record[i]] for i in scope[order - known :]]
-            truth, drawn = _exact(table, scope, given), posterior.draws.query(names)
-            own = query_intervals(posterior.model.marginal(names), drawn, given, scope, posterior.discrepancy, LEVEL)
-            narrow = posterior.draws.interval_of(conditional(drawn, given, batch=1), LEVEL)
+            sizes = {v: table.cardinalities[i] for v, i in zip(names, scope, strict=True)}
+            given = {v: np.eye(sizes[v])[[record[i]] * 3] for v, i in zip(names, scope, strict=True)}
+            asked = Question.about(
+                {v: sizes[v] for v in names[: order - known]}, {v: given[v] for v in names[order - known :]}
+            )
+            truth, answers = _exact(table, scope, asked), asked.answers([posterior.draws.query(names)])
+            own = query_intervals(posterior.model.marginal(names), answers, asked, scope, posterior.discrepancy, LEVEL)
+            narrow = posterior.draws.interval_of(answers, LEVEL)
             inside, inside_alone = (
                 (each.lower.ravel() <= truth + 1e-12) & (truth <= each.upper.ravel() + 1e-12) for each in (own, narrow)
             )
@@ -157,11 +161,11 @@ def _scopes(
     return found
 
 
-def _exact(table: Table, scope: Sequence[int], weights: Sequence[np.ndarray]) -> np.ndarray:
+def _exact(table: Table, scope: Sequence[int], asked: Question) -> np.ndarray:
     shape = [table.cardinalities[i] for i in scope]
     cells = np.ravel_multi_index(tuple(table.codes[:, list(scope)].T), shape)
     shares = np.bincount(cells, minlength=math.prod(shape)).reshape(shape) / len(table.codes)
-    return conditional(shares, weights).ravel()
+    return asked.answer(shares).ravel()
 
 
 def report(rows: list[dict], command: str) -> str:

@@ -295,15 +295,10 @@ def covered(n: int, most: int, budget: Budget, fits: int, draws: int, level: flo
     for k in range(fits):
         families = made_up_families(n, most, random_state=1_000 + k)[:2]
         fitted = learn_linked(*families, budget, schema, siblings=1, random_state=k, max_clique_cells=_SMALL)
-        posterior = fitted.posterior(draws, k)
+        model, named = fitted.model_, {"pair": "pair", "pair of a family": "family pair", "counts": "family"}
+        model.posterior = fitted.posterior(draws, k)
         for (kind, whom, names, given), shares in zip(QUESTIONS, truth, strict=True):
-            if whom == "counts":
-                frame = posterior.interval_counts(names[0], names[1:], given, level=level)
-            elif whom.startswith("pair"):
-                weight = "family" if whom == "pair of a family" else "pair"
-                frame = posterior.interval_pairs(names, given, weight=weight, level=level)
-            else:
-                frame = posterior.interval(names, given, weight=whom, level=level)
+            frame = model.ask(names, given, of=named.get(whom, whom), level=level).to_frame()
             columns = list(frame.columns[:-3])
             own = shares.reindex(frame.set_index(columns).index, fill_value=0.0).to_numpy()
             inside = (frame["lower"] <= own) & (own <= frame["upper"])

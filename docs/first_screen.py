@@ -63,8 +63,9 @@ def main(path: Path = DOCS / "screens" / "first.png") -> None:
     records = pd.read_csv(data / "adult_disc.csv.gz", dtype=str, keep_default_na=False)
     schema = Schema.from_json(data / "adult_disc.domain.json")
     network = PrivateNetwork(epsilon=1.0, delta=1e-9, state_names=schema, random_state=0).fit(records)
-    posterior = network.posterior(30, random_state=0)
-    answers = [posterior.interval(["income"], evidence={"education": level}) for level in ASKED]
+    model = network.model_
+    model.posterior = network.posterior(30, random_state=0)
+    answers = [model.ask("income", {"education": level}).to_frame() for level in ASKED]
     rich = ">50K"
     intervals = pd.DataFrame([answer[answer["income"] == rich].iloc[0] for answer in answers])
     of_level = records[records["education"].isin(ASKED)].groupby("education")["income"]

@@ -231,8 +231,9 @@ print(f"P(income > 50K | {question})")
 for name, model in models.items():
     answer = BeliefPropagation(model).query(["income"], evidence=question, show_progress=False)
     print(f"  {name:14} {answer.get_value(income='>50K'):.3f}")
-intervals = bayes.posterior(n_draws=100, random_state=0).interval(["income"], evidence=question)
-print("  90 % interval  {lower:.3f} to {upper:.3f}".format(**intervals.set_index("income").loc[">50K"]))
+bayes.model_.posterior = bayes.posterior(n_draws=100, random_state=0)
+answer = bayes.model_.ask("income", question).to_frame().set_index("income")
+print("  90 % interval  {lower:.3f} to {upper:.3f}".format(**answer.loc[">50K"]))
 
 # %% [markdown]
 # ## 6. Check: was the preview right, and which learner is best?

@@ -236,7 +236,8 @@ print(f"KL from the truth: best {away[nearest]:.3f} after about {nearest} iterat
 
 # %%
 query, given = hours[1], {hours[0]: "home"}
-intervals = bayes.posterior(n_draws=200, random_state=0).interval([query], evidence=given)
+bayes.model_.posterior = bayes.posterior(n_draws=200, random_state=0)
+intervals = bayes.model_.ask(query, given).to_frame()
 true_answer = BeliefPropagation(truth).query([query], evidence=given, show_progress=False)
 intervals["truth"] = [true_answer.get_value(**{query: state}) for state in intervals[query]]
 for name in ("NaiveMLE", "CollectiveEM"):

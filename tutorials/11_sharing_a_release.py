@@ -179,11 +179,13 @@ print(BeliefPropagation(model).query(["income"], evidence=evidence, show_progres
 # the graph is right.
 
 # %%
-posterior = estimators["CollectiveMAP"].posterior(100, random_state=0)
+model.posterior = posterior = estimators["CollectiveMAP"].posterior(100, random_state=0)
 levels = ("Bachelors", "Doctorate", "Preschool")
 for education in levels:
-    found = posterior.interval(["income"], evidence={"education": education}).set_index("income").loc[">50K"]
-    print(f"P(income > 50K | {education}): {found.estimate:.2f}, 90 % interval {found.lower:.2f} to {found.upper:.2f}")
+    found = model.ask("income", {"education": education}).to_frame().set_index("income").loc[">50K"]
+    print(
+        f"P(income > 50K | {education}): {found.probability:.2f}, 90 % interval {found.lower:.2f} to {found.upper:.2f}"
+    )
 
 # %% [markdown]
 # Few people stopped at preschool, so noise and chance leave that interval wide. A number without its interval would
@@ -250,10 +252,10 @@ plot_marginals(model, population, axes[0], scopes=pairs)
 
 cells = []
 for pair in pairs:
-    interval = posterior.interval(list(pair))
+    interval = model.ask(list(pair)).to_frame()
     truth = population.groupby(list(pair)).size() / len(population)
     exact = [truth.get(states, 0.0) for states in interval[list(pair)].itertuples(index=False, name=None)]
-    cells.append(interval.assign(exact=exact)[["estimate", "lower", "upper", "exact"]])
+    cells.append(interval.assign(exact=exact)[["lower", "upper", "exact"]])
 cells = pd.concat(cells).sort_values("exact", ignore_index=True)
 covered = (cells["lower"] <= cells["exact"]) & (cells["exact"] <= cells["upper"])
 for inside, colour, text in ((True, "#0072B2", "holds the share"), (False, "#D55E00", "misses it")):
@@ -277,7 +279,7 @@ assert covered.mean() > 0.5
 # %%
 for education in levels:
     there = population[population["education"] == education]
-    found = posterior.interval(["income"], evidence={"education": education}).set_index("income").loc[">50K"]
+    found = model.ask("income", {"education": education}).to_frame().set_index("income").loc[">50K"]
     print(
         f"{education:10} {found.lower:.2f} to {found.upper:.2f}, other records {(there['income'] == '>50K').mean():.3f}"
     )

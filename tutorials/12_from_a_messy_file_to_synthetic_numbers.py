@@ -192,7 +192,7 @@ for name in schema.numbers:
 
 # %%
 print("Income of women between 30 and 40")
-print(model.summary("income", {"sex": "F", "age": (30, 40)}).round().to_string())
+print(model.ask("income", {"sex": "F", "age": (30, 40)}))
 spring = model.probability({"income": (50_000, 250_000)}, {"admitted": ("2019-03-01", "2019-05-31")})
 print(f"\nP(income of 50,000 or more | admitted in spring 2019) = {spring:.3f}")
 

@@ -102,13 +102,14 @@ print(model.posterior)
 # %% [markdown]
 # ## 5. Query with intervals
 #
-# The table has estimates and 90 % intervals of a conditional distribution, and how many records that would be.
+# An answer has estimates and 90 % intervals of a conditional distribution, how many records that would be, and what the
+# answer is worth. `to_frame` gives the numbers.
 
 # %%
-answer = model.posterior.interval(["income"], {"education": schema["education"][-1]}, counts=True)
-print(answer.round(3).to_string(index=False))
-assert (answer["lower"] <= answer["estimate"]).all()
-assert (answer["estimate"] <= answer["upper"]).all()
+answer = model.ask("income", {"education": schema["education"][-1]}, counts=True)
+print(answer)
+assert (answer.interval["lower"] <= answer.shares).all()
+assert (answer.shares <= answer.interval["upper"]).all()
 
 # %% [markdown]
 # Which pairs does the model know least about? `error` is an expected total variation. Most of the first ones have no
@@ -153,14 +154,14 @@ for _ in range(25):
     a, b, c = rng.choice(variables, 3, replace=False)
     for kind, names, given in (("pairs", [a, b], []), ("triples", [a, b, c], []), ("given two others", [a], [b, c])):
         evidence = dict(population[given].iloc[rng.integers(len(population))])
-        frame = model.posterior.interval(names, evidence)
+        frame = model.ask(names, evidence).to_frame()
         held = population[(population[given] == pd.Series(evidence, dtype=object)).all(axis=1)] if given else population
         shares = held[names].value_counts(normalize=True)
         truth = np.array([shares.get(tuple(cell), 0.0) for cell in frame[names].to_numpy()])
         error = 1.645 * np.sqrt(truth * (1 - truth) / len(held))
-        half = np.hypot(frame["upper"] - frame["estimate"], error)
-        counted = frame["estimate"] > 1e-3
-        hits[kind] += list((np.abs(truth - frame["estimate"]) <= half)[counted])
+        half = np.hypot(frame["upper"] - frame["probability"], error)
+        counted = frame["probability"] > 1e-3
+        hits[kind] += list((np.abs(truth - frame["probability"]) <= half)[counted])
 covered = pd.Series({kind: np.mean(found) for kind, found in hits.items()}, name="covered by 90 % intervals")
 print(covered.round(2).to_string())
 assert covered["pairs"] > 0.75
@@ -213,7 +214,7 @@ for page in sorted(OUT.glob("*.html")):
 # %% tags=["hide-cell"]
 asked_about = {"education": schema["education"][-1]}
 for level in (0.5, 0.9, 0.99):
-    row = model.posterior.interval(["income"], asked_about, level=level).set_index("income").loc[rich]
+    row = model.ask("income", asked_about, level=level).to_frame().set_index("income").loc[rich]
     print(f"{level:.0%}: {row.lower:.3f} to {row.upper:.3f}, width {row.upper - row.lower:.3f}")
 print("Wider with the level. Fifty draws hold little of what lies outside of 99 %: take more of them for such claims.")
 
@@ -222,8 +223,8 @@ print("Wider with the level. Fifty draws hold little of what lies outside of 99 
 
 # %% tags=["hide-cell"]
 for education in ("HS-grad", "Preschool"):
-    row = model.posterior.interval(["income"], {"education": education}, counts=True).set_index("income").loc[rich]
-    print(f"{education:9}: {row.estimate:.3f}, {row.lower:.3f} to {row.upper:.3f}")
+    row = model.ask("income", {"education": education}).to_frame().set_index("income").loc[rich]
+    print(f"{education:9}: {row.probability:.3f}, {row.lower:.3f} to {row.upper:.3f}")
 print("Where few records are expected the interval is wide, and is as good as the prior. Look at the counts first.")
 
 # %% [markdown]

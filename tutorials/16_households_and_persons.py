@@ -144,14 +144,14 @@ print(estimator.report_[["variables", "noise_scale"]].head(8).to_string())
 # %% [markdown]
 # ## 5. Query one, two, and how many
 #
-# A *random person* is not a random person of a *random household*: large households have more of them. `query` is of a
-# random person, and `weight="family"` is of the other.
+# A *random person* is not a random person of a *random household*: large households have more of them. `ask` is of a
+# random person, and `of="family"` is of the other.
 
 # %%
-print("A random person:\n", model.query("status"))
-print("A random person of a random household:\n", model.query("status", weight="family"))
-print("Two persons of one household:\n", model.query_pairs("speaks"))
-print("Adults, in households of three:\n", model.counts("age >= 16", evidence={"n": 3}))
+print(model.ask("status"))
+print("\nOf a random household:", model.ask("status", of="family"), sep="\n")
+print("\nTwo persons of one household:", model.ask("speaks", of="pair"), sep="\n")
+print("\nAdults, in households of three:", model.ask("age >= 16", {"n": 3}), sep="\n")
 
 # %% [markdown]
 # ## 6. Check against the truth
@@ -242,7 +242,7 @@ visits = pd.DataFrame({"patient": [f"p{k}" for k in owner], "visit": day, "ill":
 columns = Schema({"visit": [0, 1, 2, 3, 4], "ill": ["no", "yes"]})
 in_order = LinkedSchema(None, columns, key="patient", most=5, order=["visit"])
 chains = learn_linked(visits, None, Budget(epsilon=2.0, delta=1e-9), in_order).model_
-after = chains.query_pairs("ill").values
+after = chains.query("ill", of="pair").values
 print(f"Ill after an ill visit: {after[1, 1] / after[1].sum():.2f}; after another: {after[0, 1] / after[0].sum():.2f}")
 assert after[1, 1] / after[1].sum() > 0.6 > 0.4 > after[0, 1] / after[0].sum()
 
