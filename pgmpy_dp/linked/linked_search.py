@@ -7,7 +7,7 @@ sets are candidates is a function of public numbers and of the first release, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -24,6 +24,7 @@ from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.adaptive_search import Search
+from pgmpy_dp.tables.networks.search_policy import Measurement, Spending
 
 _PAIRS_FROM = 200.0
 """Records over the noise of a cell with the whole budget, above which two children are learned together."""
@@ -131,17 +132,14 @@ class LinkedSearch(Search):
         self.pairs, self.last = [self.pairs[k] for k in kept], self.last[kept]
         self.named_pairs, self.places = [self.named_pairs[k] for k in kept], self.places[kept]
 
-    def measure_star(self) -> None:
+    def before_rounds(self, spending: Spending) -> Iterator[Measurement]:
         """Pairs of columns of a child and of two children, all at once, as far as there is room for them.
 
         Rounds would come to them one by one, and by then what was chosen before may have left no room in the tree.
         """
         if self.slots.wide.ordered:
             return
-        # Less than rounds were meant to have, where single variables were measured again.
-        shares = pairs_of_children(
-            self.slots, self.pairs, self.sets.cells, min(self.shares.rounds, self.curator.left - self.kept)
-        )
+        shares = pairs_of_children(self.slots, self.pairs, self.sets.cells, min(self.shares.rounds, self.left))
         most = self.n_records * _DROWNED
         for of_kind in shares.values():
             scopes: list[Scope] = []
@@ -151,14 +149,7 @@ class LinkedSearch(Search):
                     self._join(pair)
                     scopes.append(pair)
             if scopes:
-                facts = {
-                    "round": 0,
-                    "share": float(share),
-                    "selection_scale": None,
-                    "candidates": len(scopes),
-                    "weight": 1.0,
-                }
-                self._measure(scopes, share * len(scopes), [facts] * len(scopes))
+                yield Measurement("tables", share * len(scopes), scopes)
 
     def _of(self, scope: Scope) -> list[Scope]:
         if scope not in self._images:

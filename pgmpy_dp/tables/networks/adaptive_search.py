@@ -6,7 +6,7 @@ The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM"), with candidate
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -30,7 +30,6 @@ from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.budget_shares import (
-    STAR,
     NetworkShares,
     asked_of,
     network_shares,
@@ -39,10 +38,11 @@ from pgmpy_dp.tables.networks.budget_shares import (
 )
 from pgmpy_dp.tables.networks.candidates import draw_probes
 from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
+from pgmpy_dp.tables.networks.search_policy import Measurement, Spending, gain, losses, measurements
 
-_FIRST_LOOK = Fraction(5, 6)  # of what rounds have: what is left when single variables are looked at again
 _TELLING = 1.3  # times its noise: a table that differs so much from the model says something, whatever is learned of it
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
+_FLOOR = 1 / 3  # of the noise that measuring would add, which a score subtracts
 _LEAST_WEIGHT = 1 / 1024  # of the largest: what a selection counts smaller ones as
 
 Refit = Callable[..., NetworkEstimate]
@@ -100,7 +100,7 @@ def run(
     -----
     Privacy
         *Sensitivity.* One table: 1 in l1 and l2 norm under ``add_remove``; 2 and sqrt(2) under ``replace_one``. The
-        score of a set e of the weight w_e, ``w_e norm1(n_e - round(N mu_e)) - k_e E|noise|``, moves by at most 1 or 2
+        score of a set e of the weight w_e, ``w_e norm1(n_e - round(N mu_e)) - k_e E|noise|/3``, moves by at most 1 or 2
         times the largest weight, which counts as 1: given what was released before, everything in it but n_e is public,
         and it is computed in integers (:func:`~pgmpy_dp.private.operators.worst_fit.misfit_scores`). No exact number of
         records is used: N is the public one or the mean of the noisy tables' sums. Which sets are candidates is a
@@ -147,45 +147,19 @@ def run(
         fine=True,
     )
     asked = asked_of(settings, budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
-    search = (kind or Search)(curator, shares, asked, refit, around, settings.random_state)
+    search = (kind or Search)(curator, shares, asked, refit, around, settings)
     with curator.keeping(search.release):
-        search.measure_variables(settings.merge_rare)
-        search.measure_required()
-        search.measure_star()
-        # A round selects one set, or one for each 16 variables (more of them above 512 variables, and where records are
-        # known precisely, as first releases say), no two with a pair in common, and then measures them. For each it
-        # starts with `(1 - one_way_share)/n_rounds` of the budget, n_rounds following the number of records over the
-        # noise (`start`), and so does the part of it that selects (`selecting`). Once measurements have changed the
-        # model's tables by no more than noise alone would (`norm1(N mu_new - N mu_old) <= k E|noise|`, summed), rounds
-        # get twice as much, and if less than two rounds' budget is left, the next takes it all. (What differs from the
-        # model by 1.3 times its noise says something, though so noisy a table changes little.) After a sixth of what
-        # rounds have, what they have found says whether single variables should have more of the budget. The score
-        # subtracts what measuring would add in noise, so that large tables are measured only for much; sets of three
-        # and more whose noise would be expected to exceed the number of records are no candidates.
-        shares, before = search.shares, curator.left
-        share, number = min(search.first_share(), before), 0
-        search.together = shares.in_a_round(search.n_records)
-        while (left := curator.left - search.kept) > 0:
-            number += 1
-            spent = share * search.together
-            # Where less than two rounds' budget is left, the next one takes it all.
-            if not search.measure_worst(number, left if left < 2 * spent else spent):
-                # They say nothing new, so rounds get more.
-                share *= 2
-            if before and curator.left - search.kept <= _FIRST_LOOK * (before - search.kept):
-                before = Fraction(0)
-                search.look_again()
+        for measurement in measurements(search):
+            search.measure(measurement)
             if progress is not None:
                 progress(float(1 - curator.left))
-        search.measure_probes()
     return search.release()
 
 
 class Search:
-    """The course of a search: what was released, the fit to it, and which sets are left to choose from."""
+    """What a search knows: what was released, the fit to it, and which sets are left to choose from."""
 
     fit: NetworkEstimate
-    together: int  # how many sets a round selects
 
     def __init__(
         self,
@@ -194,16 +168,18 @@ class Search:
         asked: dict[str, Any],
         refit: Refit,
         around: Callable[[Release], LogLinearModel] | None,
-        seed: int | None,
+        settings: Settings,
     ) -> None:
         self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
-        self.seed, self.probes = seed, list[Scope]()
+        self.settings, self.probes = settings, list[Scope]()
         self.names, self.pairs = curator.facts.schema.variables, list(shares.candidates)
         self.named_pairs = self._named(self.pairs)
         self.places = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         # Of each pair, the last round that could select it.
         self.last = np.zeros(len(self.pairs), dtype=np.int64)
         self.number = 0  # of the last round
+        self.told = True  # whether it said more than noise would
+        self.gained = np.zeros(2)
         self.rounds: list[dict[str, Any]] = []
 
     @property
@@ -211,17 +187,39 @@ class Search:
         """The public number of records, or what the tables so far say."""
         return self.fit.noisy.n_records
 
-    def measure_variables(self, merge_rare: bool) -> None:
+    @property
+    def sizes(self) -> Sequence[int]:
+        """States of each variable in tables of several."""
+        return self.fit.noisy.cliques.cardinalities
+
+    @property
+    def left(self) -> Fraction:
+        """Of the budget, but for the probes."""
+        return self.curator.left - (self.shares.probes if self.probes else 0)
+
+    def measure(self, measurement: Measurement) -> None:
+        """Release what the policy says, and fit to it."""
+        match measurement.of:
+            case "variables":
+                self._measure_variables(measurement.share)
+            case "tables":
+                scopes, share, n = measurement.scopes, measurement.share, len(measurement.scopes)
+                facts = {"round": 0, "share": float(share / n), "selection_scale": None, "candidates": n}
+                self._measure(scopes, share, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
+            case "round":
+                self._measure_worst(measurement.share, measurement.tables)
+            case "again":
+                names = self._again
+                self.curator.ask(Tables([(name,) for name in names], self._weights(names)), measurement.share)
+            case "probes" if self.probes:
+                self.curator.ask(Tables(self._named(self.probes)), self.curator.left)
+
+    def _measure_variables(self, share: Fraction) -> None:
         """One table of each variable; of what is fine in them, larger tables have merged cells."""
-        self.curator.ask(
-            Tables([(name,) for name in self.asked_about], self._weights(self.asked_about)), self.shares.one_way
-        )
-        self._merge(merge_rare)
+        self.curator.ask(Tables([(name,) for name in self.asked_about], self._weights(self.asked_about)), share)
+        self._merge(self.settings.merge_rare)
         released = self._released()
-        self.spread, sizes = _spread(released), released.cliques.cardinalities
-        self.shares = self.shares.knowing(released.n_records, sizes)
-        self.of_singles = self.shares.one_way
-        self._measure_singles(self.shares.singles(released.n_records, sizes, self.spread))
+        self.shares = self.shares.knowing(released.n_records, released.cliques.cardinalities)
         if self.around is not None:
             self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
         noisy = self._released()
@@ -231,36 +229,35 @@ class Search:
         self.fit = self.refit(noisy, None, self.tree)
         self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)
         self._narrow()
-        rng = np.random.default_rng(None if self.seed is None else [self.seed, len(self.names)])
+        seed = self.settings.random_state
+        rng = np.random.default_rng(None if seed is None else [seed, len(self.names)])
         # Also of sets without the target: they tell how wrong the model is where nothing is measured.
         self.probes = draw_probes(replace(self.sets, target=None), rng) if self.shares.probes else []
 
-    def _measure_singles(self, wanted: Fraction) -> bool:
-        """Tables of single variables once more, if they are to have so much; whether there are any."""
+    @property
+    def _again(self) -> list[Hashable]:
+        """Variables that can be measured again: what was merged from a fine grid cannot."""
         kept = self.curator.facts.declared.fine().cardinalities
-        # What was merged from a fine grid is not asked for again.
-        names = [name for name in self.asked_about if self.curator.facts.schema.cardinality(name) == kept[name]]
-        more = min(wanted - self.of_singles, self.curator.left - self.kept)
-        if not names or more < self.of_singles * self.shares.again:  # too little to tell anything beside what is known
-            return False
-        self.of_singles += more
-        part = Fraction(sum(self._weights(names)) / sum(self._weights(self.asked_about)))
-        self.curator.ask(Tables([(name,) for name in names], self._weights(names)), more * min(part, Fraction(1)))
-        return True
+        return [name for name in self.asked_about if self.curator.facts.schema.cardinality(name) == kept[name]]
 
-    def first_share(self) -> Fraction:
-        """Of each table of the first round."""
-        return self.shares.start(self.n_records, self.fit.noisy.cliques.cardinalities, self.spread)
+    @property
+    def precision(self) -> np.ndarray:
+        """Of each variable, 1 over the variance of a cell of its table, as all tables tell it."""
+        noisy, found = self.fit.noisy, np.zeros(len(self.names))
+        for scope, cells, variance in zip(noisy.cliques.indices, noisy.cliques.sizes, noisy.table_variance, strict=True):
+            for i in scope:  # as a sum over the cells of the others
+                found[i] += self.sizes[i] / (variance * cells)
+        return found
 
-    def look_again(self) -> None:
-        """Give single variables more where the first rounds have found little to measure."""
-        known = [record for record in self.rounds if record["round"]]
-        # Squares of dependence and of noise add up.
-        n, sizes = self.n_records, self.fit.noisy.cliques.cardinalities
-        left = float(np.mean([record["misfit"] ** 2 - record["offset"] ** 2 for record in known]))
-        ratio = self.shares.found(max(left, 0.0) ** 0.5 / (2 * n), len(known), self.spread)
-        if self._measure_singles(self.shares.singles(n, sizes, self.spread, ratio)):
-            self.fit = self.refit(self._released(), self.fit, self.tree)
+    def loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
+        """What noise costs in single variables of this precision that get this share more."""
+        names, precision = self._again, precision.copy()
+        places = [place for place, name in enumerate(self.names) if name in set(names)]
+        if share > 0 and names:
+            planned = Tables.planned(len(names), self.shares.adjacency, self.shares.cost, share, self._weights(names))
+            precision[places] += [1 / noise.variance for noise in planned.noise]
+        tables = self.fit.marginals.tables([(place,) for place in range(len(self.names))])
+        return losses(tables, precision**-0.5 / self.n_records)
 
     @property
     def asked_about(self) -> Sequence[Hashable]:
@@ -284,38 +281,26 @@ class Search:
     def _narrow(self) -> None:
         """Choose among fewer sets, where the first tables say so."""
 
-    def measure_required(self) -> None:
-        """The required tables, all at once."""
-        if scopes := self.shares.required:
-            share, n = self.shares.each_required, len(self.shares.required)
-            facts = {"round": 0, "share": float(share), "selection_scale": None, "candidates": n}
-            self._measure(scopes, share * n, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
-
-    def measure_star(self) -> None:
-        """Tables of all pairs with the target, as far as no clique becomes too large, at once; drowned, again."""
-        if self.sets.target is None:
-            return
+    def before_rounds(self, spending: Spending) -> Iterator[Measurement]:
+        """Tables of all pairs with the target, as far as no clique becomes too large, all at once; again if they pay."""
         scopes: list[Scope] = []
-        for pair in self.pairs:
+        for pair in self.pairs if self.sets.target is not None else ():
             if not any(set(pair) <= set(wanted) for wanted in self.shares.required) and self.tree.admits([pair])[0]:
                 self.tree.join(pair)
                 scopes.append(pair)
-        cells, spent, n = [self.sets.cells(scope) for scope in scopes], Fraction(0), len(scopes)
-        half = STAR * self.shares.rounds
-        # Before it may get more than half, its own tables say better how many records there are.
-        for most in (half, self.shares.rounds):
-            share = min(self.shares.star(self.n_records, cells), most) - spent
-            if share > 0 and spent in (0, half):
-                facts = {"round": 0, "share": float(share / n), "selection_scale": None, "candidates": n, "weight": 1.0}
-                self._measure(scopes, share, [facts] * n)
-                spent += share
+        whole = self.shares.star(self.n_records, [self.sets.cells(scope) for scope in scopes])
+        share = min(spending.allowance, whole) if self.shares.adaptive else whole
+        while share > 0 and spending.affords(share):
+            yield from spending.measured(Measurement("tables", share, scopes))
+            whole -= share
+            share = min(2 * share, whole)
 
-    def measure_worst(self, number: int, spent: Fraction) -> bool:
-        """One round: select sets, measure them, refit. Whether that changed their tables by more than noise would."""
-        shares, together = self.shares, self.together
+    def _measure_worst(self, spent: Fraction, together: int) -> None:
+        """One round: select sets, measure them, refit."""
+        shares = self.shares
+        self.number = number = self.number + 1
         chosen: list[Scope] = []
         facts: list[dict[str, Any]] = []
-        self.number = number
         allowed, named = self._candidates(number, spent / together)
         share = spent / together
         n_parts = together if len(allowed) * together > _MOST_SCORES else 1
@@ -338,9 +323,10 @@ class Search:
             some, own = [named[place] for place in places.tolist()], weights[places]
             own_ends = np.cumsum(sizes[places])
             cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
-            # The score subtracts what measuring would add in noise, so that large tables are measured only for much.
-            # Weights do not count there: what is below its noise would be chosen for mattering less.
-            floors = sizes[places] * noise / np.maximum(own / own.max(), _LEAST_WEIGHT)
+            # A fit gains about D^4/(D^2 + o^2) by a table whose misfit is D and whose noise is o, both in l1: as much where D
+            # grows by a third of what o does, for misfits of one to two times the noise (`oD/(D^2 + 2 o^2)`). Weights do
+            # not count there: what is below its noise would be chosen for mattering less.
+            floors = _FLOOR * sizes[places] * noise / np.maximum(own / own.max(), _LEAST_WEIGHT)
             at = self.curator.ask(WorstFit(some, cells, floors, own), selecting)
             weight = {"weight": float(own[at]), "heaviest": float(own.max())}
             known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}
@@ -353,7 +339,7 @@ class Search:
         # Summed: the last of several sets often says nothing while the first says much, and doubling for it costs more
         # than it saves.
         change, misfit, noise = (sum(record[of] for record in made) for of in ("change", "misfit", "offset"))
-        return change > noise or misfit > _TELLING * noise
+        self.told = change > noise or misfit > _TELLING * noise
 
     def _join(self, scope: Scope) -> None:
         """Make room in the junction tree for a table."""
@@ -382,16 +368,6 @@ class Search:
                 free[here[apart]] = self.tree.admissible(scopes[apart], 0)
         return free
 
-    @property
-    def kept(self) -> Fraction:
-        """What is left for the probes when all rounds are done."""
-        return self.shares.probes if self.probes else Fraction(0)
-
-    def measure_probes(self) -> None:
-        """Tables drawn at random: no round has looked at them."""
-        if self.probes:
-            self.curator.ask(Tables(self._named(self.probes)), self.curator.left)
-
     def _candidates(self, number: int, share: Fraction) -> tuple[list[Scope], list[tuple]]:
         """What a round can choose from: what keeps the junction tree small. Positions, and names."""
         # Noise that is expected to exceed the number of records hides whatever the table says.
@@ -419,8 +395,13 @@ class Search:
         for value, table, record in zip(values, expected, records, strict=True):
             record["misfit"] = float(np.abs(value - table).sum())
         self.fit = self.refit(self._released(), before, self.tree)
-        for table, after, record in zip(expected, self.fit.expected_tables(scopes), records, strict=True):
+        variance, n = self.shares.noise(spent, len(scopes)).variance, before.noisy.n_records
+        self.gained = np.zeros(2)
+        for value, table, after, record in zip(
+            values, expected, self.fit.expected_tables(scopes), records, strict=True
+        ):
             record["change"] = float(np.abs(after - table).sum())
+            self.gained += gain(value, table / n, after / self.n_records, n, variance)
 
     def _released(self) -> NoisyMarginals:
         release = self.curator.release("marginals", {})
@@ -443,18 +424,3 @@ class Search:
             "settings": self.asked,
         }
         return self.curator.release("marginals", public)
-
-
-def _spread(noisy: NoisyMarginals) -> list[float]:
-    """``1 - sum(p^2)`` of each variable, as its first table says, without the noise's own part."""
-    tables = {scope[0]: (table, variance) for scope, table, variance in reversed(_tables(noisy))}
-    sizes, n = noisy.cliques.cardinalities, noisy.n_records
-    squares = [float((tables[i][0] ** 2 - tables[i][1] / n**2).sum()) for i in range(len(sizes))]
-    return [min(max(1 - square, 0.0), 1 - 1 / size) for square, size in zip(squares, sizes, strict=True)]
-
-
-def _tables(noisy: NoisyMarginals) -> list[tuple[Scope, np.ndarray, np.ndarray]]:
-    """Of each table its variables, its proportions and the variance of its counts."""
-    cliques = noisy.cliques
-    split = zip(cliques.indices, cliques.split(noisy.proportions), cliques.split(noisy.cell_variance), strict=True)
-    return list(split)

@@ -54,7 +54,7 @@ worth; what probes keep that drown in noise."""
 _AGAIN = {"likelihood": Fraction(1, 2), "pairs": Fraction(1, 10)}
 """How much of what single variables had is worth a further table of each, once rounds have begun."""
 _LEAST_FOUND, _MOST_FOUND = 0.05, 2.0  # of :meth:`NetworkShares.found`
-_SMALL, _SEEN = 0.25, 0.8
+_SMALL, _SEEN = 0.25, 0.5
 """Of :meth:`NetworkShares.start`: the quantile of pairs' cells that is a small table, and its noise over the dependence
 of strong pairs."""
 _CLEAR, STAR = 0.05, Fraction(1, 2)
@@ -122,11 +122,11 @@ class NetworkShares:
     each_required: Fraction
     probes: Fraction
     first_round: Fraction
-    one_way_given: bool
+    adaptive: bool
+    measure: int
     n_rounds: int | None
     selection: Fraction
     fixed: bool
-    again: Fraction
 
     @property
     def rounds(self) -> Fraction:
@@ -147,21 +147,18 @@ class NetworkShares:
         return max(usual, min(usual * int(self._more(n_records)), p // _CROWDED))
 
     def start(
-        self, n_records: float, sizes: Sequence[int] | None = None, spread: Sequence[float] | None = None
+        self, n_records: float, sizes: Sequence[int] | None = None
     ) -> Fraction:
         """Share of each table of the first round, of variables as :meth:`singles` takes them."""
         usual = self._usual_start(n_records)
         if self.n_rounds is not None or not self.first_round:
             return usual
-        # A table of pairs that drowns says nothing: fewer of them where so many records are known badly. Noise in a
-        # small one is to be as large as the dependence that is expected of strong pairs.
+        # A table of pairs that drowns says nothing: fewer of them where so many records are known badly.
         k = np.asarray(self.sizes if sizes is None else sizes, dtype=float)
-        spread = (_USUAL_SPREAD * (1 - 1 / k)).tolist() if spread is None else spread
         i, j = np.array(self.candidates).T
         noise = float(np.quantile(k[i] * k[j], _SMALL)) / (2 * max(self.strength(n_records), 1e-9))
-        strong = _STRONGER * float(self.usual(spread).mean())
         power = 2.0 if isinstance(self.cost, ZCDP) else 1.0
-        clear = min((noise / max(_SEEN * strong, 1e-12)) ** power, 1.0)
+        clear = min((noise / _SEEN) ** power, 1.0)
         return max(usual, Fraction(round(1000 * clear), 1000) * self.rounds)
 
     def _usual_start(self, n_records: float) -> Fraction:
@@ -189,69 +186,6 @@ class NetworkShares:
         drowns = cells * self.expected_noise(self.probes, N_PROBES) > n_records
         return replace(self, probes=self.probes * _DROWNED) if drowns else self
 
-    def found(self, dependence: float, n_tables: int, spread: Sequence[float]) -> float:
-        """Dependence in the first tables, in total variation, over what is usual in so many of the strongest."""
-        usual = _STRONGER * float(np.sort(self.usual(spread))[-n_tables:].mean())
-        return min(max(dependence / max(usual, 1e-12), _LEAST_FOUND), _MOST_FOUND)
-
-    def usual(self, spread: Sequence[float]) -> np.ndarray:
-        """Dependence of each candidate, in total variation, before anything is known of it."""
-        i, j = np.array(self.candidates).T
-        return 0.5 * _INTERACTION * np.asarray(spread)[i] * np.asarray(spread)[j]
-
-    def singles(self, n_records: float, sizes: Sequence[int], spread: Sequence[float], found: float = 1.0) -> Fraction:
-        """Share for all tables of single variables together: what is predicted to leave tables of pairs least wrong.
-
-        Parameters
-        ----------
-        n_records : float
-            About how many records there are.
-        sizes : sequence of int
-            States of each variable in tables of pairs.
-        spread : sequence of float
-            ``1 - sum(p^2)`` of each variable's distribution, as far as it is known.
-        found : float
-            Dependence over what is usual, as far as rounds have found it.
-
-        Returns
-        -------
-        Fraction
-            At least `one_way`, and that where it was asked for, or where there is a workload or a target, which single
-            variables say nothing about. At most 98 % of what there is for single variables and rounds.
-
-        Notes
-        -----
-        Single variables with all of that, F, would be wrong by E, on average over pairs, in total variation; with a
-        part y of it by ``E y^-a``, a being 1/2 under zCDP and 1 under pure DP. Tables of pairs say something of them
-        too: with the part x for single variables y is ``x + c (1 - x)``, where c is ``mean(1/k)`` of variables of k
-        states. (A pair tells of both its variables, but a variable's noise is that of all its partner's states: 2/k
-        of what a table of its own would tell. Half of that is expected, since pairs are chosen unevenly.) Dependence
-        of D is left without pairs, and the further the less of the budget is for pairs: its square is taken to grow by
-        ``-D^2 log(1 - x)``. Errors of both kinds are not of the same direction, so squares add up, and
-        ``y^(1 + 2 a)/(1 - x) = 2 a (1 - c) (E/D)^2`` has the least sum. Before anything is known of a pair, D is
-        expected at .35 spread_i spread_j, as of interactions with a standard deviation of .7 (.59 to .75 on Adult, page
-        visits and Parkinson's).
-        """
-        asked = self.one_way_given or self.sets.workload or self.sets.target is not None
-        if asked or not self.first_round or len(sizes) < 2:
-            return self.one_way
-        power = 0.5 if isinstance(self.cost, ZCDP) else 1.0  # of the share: the noise falls with it
-        both = self.one_way + self.rounds
-        first = np.array([noise.mean_size for noise in self.one_way_noise]) / n_records
-        error = float((np.asarray(sizes) * first).mean()) * float(self.one_way / both) ** power
-        told = float(np.mean(1 / np.asarray(sizes, dtype=float)))  # by tables of pairs
-        ratio = 2 * power * (1 - told) * (error / max(found * float(self.usual(spread).mean()), 1e-12)) ** 2
-        low, high = 0.0, 1.0
-        for _ in range(30):
-            x = (low + high) / 2
-            low, high = (low, x) if (x + told * (1 - x)) ** (1 + 2 * power) > ratio * (1 - x) else (x, high)
-        wanted = Fraction(round(1000 * min(low, _MOST_SINGLES)), 1000) * both
-        return wanted if wanted >= _WORTH * self.one_way else self.one_way
-
-    def foreseen(self, n_records: float, sizes: Sequence[int]) -> Fraction:
-        """What :meth:`singles` says before anything is released, of variables as they usually are."""
-        return self.singles(n_records, sizes, [_USUAL_SPREAD * (1 - 1 / k) for k in sizes])
-
     def star(self, n_records: float, cells: Sequence[int]) -> Fraction:
         """Share for the tables of all pairs with the target, which are measured before the rounds.
 
@@ -276,8 +210,7 @@ class NetworkShares:
         if_all = self.expected_noise(self.rounds, len(cells)) * float(np.mean(cells)) / (2 * max(n_records, 1.0))
         wanted = Fraction(round(1000 * min((if_all / _CLEAR) ** power, 1.0)), 1000) * self.rounds
         wanted = max(wanted, self._usual_start(n_records) * len(cells))
-        drowned = Fraction(round(10 * min(if_all**power, 1.0)), 10)
-        return min(wanted, max(STAR, drowned) * self.rounds)
+        return min(wanted, STAR * self.rounds)
 
     def strength(self, n_records: float) -> float:
         """Records over the noise of a cell that a table would have if it got the whole budget."""
@@ -374,11 +307,11 @@ def network_shares(
         each_required=each,
         probes=probes,
         first_round=first,
-        one_way_given=settings.one_way_share is not None,
+        measure=OPTIMISE.index(settings.optimise),
+        adaptive=settings.one_way_share is None and not settings.workload,
         n_rounds=settings.n_rounds,
         selection=Fraction(settings.selection_share or _MOST_SELECTION),
         fixed=settings.selection_share is not None,
-        again=_AGAIN[settings.optimise],
     )
     # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]

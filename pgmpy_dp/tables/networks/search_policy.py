@@ -1,0 +1,200 @@
+"""What a search measures next, with which share of the budget, and when the rest is worth more to single variables.
+
+Everything here is a function of public numbers and of what was released before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from pgmpy_dp.inference.scope_marginals import Scope
+from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.tables.networks.budget_shares import NetworkShares
+
+_WORSE = Fraction(21, 20)  # times the error of single variables: what rounds that find nothing may cost
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What is to be released next.
+
+    Attributes
+    ----------
+    of : {"variables", "tables", "round", "again", "probes"}
+        All single variables, first and again; the tables of `scopes`; those of as many sets as `tables` says, which
+        are to be selected; tables drawn at random.
+    share : Fraction
+        Of the budget, for all of it.
+    scopes : sequence of tuple of int
+    tables : int
+    """
+
+    of: str
+    share: Fraction
+    scopes: Sequence[Scope] = ()
+    tables: int = 1
+
+
+class State(Protocol):
+    """What the policy sees of a search, all of it released or public."""
+
+    shares: NetworkShares
+    gained: np.ndarray
+    """What the last measurement gained, as :func:`gain` says."""
+
+    @property
+    def left(self) -> Fraction:
+        """Of the budget, but for the probes."""
+
+    @property
+    def n_records(self) -> float:
+        """About how many there are."""
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """States of each variable in tables of several."""
+
+    @property
+    def precision(self) -> np.ndarray:
+        """Of each variable, 1 over the variance of a cell of its table, as all tables tell it."""
+
+    def before_rounds(self, spending: Spending) -> Iterator[Measurement]:
+        """Tables that are measured before the rounds."""
+
+    def loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
+        """What noise costs in single variables that get this share more, in nats and in squares, as :func:`losses`."""
+
+
+class Spending:
+    """What rounds cost and gained so far, and what they may cost.
+
+    What rounds leave goes to single variables, last. So a round costs what single variables would gain by its share,
+    and gains what the model was wrong about dependence; both are estimated from released numbers, in nats of a record
+    and in squared distances of the tables of pairs.
+
+    A round is worth its price while rounds have lately gained as much (each counts half of what the next does), or
+    while what was lost since they were best is no more than makes single variables wrong by 5 % more. The
+    tables of all pairs may never be expected to become worse than so, whatever is gained in nats.
+    """
+
+    def __init__(self, search: State, measure: int) -> None:
+        self._search, self._measure, self._worth = search, measure, np.zeros(2)
+        self._best = self._lately = 0.0
+
+    @property
+    def allowance(self) -> Fraction:
+        """The share of what is left without which single variables are as much worse as they may be."""
+        power = 2 if isinstance(self._search.shares.cost, ZCDP) else 1
+        return (1 - 1 / _WORSE**power) * self._search.left
+
+    def affords(self, share: Fraction) -> bool:
+        """Whether a measurement is worth its price, or what it may cost."""
+        if not self._search.shares.adaptive:
+            return True
+        price, most, at = self._price(share), self._price(self.allowance) * (1 + 1e-9), self._measure
+        worth = max(most[at] - (self._best - self._worth[at]), self._lately)
+        return bool(price[at] <= worth and price[1] <= most[1] + self._worth[1])
+
+    def largest(self, share: Fraction) -> Fraction:
+        """So much of a share as is worth its price; 0 if nothing is."""
+        return next((part for part in (share, min(share, self.allowance)) if self.affords(part)), Fraction(0))
+
+    def measured(self, measurement: Measurement) -> Iterator[Measurement]:
+        """Have it measured, and take down what it cost and gained."""
+        search, left, precision = self._search, self._search.left, self._search.precision
+        yield measurement
+        # Tables of several variables tell of single ones too.
+        spent = search.loss(search.left, search.precision) - search.loss(left, precision)
+        self._worth += search.gained - spent
+        self._best = max(self._best, float(self._worth[self._measure]))
+        self._lately = (self._lately + float(search.gained[self._measure])) / 2
+
+    def _price(self, share: Fraction) -> np.ndarray:
+        left, loss, precision = self._search.left, self._search.loss, self._search.precision
+        return loss(left - min(share, left), precision) - loss(left, precision)
+
+
+def measurements(search: State) -> Iterator[Measurement]:
+    """What a search measures, one after the other.
+
+    A round selects one set, or one for each 16 variables (more of them above 512 variables, and where records are known
+    precisely), no two with a pair in common, and then measures them. A round that told nothing is followed by one with
+    twice its share.
+    """
+    shares = search.shares
+    yield Measurement("variables", shares.one_way)
+    shares = search.shares  # which the first tables decide on too
+    if shares.required:
+        yield Measurement("tables", shares.each_required * len(shares.required), shares.required)
+    spending = Spending(search, shares.measure)
+    yield from search.before_rounds(spending)
+    share, tables = shares.start(search.n_records, search.sizes), shares.in_a_round(search.n_records)
+    if shares.adaptive and share:
+        tables = max(1, min(tables, int(spending.allowance / share)))
+    while search.left > 0 and share:
+        # Where less than two rounds' budget is left, the next one takes it all.
+        wanted = share * tables if search.left >= 2 * share * tables else search.left
+        if not (spent := spending.largest(wanted)):
+            break
+        yield from spending.measured(Measurement("round", spent, tables=tables))
+        if not search.told:
+            share *= 2
+    if search.left > 0:
+        yield Measurement("again", search.left)
+    yield Measurement("probes", shares.probes)
+
+
+def gain(value: np.ndarray, before: np.ndarray, after: np.ndarray, n_records: float, variance: float) -> np.ndarray:
+    """What a measured table gained about dependence, in nats of a record and in squared distance; not below 0.
+
+    Parameters
+    ----------
+    value : ndarray
+        Noisy counts.
+    before, after : ndarray
+        Probabilities under the model before it was measured, and after.
+    n_records, variance : float
+        The number of records; of the noise in a cell.
+
+    Notes
+    -----
+    Of the difference D between the counts and the model before, only the interactions are looked at: single variables
+    are paid for elsewhere. The model takes over a part a of it. Were D without noise, the likelihood would gain
+    ``(2/a - 1)`` times the divergence of the model after from that before, to second order; of what is noise in it, it
+    loses the divergence. With the part w of the square of D that is not noise this is ``2 w/a - 1``.
+    """
+    difference, moved = _interactions(value / n_records - before), _interactions(after - before)
+    size, change = max(float((difference**2).sum()), 1e-300), float((moved**2).sum())
+    free = value.size - 1 - sum(k - 1 for k in value.shape)
+    signal = max(0.0, 1 - free * variance / n_records**2 / size)
+    part = min(max((change / size) ** 0.5, 1e-9), 1.0)
+    margins = sum(_divergence(p, q) for p, q in zip(_margins(after), _margins(before), strict=True))
+    nats = max(_divergence(after, before) - margins, 0.0)
+    return np.array([nats, change]) * max(2 * signal / part - 1, 0.0)
+
+
+def losses(tables: Sequence[np.ndarray], deviations: np.ndarray) -> np.ndarray:
+    """What noise costs in tables of single variables: in nats of a record, and in squares, summed over pairs."""
+    nats = sum(float((d * d / (2 * (p + d))).sum()) for p, d in zip(tables, deviations, strict=True))
+    alike = float(np.mean([(p**2).sum() for p in tables]))
+    squares = sum(p.size * d * d for p, d in zip(tables, deviations, strict=True))
+    return np.array([nats, (len(tables) - 1) * alike * squares])
+
+
+def _margins(table: np.ndarray) -> list[np.ndarray]:
+    return [table.sum(tuple(j for j in range(table.ndim) if j != i), keepdims=True) for i in range(table.ndim)]
+
+
+def _interactions(table: np.ndarray) -> np.ndarray:
+    """What is left of a table without the effects of single variables."""
+    means = sum(margin * margin.size / table.size for margin in _margins(table))
+    return table - means + (table.ndim - 1) * table.mean()
+
+
+def _divergence(p: np.ndarray, q: np.ndarray) -> float:
+    return float((p * np.log(p / q)).sum())
