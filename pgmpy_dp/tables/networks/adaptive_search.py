@@ -42,7 +42,7 @@ from pgmpy_dp.tables.networks.search_policy import Measurement, Spending, gain, 
 
 _TELLING = 1.3  # times its noise: a table that differs so much from the model says something, whatever is learned of it
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
-_FLOOR = 1 / 3  # of the noise that measuring would add, which a score subtracts
+_FLOOR = 1 / 2  # of the noise that measuring would add, which a score subtracts
 _LEAST_WEIGHT = 1 / 1024  # of the largest: what a selection counts smaller ones as
 
 Refit = Callable[..., NetworkEstimate]
@@ -100,7 +100,7 @@ def run(
     -----
     Privacy
         *Sensitivity.* One table: 1 in l1 and l2 norm under ``add_remove``; 2 and sqrt(2) under ``replace_one``. The
-        score of a set e of the weight w_e, ``w_e norm1(n_e - round(N mu_e)) - k_e E|noise|/3``, moves by at most 1 or 2
+        score of a set e of the weight w_e, ``w_e norm1(n_e - round(N mu_e)) - k_e E|noise|/2``, moves by at most 1 or 2
         times the largest weight, which counts as 1: given what was released before, everything in it but n_e is public,
         and it is computed in integers (:func:`~pgmpy_dp.private.operators.worst_fit.misfit_scores`). No exact number of
         records is used: N is the public one or the mean of the noisy tables' sums. Which sets are candidates is a
@@ -209,8 +209,8 @@ class Search:
             case "round":
                 self._measure_worst(measurement.share, measurement.tables)
             case "again":
-                names = self._again
-                self.curator.ask(Tables([(name,) for name in names], self._weights(names)), measurement.share)
+                if names := self._again:
+                    self.curator.ask(Tables([(name,) for name in names], self._weights(names)), measurement.share)
             case "probes" if self.probes:
                 self.curator.ask(Tables(self._named(self.probes)), self.curator.left)
 
@@ -244,7 +244,9 @@ class Search:
     def precision(self) -> np.ndarray:
         """Of each variable, 1 over the variance of a cell of its table, as all tables tell it."""
         noisy, found = self.fit.noisy, np.zeros(len(self.names))
-        for scope, cells, variance in zip(noisy.cliques.indices, noisy.cliques.sizes, noisy.table_variance, strict=True):
+        for scope, cells, variance in zip(
+            noisy.cliques.indices, noisy.cliques.sizes, noisy.table_variance, strict=True
+        ):
             for i in scope:  # as a sum over the cells of the others
                 found[i] += self.sizes[i] / (variance * cells)
         return found
@@ -290,7 +292,10 @@ class Search:
                 scopes.append(pair)
         whole = self.shares.star(self.n_records, [self.sets.cells(scope) for scope in scopes])
         share = min(spending.allowance, whole) if self.shares.adaptive else whole
-        while share > 0 and spending.affords(share):
+        mean = sum(map(self.sets.cells, scopes)) / max(len(scopes), 1)
+        while (
+            share > 0 and spending.affords(share) and not self.shares.drowned(share, len(scopes), mean, self.n_records)
+        ):
             yield from spending.measured(Measurement("tables", share, scopes))
             whole -= share
             share = min(2 * share, whole)
@@ -323,9 +328,10 @@ class Search:
             some, own = [named[place] for place in places.tolist()], weights[places]
             own_ends = np.cumsum(sizes[places])
             cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
-            # A fit gains about D^4/(D^2 + o^2) by a table whose misfit is D and whose noise is o, both in l1: as much where D
-            # grows by a third of what o does, for misfits of one to two times the noise (`oD/(D^2 + 2 o^2)`). Weights do
-            # not count there: what is below its noise would be chosen for mattering less.
+            # A fit that shrinks gains about D^4/(D^2 + o^2) by a table with the misfit D and the noise o, both in l1: as
+            # much if D grows by oD/(D^2 + 2 o^2), a third to a quarter where it is one to three times o, of what o does;
+            # half of it keeps smaller tables before larger ones where noise is little. Weights do not count there: what
+            # is below its noise would be chosen for mattering less.
             floors = _FLOOR * sizes[places] * noise / np.maximum(own / own.max(), _LEAST_WEIGHT)
             at = self.curator.ask(WorstFit(some, cells, floors, own), selecting)
             weight = {"weight": float(own[at]), "heaviest": float(own.max())}
@@ -402,6 +408,7 @@ class Search:
         ):
             record["change"] = float(np.abs(after - table).sum())
             self.gained += gain(value, table / n, after / self.n_records, n, variance)
+        self.gained = np.maximum(self.gained, 0.0)
 
     def _released(self) -> NoisyMarginals:
         release = self.curator.release("marginals", {})

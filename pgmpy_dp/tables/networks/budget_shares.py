@@ -42,24 +42,11 @@ _MOST_ROUNDS = 8  # times the usual ones
 _VARIABLES_A_TABLE, _MANY_VARIABLES = 16, 512
 _CROWDED = 5  # variables for each table of a round that has more than usual; with fewer, they tell of the same
 
-
-_ONE_WAY, _ONE_WAY_STAR = 0.1, 0.03  # the latter with a target, whose tables tell of single variables too
-_USUAL_SPREAD = 0.7  # of the largest that so many states can have: .34 to .93 on tables of the benchmarks, most near it
-_INTERACTION, _STRONGER = 0.7, 3.0
-"""What is expected of dependence: the standard deviation of interactions, and how much stronger those of the strongest
-pairs are. The first is .59 to .75 on Adult, page visits and Parkinson's, the second 2.5 to 3.7."""
-_MOST_SINGLES, _WORTH, _DROWNED = 0.98, 2, Fraction(1, 4)
-"""The part for single variables at most, so that there is an edge; how many times their first share second tables are
-worth; what probes keep that drown in noise."""
-_AGAIN = {"likelihood": Fraction(1, 2), "pairs": Fraction(1, 10)}
-"""How much of what single variables had is worth a further table of each, once rounds have begun."""
-_LEAST_FOUND, _MOST_FOUND = 0.05, 2.0  # of :meth:`NetworkShares.found`
+_ONE_WAY = 0.1
+_DROWNED = Fraction(1, 4)  # of their share: what probes keep that drown in noise
 _SMALL, _SEEN = 0.25, 0.5
-"""Of :meth:`NetworkShares.start`: the quantile of pairs' cells that is a small table, and its noise over the dependence
-of strong pairs."""
-_CLEAR, STAR = 0.05, Fraction(1, 2)
-"""Of :meth:`NetworkShares.star`: the total variation that noise may add to tables with the target, on average, and the
-part of what rounds have that the star gets at most where its noise is no more than the records."""
+"""Of :meth:`NetworkShares.start`: the quantile of pairs' cells that is a small table, and its noise."""
+_CLEAR = 0.05  # the total variation that noise may add to tables with the target, on average
 
 
 _SHARES = ("one_way_share", "number_share", "selection_share", "probe_share")
@@ -97,18 +84,19 @@ class NetworkShares:
     probes : Fraction
         For tables drawn at random.
     first_round : Fraction
-        For each table of the first round at least, 0 if there is nothing to select from. The rounds get all that is
-        left.
-    one_way_given : bool
-        Whether `one_way` was asked for; else there may be second tables (:meth:`singles`).
+        For each table of the first round at least, 0 if there is nothing to select from.
+    adaptive : bool
+        Whether rounds leave to single variables what is worth more there
+        (:class:`~pgmpy_dp.tables.networks.search_policy.Spending`). Else they get all that is left: where single
+        variables were given a share, and where there is a workload.
+    measure : int
+        What that is decided by: 0 likelihood, 1 tables of pairs.
     n_rounds : int or None
         What was asked for.
     selection : Fraction
         Part of a round's share, at most.
     fixed : bool
         Whether it is always that part.
-    again : Fraction
-        Of what single variables had, the least that they are measured again with.
     """
 
     adjacency: Adjacency
@@ -146,27 +134,22 @@ class NetworkShares:
         usual = max(p // _VARIABLES_A_TABLE, p * p // (_VARIABLES_A_TABLE * _MANY_VARIABLES), 1)
         return max(usual, min(usual * int(self._more(n_records)), p // _CROWDED))
 
-    def start(
-        self, n_records: float, sizes: Sequence[int] | None = None
-    ) -> Fraction:
-        """Share of each table of the first round, of variables as :meth:`singles` takes them."""
-        usual = self._usual_start(n_records)
-        if self.n_rounds is not None or not self.first_round:
-            return usual
-        # A table of pairs that drowns says nothing: fewer of them where so many records are known badly.
-        k = np.asarray(self.sizes if sizes is None else sizes, dtype=float)
-        i, j = np.array(self.candidates).T
-        noise = float(np.quantile(k[i] * k[j], _SMALL)) / (2 * max(self.strength(n_records), 1e-9))
-        power = 2.0 if isinstance(self.cost, ZCDP) else 1.0
-        clear = min((noise / _SEEN) ** power, 1.0)
-        return max(usual, Fraction(round(1000 * clear), 1000) * self.rounds)
-
-    def _usual_start(self, n_records: float) -> Fraction:
+    def start(self, n_records: float, sizes: Sequence[int] | None = None) -> Fraction:
+        """Share of each table of the first round, of variables with so many states in tables of pairs."""
         if self.n_rounds is not None or not self.first_round:
             return self.first_round
         # What was asked for; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
-        # records are known precisely: then a smaller share tells as much, and more tables find more.
-        return self.rounds / math.floor(_usual_rounds(self.cost, len(self.sizes)) * self._more(n_records))
+        # records are known precisely: then a smaller share tells as much, and more tables find more. A table of pairs
+        # that drowns says nothing: fewer of them where records are known badly.
+        usual = self.rounds / math.floor(_usual_rounds(self.cost, len(self.sizes)) * self._more(n_records))
+        cells = [math.prod((sizes or self.sizes)[i] for i in pair) for pair in self.candidates]
+        noise = float(np.quantile(cells, _SMALL)) / (2 * max(self.strength(n_records), 1e-9))
+        return max(usual, self._for_noise(noise, _SEEN))
+
+    def _for_noise(self, if_all: float, noise: float) -> Fraction:
+        """What part of the share of rounds makes noise so small that is `if_all` with the whole of it."""
+        power = 2.0 if isinstance(self.cost, ZCDP) else 1.0  # the share that a noise needs falls with it
+        return Fraction(round(1000 * min((if_all / noise) ** power, 1.0)), 1000) * self.rounds
 
     def _more(self, n_records: float) -> float:
         """How many times the usual tables there are."""
@@ -177,13 +160,13 @@ class NetworkShares:
     def knowing(self, n_records: float, sizes: Sequence[int]) -> NetworkShares:
         """The same where there are about so many records, of variables with so many states in tables of pairs.
 
-        Probes whose noise is expected to exceed the records get a quarter of their share: they would say next to
-        nothing, and the rest is worth something elsewhere.
+        Probes that drown get a quarter of their share: they would say next to nothing, and the rest is worth something
+        elsewhere.
         """
         if not self.probes:
             return self
         cells = float(np.mean(np.asarray(sizes, dtype=float))) ** min(self.sets.max_order, 3)
-        drowns = cells * self.expected_noise(self.probes, N_PROBES) > n_records
+        drowns = self.drowned(self.probes, N_PROBES, cells, n_records / 2)
         return replace(self, probes=self.probes * _DROWNED) if drowns else self
 
     def star(self, n_records: float, cells: Sequence[int]) -> Fraction:
@@ -199,18 +182,16 @@ class NetworkShares:
         Returns
         -------
         Fraction
-            As much as makes their noise 5 % of the records on average, in total variation, and at least what as many
-            tables of a first round have, but at most half of what there is for rounds: these measure the pairs again
-            that the star gets most wrong. Where noise would be as much as the records with half, rounds would not see
-            which these are: then at most what makes it as much, in tenths, up to all. 0 without a target.
+            As much as makes their noise 5 % of the records on average, in total variation; 0 without a target.
         """
         if self.sets.target is None or not cells:
             return Fraction(0)
-        power = 2.0 if isinstance(self.cost, ZCDP) else 1.0  # the share that a noise needs falls with it
         if_all = self.expected_noise(self.rounds, len(cells)) * float(np.mean(cells)) / (2 * max(n_records, 1.0))
-        wanted = Fraction(round(1000 * min((if_all / _CLEAR) ** power, 1.0)), 1000) * self.rounds
-        wanted = max(wanted, self._usual_start(n_records) * len(cells))
-        return min(wanted, STAR * self.rounds)
+        return self._for_noise(if_all, _CLEAR)
+
+    def drowned(self, share: Fraction, n_tables: int, cells: float, n_records: float) -> bool:
+        """Whether noise is expected to move tables further, in total variation, than any records could."""
+        return self.expected_noise(share, n_tables) * cells > 2 * n_records
 
     def strength(self, n_records: float) -> float:
         """Records over the noise of a cell that a table would have if it got the whole budget."""
@@ -274,11 +255,7 @@ def network_shares(
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
     numbers = Fraction(settings.number_share) if fine_grained(schema) else Fraction(0)
-    one_way = (
-        Fraction(settings.one_way_share or (_ONE_WAY if settings.target is None else _ONE_WAY_STAR))
-        if candidates
-        else 1 - numbers
-    )
+    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else 1 - numbers
     if one_way + numbers >= 1 and candidates:
         raise ValueError(
             f"one_way_share={settings.one_way_share} and number_share={settings.number_share} leave nothing to find "

@@ -5,18 +5,23 @@ Everything here is a function of public numbers and of what was released before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import rel_entr
 
 from pgmpy_dp.inference.scope_marginals import Scope
 from pgmpy_dp.private.guarantee import ZCDP
-from pgmpy_dp.tables.networks.budget_shares import NetworkShares
 
-_WORSE = Fraction(21, 20)  # times the error of single variables: what rounds that find nothing may cost
+if TYPE_CHECKING:
+    from pgmpy_dp.tables.networks.adaptive_search import Search
+
+_WORSE = Fraction(21, 20), Fraction(11, 10)
+"""Times the error of single variables: what rounds that find nothing may cost, and what they may for the likelihood."""
 
 
 @dataclass(frozen=True)
@@ -40,36 +45,6 @@ class Measurement:
     tables: int = 1
 
 
-class State(Protocol):
-    """What the policy sees of a search, all of it released or public."""
-
-    shares: NetworkShares
-    gained: np.ndarray
-    """What the last measurement gained, as :func:`gain` says."""
-
-    @property
-    def left(self) -> Fraction:
-        """Of the budget, but for the probes."""
-
-    @property
-    def n_records(self) -> float:
-        """About how many there are."""
-
-    @property
-    def sizes(self) -> Sequence[int]:
-        """States of each variable in tables of several."""
-
-    @property
-    def precision(self) -> np.ndarray:
-        """Of each variable, 1 over the variance of a cell of its table, as all tables tell it."""
-
-    def before_rounds(self, spending: Spending) -> Iterator[Measurement]:
-        """Tables that are measured before the rounds."""
-
-    def loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
-        """What noise costs in single variables that get this share more, in nats and in squares, as :func:`losses`."""
-
-
 class Spending:
     """What rounds cost and gained so far, and what they may cost.
 
@@ -78,19 +53,18 @@ class Spending:
     and in squared distances of the tables of pairs.
 
     A round is worth its price while rounds have lately gained as much (each counts half of what the next does), or
-    while what was lost since they were best is no more than makes single variables wrong by 5 % more. The
-    tables of all pairs may never be expected to become worse than so, whatever is gained in nats.
+    while what was lost since they were best is no more than makes single variables wrong by 5 % more. Tables of
+    pairs may not be expected to become wrong by 10 % more, whatever the likelihood gains.
     """
 
-    def __init__(self, search: State, measure: int) -> None:
-        self._search, self._measure, self._worth = search, measure, np.zeros(2)
+    def __init__(self, search: Search) -> None:
+        self._search, self._measure, self._worth = search, search.shares.measure, np.zeros(2)
         self._best = self._lately = 0.0
 
     @property
     def allowance(self) -> Fraction:
-        """The share of what is left without which single variables are as much worse as they may be."""
-        power = 2 if isinstance(self._search.shares.cost, ZCDP) else 1
-        return (1 - 1 / _WORSE**power) * self._search.left
+        """The share of what is left without which single variables are as much worse as rounds may make them."""
+        return self._without(_WORSE[0])
 
     def affords(self, share: Fraction) -> bool:
         """Whether a measurement is worth its price, or what it may cost."""
@@ -98,7 +72,7 @@ class Spending:
             return True
         price, most, at = self._price(share), self._price(self.allowance) * (1 + 1e-9), self._measure
         worth = max(most[at] - (self._best - self._worth[at]), self._lately)
-        return bool(price[at] <= worth and price[1] <= most[1] + self._worth[1])
+        return bool(price[at] <= worth and price[1] <= self._price(self._without(_WORSE[1]))[1] + self._worth[1])
 
     def largest(self, share: Fraction) -> Fraction:
         """So much of a share as is worth its price; 0 if nothing is."""
@@ -114,12 +88,16 @@ class Spending:
         self._best = max(self._best, float(self._worth[self._measure]))
         self._lately = (self._lately + float(search.gained[self._measure])) / 2
 
+    def _without(self, worse: Fraction) -> Fraction:
+        power = 2 if isinstance(self._search.shares.cost, ZCDP) else 1
+        return (1 - 1 / worse**power) * self._search.left
+
     def _price(self, share: Fraction) -> np.ndarray:
         left, loss, precision = self._search.left, self._search.loss, self._search.precision
         return loss(left - min(share, left), precision) - loss(left, precision)
 
 
-def measurements(search: State) -> Iterator[Measurement]:
+def measurements(search: Search) -> Iterator[Measurement]:
     """What a search measures, one after the other.
 
     A round selects one set, or one for each 16 variables (more of them above 512 variables, and where records are known
@@ -131,15 +109,17 @@ def measurements(search: State) -> Iterator[Measurement]:
     shares = search.shares  # which the first tables decide on too
     if shares.required:
         yield Measurement("tables", shares.each_required * len(shares.required), shares.required)
-    spending = Spending(search, shares.measure)
+    spending = Spending(search)
     yield from search.before_rounds(spending)
     share, tables = shares.start(search.n_records, search.sizes), shares.in_a_round(search.n_records)
     if shares.adaptive and share:
         tables = max(1, min(tables, int(spending.allowance / share)))
+    smallest = min((shares.sets.cells(pair) for pair in shares.candidates), default=0)
     while search.left > 0 and share:
         # Where less than two rounds' budget is left, the next one takes it all.
         wanted = share * tables if search.left >= 2 * share * tables else search.left
-        if not (spent := spending.largest(wanted)):
+        spent = spending.largest(wanted)
+        if not spent or shares.adaptive and shares.drowned(spent, tables, smallest, search.n_records):
             break
         yield from spending.measured(Measurement("round", spent, tables=tables))
         if not search.told:
@@ -174,8 +154,9 @@ def gain(value: np.ndarray, before: np.ndarray, after: np.ndarray, n_records: fl
     signal = max(0.0, 1 - free * variance / n_records**2 / size)
     part = min(max((change / size) ** 0.5, 1e-9), 1.0)
     margins = sum(_divergence(p, q) for p, q in zip(_margins(after), _margins(before), strict=True))
-    nats = max(_divergence(after, before) - margins, 0.0)
-    return np.array([nats, change]) * max(2 * signal / part - 1, 0.0)
+    # As much as variables can tell of one another at all.
+    nats = min(max(_divergence(after, before) - margins, 0.0), math.log(value.size / max(value.shape)))
+    return np.array([nats, change]) * (2 * signal / part - 1)
 
 
 def losses(tables: Sequence[np.ndarray], deviations: np.ndarray) -> np.ndarray:
@@ -197,4 +178,4 @@ def _interactions(table: np.ndarray) -> np.ndarray:
 
 
 def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    return float((p * np.log(p / q)).sum())
+    return float(rel_entr(p, q).sum())

@@ -9,7 +9,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.learning.noisy_tables import agreed_total
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -132,17 +132,7 @@ def _plan(
 
 def _independent(curator: TableCurator, pairs: Iterable[tuple[Hashable, Hashable]]) -> dict[tuple, np.ndarray]:
     """Expected counts of each pair, were its variables independent, from the noisy tables of single variables."""
-    answer = curator.answers[0]
-    shares = {}
-    for name, value in zip(curator.facts.schema.variables, answer.values, strict=True):
-        positive = np.maximum(value.astype(np.float64), 0.0)
-        total = positive.sum()
-        shares[name] = positive / total if total > 0 else np.full(len(value), 1.0 / len(value))
-    # The variance of hardly any noise is 0.
-    variances = [max(item.variance, 1e-30) for item in answer.noise if item is not None]
-    precision = np.array([1.0 / (v * len(value)) for v, value in zip(variances, answer.values, strict=True)])
-    total = float(precision @ [float(value.sum()) for value in answer.values] / precision.sum())
-    if curator.facts.n_records is not None:
-        total = agreed_total(curator.facts.n_records, max(total, 1.0), float(precision.sum() ** -0.5)) or total
-    n = max(total, 1.0)
-    return {(u, v): n * np.outer(shares[u], shares[v]) for u, v in pairs}
+    noisy = noisy_marginals(curator.release("marginals", {}), curator.facts.schema.variables)
+    parts = noisy.cliques.split(noisy.projected_proportions())
+    shares = {name: part for (name,), part in zip(noisy.cliques.scopes, parts, strict=True)}
+    return {(u, v): noisy.n_records * np.outer(shares[u], shares[v]) for u, v in pairs}
