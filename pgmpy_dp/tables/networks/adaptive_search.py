@@ -284,18 +284,17 @@ class Search:
         """Choose among fewer sets, where the first tables say so."""
 
     def before_rounds(self, spending: Spending) -> Iterator[Measurement]:
-        """Tables of all pairs with the target, as far as no clique becomes too large, all at once; again if they pay."""
+        """Tables of all pairs with the target, as far as no clique becomes too large, at once; again if they pay."""
         scopes: list[Scope] = []
         for pair in self.pairs if self.sets.target is not None else ():
             if not any(set(pair) <= set(wanted) for wanted in self.shares.required) and self.tree.admits([pair])[0]:
                 self.tree.join(pair)
                 scopes.append(pair)
-        whole = self.shares.star(self.n_records, [self.sets.cells(scope) for scope in scopes])
+        cells = [self.sets.cells(scope) for scope in scopes]
+        whole = self.shares.star(self.n_records, cells)
         share = min(spending.allowance, whole) if self.shares.adaptive else whole
-        mean = sum(map(self.sets.cells, scopes)) / max(len(scopes), 1)
-        while (
-            share > 0 and spending.affords(share) and not self.shares.drowned(share, len(scopes), mean, self.n_records)
-        ):
+        drowned = whole and self.shares.drowned(share, len(scopes), sum(cells) / len(scopes), self.n_records)
+        while share > 0 and not drowned and spending.affords(share):
             yield from spending.measured(Measurement("tables", share, scopes))
             whole -= share
             share = min(2 * share, whole)
@@ -328,10 +327,10 @@ class Search:
             some, own = [named[place] for place in places.tolist()], weights[places]
             own_ends = np.cumsum(sizes[places])
             cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
-            # A fit that shrinks gains about D^4/(D^2 + o^2) by a table with the misfit D and the noise o, both in l1: as
-            # much if D grows by oD/(D^2 + 2 o^2), a third to a quarter where it is one to three times o, of what o does;
-            # half of it keeps smaller tables before larger ones where noise is little. Weights do not count there: what
-            # is below its noise would be chosen for mattering less.
+            # A fit that shrinks gains about D^4/(D^2 + o^2) by a table with the misfit D and the noise o, both in l1. It
+            # gains as much if D grows by oD/(D^2 + 2 o^2) of what o does, at most .35; half of it keeps smaller tables
+            # before larger ones where noise is little. Weights do not count there: what is below its noise would be
+            # chosen for mattering less.
             floors = _FLOOR * sizes[places] * noise / np.maximum(own / own.max(), _LEAST_WEIGHT)
             at = self.curator.ask(WorstFit(some, cells, floors, own), selecting)
             weight = {"weight": float(own[at]), "heaviest": float(own.max())}

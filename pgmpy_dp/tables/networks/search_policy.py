@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pgmpy_dp.tables.networks.adaptive_search import Search
 
 _WORSE = Fraction(21, 20), Fraction(11, 10)
-"""Times the error of single variables: what rounds that find nothing may cost, and what they may for the likelihood."""
+"""Times the error of single variables: what rounds that find nothing may cost; and with a target, or pairs in favour of
+the likelihood."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Spending:
     @property
     def allowance(self) -> Fraction:
         """The share of what is left without which single variables are as much worse as rounds may make them."""
-        return self._without(_WORSE[0])
+        return self._without(_WORSE[self._search.sets.target is not None])
 
     def affords(self, share: Fraction) -> bool:
         """Whether a measurement is worth its price, or what it may cost."""
@@ -119,7 +120,7 @@ def measurements(search: Search) -> Iterator[Measurement]:
         # Where less than two rounds' budget is left, the next one takes it all.
         wanted = share * tables if search.left >= 2 * share * tables else search.left
         spent = spending.largest(wanted)
-        if not spent or shares.adaptive and shares.drowned(spent, tables, smallest, search.n_records):
+        if not spent or (shares.adaptive and shares.drowned(spent, tables, smallest, search.n_records)):
             break
         yield from spending.measured(Measurement("round", spent, tables=tables))
         if not search.told:
