@@ -67,9 +67,9 @@ def run(
     ----------
     settings : Settings
         Of :class:`~pgmpy_dp.estimators.PrivateNetwork`. Defaults that depend on the noise are those of
-        :meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.start`, `singles` and `selecting`.
+        :meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.start` and `selecting`.
     progress : callable, optional
-        Called after each fit with the share of the budget that is spent.
+        Called after each measurement with the share of the budget that is spent.
     refit : callable
         From noisy tables, the fit before and the junction tree to a fit: a function of nothing else, hence
         post-processing.

@@ -187,7 +187,7 @@ class NetworkShares:
         if self.sets.target is None or not cells:
             return Fraction(0)
         if_all = self.expected_noise(self.rounds, len(cells)) * float(np.mean(cells)) / (2 * max(n_records, 1.0))
-        return self._for_noise(if_all, _CLEAR)
+        return max(self._for_noise(if_all, _CLEAR), self.first_round * len(cells))
 
     def drowned(self, share: Fraction, n_tables: int, cells: float, n_records: float) -> bool:
         """Whether noise is expected to move tables further, in total variation, than any records could."""

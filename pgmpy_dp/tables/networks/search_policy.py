@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _WORSE = Fraction(21, 20), Fraction(11, 10)
 """Times the error of single variables: what rounds that find nothing may cost; and with a target, or pairs in favour of
 the likelihood."""
+_DEVIATIONS = 2  # of what noise alone would do, from which on a measured table tells something
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Spending:
     def __init__(self, search: Search) -> None:
         self._search, self._measure, self._worth = search, search.shares.measure, np.zeros(2)
         self._best = self._lately = 0.0
+        self._may_lose, self._pairs_may_lose = self._price(self.allowance), self._price(self._without(_WORSE[1]))[1]
 
     @property
     def allowance(self) -> Fraction:
@@ -71,9 +73,9 @@ class Spending:
         """Whether a measurement is worth its price, or what it may cost."""
         if not self._search.shares.adaptive:
             return True
-        price, most, at = self._price(share), self._price(self.allowance) * (1 + 1e-9), self._measure
-        worth = max(most[at] - (self._best - self._worth[at]), self._lately)
-        return bool(price[at] <= worth and price[1] <= self._price(self._without(_WORSE[1]))[1] + self._worth[1])
+        price, at = self._price(share), self._measure
+        worth = max(self._may_lose[at] * (1 + 1e-9) - (self._best - self._worth[at]), self._lately)
+        return bool(price[at] <= worth and price[1] <= self._pairs_may_lose + self._worth[1])
 
     def largest(self, share: Fraction) -> Fraction:
         """So much of a share as is worth its price; 0 if nothing is."""
@@ -86,7 +88,8 @@ class Spending:
         # Tables of several variables tell of single ones too.
         spent = search.loss(search.left, search.precision) - search.loss(left, precision)
         self._worth += search.gained - spent
-        self._best = max(self._best, float(self._worth[self._measure]))
+        if self._worth[self._measure] > self._best:
+            self._best, self._may_lose = float(self._worth[self._measure]), self._price(self.allowance)
         self._lately = (self._lately + float(search.gained[self._measure])) / 2
 
     def _without(self, worse: Fraction) -> Fraction:
@@ -131,7 +134,7 @@ def measurements(search: Search) -> Iterator[Measurement]:
 
 
 def gain(value: np.ndarray, before: np.ndarray, after: np.ndarray, n_records: float, variance: float) -> np.ndarray:
-    """What a measured table gained about dependence, in nats of a record and in squared distance; not below 0.
+    """What a measured table gained about dependence, in nats of a record and in squared distance.
 
     Parameters
     ----------
@@ -147,12 +150,15 @@ def gain(value: np.ndarray, before: np.ndarray, after: np.ndarray, n_records: fl
     Of the difference D between the counts and the model before, only the interactions are looked at: single variables
     are paid for elsewhere. The model takes over a part a of it. Were D without noise, the likelihood would gain
     ``(2/a - 1)`` times the divergence of the model after from that before, to second order; of what is noise in it, it
-    loses the divergence. With the part w of the square of D that is not noise this is ``2 w/a - 1``.
+    loses the divergence. With the part w of the square of D that is not noise this is ``2 w/a - 1``; w is 0 where D is
+    no more than two standard deviations above what noise alone would be.
     """
     difference, moved = _interactions(value / n_records - before), _interactions(after - before)
     size, change = max(float((difference**2).sum()), 1e-300), float((moved**2).sum())
     free = value.size - 1 - sum(k - 1 for k in value.shape)
-    signal = max(0.0, 1 - free * variance / n_records**2 / size)
+    noise = variance / n_records**2
+    clear = size > (free + _DEVIATIONS * math.sqrt(2 * free)) * noise
+    signal = 1 - free * noise / size if clear else 0.0
     part = min(max((change / size) ** 0.5, 1e-9), 1.0)
     margins = sum(_divergence(p, q) for p, q in zip(_margins(after), _margins(before), strict=True))
     # As much as variables can tell of one another at all.

@@ -183,6 +183,7 @@ class TestRelease:
         assert first.privacy_.reproducible
 
 
+@pytest.mark.filterwarnings("ignore::pgmpy_dp.learning.few_records.NoEdgeWarning")
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 def test_a_fitted_estimator_and_its_model_hold_no_records_nor_counts(estimator_class, adjacency):
     n_records = None if adjacency == "add_remove" else len(KEPT) + 81
@@ -327,18 +328,18 @@ class TestNetwork:
     def test_a_target_is_predicted_where_hardly_an_edge_is_found_without_one(self):
         """Twenty columns that tell a little each: the star tells the target apart, single variables cannot."""
         rng = np.random.default_rng(0)
-        truth = rng.integers(0, 2, 1000)
-        data = pd.DataFrame({f"x{k}": (rng.random(1000) < 0.3 + 0.4 * truth) * 1 for k in range(20)})
-        data = data.assign(**{f"x{k}": data[f"x{k}"] + 2 * rng.integers(0, 3, 1000) for k in range(20)}, truth=truth)
+        truth = rng.integers(0, 2, 2200)
+        data = pd.DataFrame({f"x{k}": (rng.random(2200) < 0.3 + 0.4 * truth) * 1 for k in range(20)})
+        data = data.assign(**{f"x{k}": data[f"x{k}"] + 2 * rng.integers(0, 3, 2200) for k in range(20)}, truth=truth)
         states = {name: range(6) for name in data} | {"truth": [0, 1]}
-        given = {"rho": 0.003, "state_names": states, "random_state": 0}
+        given = {"rho": 0.0015, "state_names": states, "random_state": 0}
         told = {}
         for target in (None, "truth"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = PrivateNetwork(**given, target=target).fit(data[:800]).model_
-            told[target] = roc_auc_score(truth[800:], model.predict_proba(data[800:], "truth")[1])
-        assert told["truth"] > max(0.85, told[None] + 0.2)
+                model = PrivateNetwork(**given, target=target).fit(data[:2000]).model_
+            told[target] = roc_auc_score(truth[2000:], model.predict_proba(data[2000:], "truth")[1])
+        assert told["truth"] > max(0.9, told[None] + 0.15)
 
     def test_public_edges(self):
         estimator = PrivateNetwork(
@@ -372,12 +373,13 @@ class TestNetwork:
             assert (bounds.between(0, 1) if estimator.release_.public["rounds"] else bounds.isna()).all()
         assert all(issubclass(warning.category, FewRecordsWarning | NoEdgeWarning) for warning in recwarn)
 
+    @pytest.mark.filterwarnings("ignore::pgmpy_dp.learning.few_records.NoEdgeWarning")
     def test_a_column_that_is_not_read_is_said(self):
         data = pd.DataFrame({"pay": ["$1,010.00"] * 4000, "age": np.arange(4000) % 9})
         schema = {"pay": Number(0, 100_000), "age": Number(0, 8)}
         with pytest.warns(FewRecordsWarning, match=r"^pay has a value within its bounds in 0\.\d\d % of") as told:
             estimator = PrivateNetwork(epsilon=1.0, delta=1e-9, state_names=schema).fit(data)
-        assert len(told) == 1 and "age" not in str(told[0].message)
+        assert "age" not in str(told[0].message)
         answer = estimator.model_.ask("pay")
         assert not answer.numbers and "so that a mean would be noise" in str(answer)
 
@@ -387,7 +389,7 @@ class TestNetwork:
         budget, states = {"epsilon": 0.3, "delta": 1e-9}, {name: range(5) for name in data}
         with pytest.warns(NoEdgeWarning, match="pass workload= with"):
             estimator = PrivateNetwork(**budget, state_names=states).fit(data)
-        assert 0 < estimator.graph_.number_of_edges() <= 3
+        assert estimator.graph_.number_of_edges() == 0
         with pytest.warns(NoEdgeWarning):
             PrivateNetwork().fit_release(estimator.release_)
         with warnings.catch_warnings():
@@ -399,7 +401,7 @@ class TestNetwork:
                 PrivateNetwork(**budget, state_names=states).fit(data)
         assert caught.value.release.kind == "marginals"  # it was paid for
         estimator.model_.report(tmp_path / "report.html")
-        assert "20 variables, 1 edge" in (tmp_path / "report.html").read_text()
+        assert "20 variables, no edge" in (tmp_path / "report.html").read_text()
 
     def test_one_variable(self):
         estimator = PrivateNetwork(epsilon=5.0, state_names={"rain": ["no", "yes"]}).fit(records())
