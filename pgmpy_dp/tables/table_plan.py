@@ -28,7 +28,6 @@ from pgmpy_dp.tables.networks.search_size import network_size
 from pgmpy_dp.tables.preview import preview
 
 _SHOWN = 12
-_NEARLY_ALL = 0.9  # of the budget, for single variables: hardly an edge can be found
 _MERGED = 4  # cells that a number has in tables of several variables, at least, where the budget is small
 
 NoisyTable = tuple[str, int, Noise]
@@ -236,19 +235,19 @@ def _of_network(
     ]
     # Of a number that is not divided, cells are merged, nobody knows into how many.
     likely = [min(k, _MERGED) if shown(name) in merged else k for name, k in zip(names, sizes, strict=True)]
-    single, both = shares.foreseen(n, likely), shares.one_way + shares.rounds
-    few = bool(shares.first_round) and single > _NEARLY_ALL * both
     for scope in shares.required:
         cells = prod(likely[i] for i in scope)
         tables.append((_named(names[i] for i in scope), cells, shares.noise(shares.each_required)))
     of_star = [likely[i] * likely[j] for i, j in shares.candidates]
-    star = shares.star(n, of_star)
+    share = min(shares.star(n, of_star), shares.allowance(shares.rounds))
+    star = 0 if share and shares.drowned(share, len(of_star), sum(of_star) / len(of_star), n) else share
+    start = min(shares.start(n, likely), shares.allowance(shares.rounds)) if shares.first_round else shares.first_round
+    few = bool(start) and shares.adaptive and shares.drowned(start, 1, min(of_star), n)
     if star:
         ordered, each = sorted(of_star), shares.noise(star, len(of_star))
         tables.append((f"a pair with {shown(target)}, at most", ordered[-1], each))
         tables.append((f"a pair with {shown(target)}, at least", ordered[0], each))
-    if shares.first_round and star < shares.rounds:
-        start = shares.start(n)
+    if start:
         each = shares.noise(start * (1 - shares.selecting(start, n, size.candidates)))
         ordered = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
         tables += [("a pair, at most", ordered[-1], each), ("a pair, at least", ordered[0], each)]
@@ -259,17 +258,16 @@ def _of_network(
     ]
     if few:
         lines[0] = (
-            f"A graph with hardly an edge is expected: {float(single / both):.0%} of the budget for the model would go "
-            f"to tables of {len(sizes)} variables, measured twice, since those of two would drown in noise. Where "
-            "dependence matters, pass a workload with the sets of variables that it matters in, fewer variables "
-            "or states, or more budget"
+            f"A graph without an edge is expected: nearly all of the budget for the model would go to tables of "
+            f"{len(sizes)} variables, measured twice, since those of two would drown in noise. Where dependence "
+            "matters, pass a workload with the sets of variables that it matters in, fewer variables or states, or "
+            "more budget"
         )
     if star:
-        part = "all" if star == shares.rounds else f"{float(star / shares.rounds):.0%}"
-        chosen = "" if star == shares.rounds else f"; then up to {size.rounds} tables of sets with it are chosen"
         lines[0] = (
             f"Graph and parameters, to predict {shown(target)}: tables of {len(sizes)} variables, and of the "
-            f"{len(of_star)} pairs with it, which get {part} of what is left{chosen}"
+            f"{len(of_star)} pairs with it, which get {float(star / shares.rounds):.0%} of what is left, and more if "
+            f"that pays; then up to {size.rounds} tables of sets with it are chosen"
         )
     if shares.numbers:
         twice = ", ".join(map(shown, fine_grained(schema)))

@@ -292,7 +292,7 @@ class Search:
                 scopes.append(pair)
         cells = [self.sets.cells(scope) for scope in scopes]
         whole = self.shares.star(self.n_records, cells)
-        share = min(spending.allowance, whole) if self.shares.adaptive else whole
+        share = min(spending.allowance, whole)
         drowned = whole and self.shares.drowned(share, len(scopes), sum(cells) / len(scopes), self.n_records)
         while share > 0 and not drowned and spending.affords(share):
             yield from spending.measured(Measurement("tables", share, scopes))

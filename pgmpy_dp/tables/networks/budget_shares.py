@@ -46,6 +46,9 @@ _ONE_WAY = 0.1
 _DROWNED = Fraction(1, 4)  # of their share: what probes keep that drown in noise
 _SMALL, _SEEN = 0.25, 0.5
 """Of :meth:`NetworkShares.start`: the quantile of pairs' cells that is a small table, and its noise."""
+WORSE = Fraction(21, 20), Fraction(11, 10)
+"""Times the error of single variables: what rounds that find nothing may cost; and with a target, or pairs in favour of
+the likelihood."""
 _CLEAR = 0.05  # the total variation that noise may add to tables with the target, on average
 
 
@@ -192,6 +195,14 @@ class NetworkShares:
     def drowned(self, share: Fraction, n_tables: int, cells: float, n_records: float) -> bool:
         """Whether noise is expected to move tables further, in total variation, than any records could."""
         return self.expected_noise(share, n_tables) * cells > 2 * n_records
+
+    def lost(self, worse: Fraction, left: Fraction) -> Fraction:
+        """The share of what is left without which the error of single variables is so many times as large."""
+        return (1 - 1 / worse ** (2 if isinstance(self.cost, ZCDP) else 1)) * left
+
+    def allowance(self, left: Fraction) -> Fraction:
+        """What rounds, or the star, may lose of what is left."""
+        return self.lost(WORSE[self.sets.target is not None], left) if self.adaptive else left
 
     def strength(self, n_records: float) -> float:
         """Records over the noise of a cell that a table would have if it got the whole budget."""

@@ -15,14 +15,11 @@ import numpy as np
 from scipy.special import rel_entr
 
 from pgmpy_dp.inference.scope_marginals import Scope
-from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.tables.networks.budget_shares import WORSE
 
 if TYPE_CHECKING:
     from pgmpy_dp.tables.networks.adaptive_search import Search
 
-_WORSE = Fraction(21, 20), Fraction(11, 10)
-"""Times the error of single variables: what rounds that find nothing may cost; and with a target, or pairs in favour of
-the likelihood."""
 _DEVIATIONS = 2  # of what noise alone would do, from which on a measured table tells something
 
 
@@ -62,12 +59,13 @@ class Spending:
     def __init__(self, search: Search) -> None:
         self._search, self._measure, self._worth = search, search.shares.measure, np.zeros(2)
         self._best = self._lately = 0.0
-        self._may_lose, self._pairs_may_lose = self._price(self.allowance), self._price(self._without(_WORSE[1]))[1]
+        self._may_lose = self._price(self.allowance)
+        self._pairs_may_lose = self._price(search.shares.lost(WORSE[1], search.left))[1]
 
     @property
     def allowance(self) -> Fraction:
-        """The share of what is left without which single variables are as much worse as rounds may make them."""
-        return self._without(_WORSE[self._search.sets.target is not None])
+        """What may be lost of what is left."""
+        return self._search.shares.allowance(self._search.left)
 
     def affords(self, share: Fraction) -> bool:
         """Whether a measurement is worth its price, or what it may cost."""
@@ -91,10 +89,6 @@ class Spending:
         if self._worth[self._measure] > self._best:
             self._best, self._may_lose = float(self._worth[self._measure]), self._price(self.allowance)
         self._lately = (self._lately + float(search.gained[self._measure])) / 2
-
-    def _without(self, worse: Fraction) -> Fraction:
-        power = 2 if isinstance(self._search.shares.cost, ZCDP) else 1
-        return (1 - 1 / worse**power) * self._search.left
 
     def _price(self, share: Fraction) -> np.ndarray:
         left, loss, precision = self._search.left, self._search.loss, self._search.precision
