@@ -32,7 +32,6 @@ from pgmpy_dp.tables.collective.collective_em import CollectiveEM
 from pgmpy_dp.tables.collective.collective_map import CollectiveMAP
 from pgmpy_dp.tables.collective.naive_mle import NaiveMLE
 from pgmpy_dp.tables.discovery import Discovery
-from pgmpy_dp.tables.networks import private_network
 from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu
 from pgmpy_dp.tables.networks.private_network import PrivateNetwork
 from pgmpy_dp.tables.schema_check import SchemaCheck, check_schema
@@ -539,13 +538,13 @@ selection_share, probe_share, merge_rare, max_order, workload, prior, target, nu
 
         _require_draws(PrivateLinkedNetwork, draws)
         return _drawn(learn_linked(df, children, budget, schema, **passed), draws)
-    if kind == LEARNED:
-        _require_draws(PrivateNetwork, draws)
-        return _drawn(private_network.learn(df, budget, schema, **passed), draws)
     whose = {"unit": passed.pop("unit", None), "rows_per_unit": passed.pop("rows_per_unit", None)}
     if isinstance(df, PrivateTable):
         passed = {"adjacency": str(df.adjacency), **passed}
     passed |= {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho, "state_names": schema}
+    if kind == LEARNED:
+        _require_draws(PrivateNetwork, draws)
+        return _drawn(PrivateNetwork(**passed).fit(df, **whose), draws)
     prior = passed.pop("prior", None)
     if kind == TREE:
         learner: Any = PrivateChowLiu(**passed)

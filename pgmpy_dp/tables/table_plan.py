@@ -240,7 +240,7 @@ def _of_network(
         tables.append((_named(names[i] for i in scope), cells, shares.noise(shares.each_required)))
     of_star = [likely[i] * likely[j] for i, j in shares.candidates]
     share = min(shares.star(n, of_star), shares.allowance(shares.rounds))
-    star = 0 if share and shares.drowned(share, len(of_star), sum(of_star) / len(of_star), n) else share
+    star = share * (not share or not shares.drowned(share, len(of_star), sum(of_star) / len(of_star), n))
     start = min(shares.start(n, likely), shares.allowance(shares.rounds)) if shares.first_round else shares.first_round
     few = bool(start) and shares.adaptive and shares.drowned(start, 1, min(of_star), n)
     if star:

@@ -230,13 +230,10 @@ class NetworkShares:
     def one_way_noise(self) -> list[Noise]:
         """Of the tables of single variables."""
         return list(
-            Tables.planned(len(self.sizes), self.adjacency, self.cost, self.one_way, self.one_way_weights).noise
+            Tables.planned(
+                len(self.sizes), self.adjacency, self.cost, self.one_way, one_way_weights(self.sizes, self.cost)
+            ).noise
         )
-
-    @property
-    def one_way_weights(self) -> list[float]:
-        """Shares of these tables, up to a factor."""
-        return one_way_weights(self.sizes, self.cost)
 
     def noise(self, share: Fraction, n_tables: int = 1) -> Noise:
         """Of each of some tables that get this share of the budget together."""

@@ -35,7 +35,7 @@ from pgmpy_dp.models.missing_at_random import (
     driven_pairs,
 )
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
-from pgmpy_dp.private.budget import Budget, require_budget
+from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label
@@ -355,61 +355,6 @@ def _above_noise(release: Release, probes: list[int]) -> list[int]:
     noisy = noisy_marginals(release, release.schema.variables, merge=False)
     size = np.array(noisy.cliques.sizes) * np.sqrt(2 / math.pi * noisy.table_variance)
     return [c for c in probes if size[c] <= noisy.n_records]
-
-
-def learn(
-    df: Any,
-    budget: Budget,
-    schema: Schema | dict | None = None,
-    *,
-    unit: Hashable = None,
-    rows_per_unit: int | str | None = None,
-    **options: Any,
-) -> PrivateNetwork:
-    """Graph and parameters of a table under one budget: the short form of `PrivateNetwork`.
-
-    Parameters
-    ----------
-    df : dataframe or PrivateTable
-        Anything with columns, or files.
-    budget : Budget
-    schema : Schema or dict of variable to list of states
-        Public description of the data; required unless `df` is a `PrivateTable`.
-    unit, rows_per_unit
-        Of persons with several records, as :meth:`~pgmpy_dp.estimators.PrivateNetwork.fit` takes them.
-    **options
-        Further arguments of `PrivateNetwork`.
-
-    Returns
-    -------
-    PrivateNetwork
-        Fitted: ``.model_``, ``.graph_``, ``.report_``, ``.sample(n)``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `PrivateNetwork.fit`.
-
-    Notes
-    -----
-    Privacy and method (McKenna, Mullins, Sheldon and Miklau 2022): see :class:`~pgmpy_dp.estimators.PrivateNetwork`.
-
-    Examples
-    --------
-    >>> data = pd.DataFrame({"rain": ["no"] * 700 + ["yes"] * 300, "wet": ["no"] * 600 + ["yes"] * 400})
-    >>> states = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
-    >>> learn(data, Budget(epsilon=1.0, delta=1e-6), states).graph_.number_of_edges()
-    1
-    """
-    require_budget(budget)
-    taken = sorted({"epsilon", "delta", "rho", "state_names"} & set(options))
-    if taken:
-        raise TypeError(f"options has {taken}, which the arguments budget and schema say; drop them")
-    if isinstance(df, PrivateTable):
-        # The table says these itself; a schema that is passed as well must agree.
-        options = {"adjacency": str(df.adjacency), **options}
-    estimator = PrivateNetwork(budget.epsilon, budget.delta, budget.rho, schema, **options)
-    return estimator.fit(df, unit=unit, rows_per_unit=rows_per_unit)
 
 
 def _report(release: Release, measured: list[tuple], n_records: float) -> pd.DataFrame:
