@@ -44,7 +44,7 @@ WIDTH = 10.0
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 DELTA = 1e-6
-_METHODS = {"auto (moments)": {}, "frank-wolfe": {"method": "frank-wolfe"}, "gradient": {"method": "gradient"}}
+_METHODS = {"auto (moments)": {}, "frank-wolfe": {"method": "frank-wolfe"}}
 
 RULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "45 or older": ("age", ("45-54", "55-64", ">=65")),

@@ -83,20 +83,17 @@ def cases() -> list[Case]:
 
 
 RHOS = (0.1, 1.0)
-PRIVATE = ("moments", "moments, dense", "gradient", "frank-wolfe", "paper's noise")
-WITH_GRAPH = ("moments, graph", "gradient, graph", "frank-wolfe, graph")
+PRIVATE = ("moments", "moments, dense", "frank-wolfe", "paper's noise")
+WITH_GRAPH = ("moments, graph", "frank-wolfe, graph")
 NON_PRIVATE = ("logistic regression",)
 LABELS = {
     "logistic regression": "non-private l1 logistic regression (scikit-learn)",
     "moments": 'method="auto": noisy moments, l1, refit',
     "moments, dense": "noisy moments, sparse=False",
-    "gradient": 'method="gradient"',
     "frank-wolfe": 'method="frank-wolfe"',
     "paper's noise": "Frank-Wolfe as published (Laplace noise, its T)",
     "paper's step": 'method="frank-wolfe", steps 2/(t+2)',
-    "linf": 'method="frank-wolfe", objective="linf"',
     "moments, graph": "auto, graph given",
-    "gradient, graph": "gradient, graph given",
     "frank-wolfe, graph": "frank-wolfe, graph given",
 }
 
@@ -159,8 +156,7 @@ def _fits(case: Case) -> Iterator[tuple[float, str]]:
     # As published it takes minutes a fit at p = 100.
     published_too = case.family == "ising" and case.p <= 50
     methods = tuple(m for m in PRIVATE if m != "paper's noise" or published_too)
-    more = {"binary": ("linf",), "ising": WITH_GRAPH}.get(case.family, ())
-    yield from itertools.product(RHOS, (*methods, *more))
+    yield from itertools.product(RHOS, (*methods, *(WITH_GRAPH if case.family == "ising" else ())))
 
 
 def _rng(seed: int, case: Case, *keys: object) -> np.random.Generator:
@@ -290,13 +286,10 @@ METHODS: dict[str, Callable[[np.ndarray, Case, RandomField, float, int], RandomF
     "logistic regression": logistic_regression,
     "moments": _private(),
     "moments, dense": _private(method="moments", sparse=False),
-    "gradient": _private(method="gradient"),
     "frank-wolfe": _private(method="frank-wolfe"),
-    "linf": _private(method="frank-wolfe", objective="linf"),
     "paper's noise": published,
     "paper's step": published_step,
     "moments, graph": _private(graph=True),
-    "gradient, graph": _private(graph=True, method="gradient"),
     "frank-wolfe, graph": _private(graph=True, method="frank-wolfe"),
 }
 

@@ -186,7 +186,6 @@ def fields() -> Figure:
     found = table("markov-random-fields", "Ising")
     methods = {
         'method="auto": noisy moments, l1, refit': ('method="auto": noisy moments', (BLUE, "o", "-")),
-        'method="gradient"': ('method="gradient"', (PINK, "P", "-")),
         'method="frank-wolfe"': ('method="frank-wolfe"', (ORANGE, "^", "-")),
         "Frank-Wolfe as published (Laplace noise, its T)": ("Frank-Wolfe as published", (VERMILLION, "s", "-")),
         "non-private l1 logistic regression (scikit-learn)": ("logistic regression, not private", (GREY, "", "--")),

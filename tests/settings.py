@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from pgmpy_dp.estimators import CollectiveMAP, EdgeVoting, PrivateBinaryMRF, PrivateIsing, PrivatePairwise
+from pgmpy_dp.fields import noisy_parities
 from pgmpy_dp.learning.options import rules_of
 from pgmpy_dp.private.data.table_facts import checked_scopes
 
-__all__ = ["field_settings", "interaction_settings", "parity_settings", "settings", "table_settings", "vote_settings"]
+__all__ = ["ask_parities", "field_settings", "interaction_settings", "parity_settings", "settings", "table_settings"]
+__all__ += ["vote_settings"]
 
 FIELDS = {"ising": PrivateIsing, "pairwise": PrivatePairwise, "binary": PrivateBinaryMRF}
 
@@ -29,6 +32,12 @@ def field_settings(width: float = 2.0, family: str = "ising", order: int = 2, **
 def parity_settings(order: int = 2, *, method: str = "noise", **options: Any) -> Any:
     """What is handed to the method of noisy parities."""
     return field_settings(family="binary", order=order, **options).but(method=method)
+
+
+def ask_parities(curator: Any, plan: noisy_parities.ParityPlan) -> noisy_parities.Found:
+    """The arrays that a release keeps, and how they were found, from a curator of a part of a table too."""
+    (last,) = deque(noisy_parities._steps(curator, plan), maxlen=1)
+    return last
 
 
 def interaction_settings(noise: str = "auto", **options: Any) -> Any:

@@ -212,13 +212,13 @@ KINDS = (Operator, PrivateData, Facts, Program, CheckedProgram, ChargedCurator, 
 GIVEN_OUT = {
     "what is declared or planned: values of public numbers": (
         *("private.data.boxes.Box", "private.data.text_file.TextFile", "private.noise.matrix.MatrixNoise"),
-        *("fields.operators.interactions.InteractionUnits", "fields.operators.pseudo_likelihood.ResidualGrid"),
+        "fields.operators.interactions.InteractionUnits",
         *("mixtures.operators.block_operators.BlockClusters", "linked.operators.linked_schema.LinkedSchema"),
         *("linked.operators.wide_table.WideTable", "linked.operators.wide_table.wide_table"),
         "communities.operators.sparse_minus_constant.SparseMinusConstant",
     ),
     "conversations with a curator, which pays for each of their answers": (
-        *(f"fields.operators.field_gradients.{name}" for name in ("PseudoLikelihood", "RegressionPath")),
+        "fields.operators.field_gradients.RegressionPath",
         "linked.operators.linked_tables.table_of_kinds",
     ),
     "checks of arguments": (
@@ -231,7 +231,7 @@ GIVEN_OUT = {
         *(f"private.operators.solutions.{name}" for name in ("matrix_plan", "noise_plan", "part_of")),
         *("private.operators.operator_base.planned_noise", "private.operators.tables.rehearsed_tables"),
         "private.operators.column_operators.category_histogram",
-        *("fields.operators.field_gradients.gradient_multiplier", "fields.operators.field_gradients.vertex_scale"),
+        "fields.operators.field_gradients.vertex_scale",
         *("fields.operators.regressions.selection_weight", "fields.operators.vote_operators.agreement_test"),
         *("fields.operators.parities.family_size", "sequences.operators.sequences.user_additions"),
         "mixtures.operators.block_operators.stable_histogram",

@@ -1,4 +1,4 @@
-"""Audits of the estimators of random fields: moments, regressions, gradients, rounds of selection, halves."""
+"""Audits of the estimators of random fields: moments, regressions, rounds of selection."""
 
 from __future__ import annotations
 
@@ -36,19 +36,10 @@ def _cases() -> list[AuditCase]:
         for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
     ]
     cases += [
-        _field_case(name, "rho", adjacency, method="gradient", n_iter=2)
-        for name, adjacency in zip(fields, ("add_remove", "replace_one", "add_remove"), strict=True)
-    ]
-    cases += [
         _field_case("PrivateBinaryMRF", budget, adjacency, (100, 1000), queries=queries)
         for queries in ("pmw", "sepfem")
         for budget, adjacency in (("epsilon", "add_remove"), ("rho", "replace_one"))
     ]
-    cases.append(
-        _field_case(
-            "PrivateBinaryMRF", "rho", "add_remove", (100, 1000), method="frank-wolfe", objective="linf", n_iter=3
-        )
-    )
     return cases
 
 

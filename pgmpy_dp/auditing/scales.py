@@ -39,7 +39,6 @@ SENSITIVITIES: dict[str, dict[str, Any]] = {
     "order_departure": {"add_remove": (3, 3), "replace_one": (3, 5)},
     "count": {"add_remove": (1, 1)},
     # l2 over the clip norm
-    "gradient": {"add_remove": (1,), "replace_one": (2,)},
     "step": {"add_remove": (1,), "replace_one": (2,)},
     "worst_parity": {"add_remove": (1,), "replace_one": (2,)},
     # counts that one block moves, each by 1, over its marks
@@ -293,12 +292,6 @@ def _products(a: list[float], pairs: list[tuple[int, int]]) -> float:
     return sum(a[i] * a[j] for i, j in pairs)
 
 
-def _gradient(request: Request) -> tuple[list[float], list[float]]:
-    (exact,), (noise,) = request.mechanism.exact, request.mechanism.noise
-    l2 = exact.l2 / request.mechanism.grid
-    return [l2 / math.sqrt(2.0 * float(request.share) * request.cost.rho)], [noise.scale]
-
-
 def _count(request: Request) -> tuple[list[float], list[float]]:
     schedule, cost = request.curator.schedule, request.cost  # type: ignore[attr-defined]
     rho = cost.rho if isinstance(cost, ZCDP) else accounting.approx_to_zcdp(cost.epsilon, cost.delta)
@@ -446,7 +439,6 @@ _CHECKS = {
     "interaction_sums": _interaction_sums,
     "ngram_tables": _ngram_tables,
     "order_departure": _order_departure,
-    "gradient": _gradient,
     "count": _count,
     "step": _step,
     "vertices": _vertices,

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pgmpy_dp.private.mathematics.field_design import helmert
+from pgmpy_dp.learning.analysis_of_variance import helmert
 
 
 def all_states(cardinalities: Iterable[int]) -> np.ndarray:

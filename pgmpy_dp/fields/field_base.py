@@ -14,7 +14,7 @@ import pandas as pd
 from pgmpy.base import UndirectedGraph
 
 from pgmpy_dp.checks import require_given
-from pgmpy_dp.fields import frank_wolfe_steps, pseudo_likelihood_ascent
+from pgmpy_dp.fields import frank_wolfe_steps
 from pgmpy_dp.fields.field_fits import FieldFit, field_of
 from pgmpy_dp.fields.random_fields import RandomField, edge_scores
 from pgmpy_dp.inference.exact_or_loopy import Inference, checked_inference
@@ -39,7 +39,7 @@ WIDTH = (
 )
 """What the argument `width` is, for who left it out."""
 
-_METHODS = ("auto", "moments", "frank-wolfe", "gradient")
+_METHODS = ("auto", "moments", "frank-wolfe")
 _DENSE = 0.4  # of all pairs: a graph with more edges is completed for `model_`, as it can have very many cliques
 
 
@@ -56,7 +56,7 @@ class BaseFieldEstimator(BaseGraphEstimator):
     graph : networkx.Graph or list of pairs of variables, optional
         A public graph: only its edges interact, and only what it needs is released. Default: all pairs may.
     n_iter : int, optional
-        Steps of "frank-wolfe" (default: from public or noisy numbers) or "gradient" (default: 60).
+        Steps of "frank-wolfe". Default: from public or noisy numbers.
     sparse : bool
         Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
     inference : {"exact", "loopy", "auto"} or LoopySettings
@@ -124,9 +124,6 @@ class BaseFieldEstimator(BaseGraphEstimator):
         if release.kind == "parities" and release.public["order"] != self._order:
             raise ValueError(f"release has order {release.public['order']!r}, this estimator {self._order!r}")
 
-    def _chosen_method(self) -> str:
-        return "moments" if self.method == "auto" else self.method
-
     def _check_schema(self, schema: Schema) -> None:
         """Refuse what is wrong with public arguments whatever the method."""
         require_given("width", self.width, WIDTH)
@@ -147,15 +144,10 @@ class BaseFieldEstimator(BaseGraphEstimator):
         return self._options.but(family=self._family, order=self._order, **more)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        method = self._chosen_method()
-        if method == "moments":
+        if self.method != "frank-wolfe":
             return self._run_moments(table, budget)
-        if method == "frank-wolfe":
-            with progress_bar(type(self).__name__) as progress:
-                return frank_wolfe_steps.run(table, self._settings(), budget, progress)
-        settings = self._settings(sparse=self.sparse and self.graph is None)
         with progress_bar(type(self).__name__) as progress:
-            return pseudo_likelihood_ascent.run(table, settings, budget, progress)
+            return frank_wolfe_steps.run(table, self._settings(), budget, progress)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         assert self.width is not None  # checked with the release

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.fields import frank_wolfe_steps, noisy_interactions, pseudo_likelihood_ascent, random_halves
-from pgmpy_dp.fields.field_scopes import field_scopes
+from pgmpy_dp.fields import frank_wolfe_steps, gone_methods, noisy_interactions
 from pgmpy_dp.fields.maximum_entropy import match_interactions, match_parities
-from pgmpy_dp.fields.nodewise_regressions import field_from_regressions
 from pgmpy_dp.fields.noisy_parities import released_deviations, released_subsets
 from pgmpy_dp.fields.operators.parities import ParitySums, Subsets, family_size
-from pgmpy_dp.fields.random_fields import BinaryField, Pairwise, RandomField
+from pgmpy_dp.fields.random_fields import RandomField
 from pgmpy_dp.learning.privacy_record import steps_taken
 from pgmpy_dp.learning.public_graph import edge_positions, released_edges
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
@@ -63,7 +60,7 @@ def field_of(
     Parameters
     ----------
     release : Release
-        Of kind "parities", "interactions", "regressions", "halves" or "pseudo_likelihood".
+        Of kind "parities", "interactions" or "regressions"; or "halves" or "pseudo_likelihood", of version 0.3.
     family : {"ising", "pairwise", "binary"}
     width : float
         Public bound on the width.
@@ -77,7 +74,7 @@ def field_of(
     sparse : bool
         For moments: look for the interactions that are not 0.
     min_edge_weight : float, optional
-        For halves, eta: tells the maximal interactions, see `_with_maximal`.
+        For halves, eta, see :func:`~pgmpy_dp.fields.gone_methods.of_halves`.
     """
     edges = None
     if release.kind in ("parities", "interactions"):
@@ -87,10 +84,15 @@ def field_of(
     if release.kind == "interactions":
         return _of_interactions(release, edges, sparse, width)
     if release.kind == "regressions":
-        return _of_regressions(release)
+        field, disagreement = frank_wolfe_steps.released_field(release)
+        return _fixed(release, field, disagreement, int(release.public["n_iter"]))
     if release.kind == "halves":
-        return _of_halves(release, min_edge_weight)
-    return _of_pseudo_likelihood(release, family)
+        field, disagreement, regressions, *count = gone_methods.of_halves(release, min_edge_weight)
+        n, n_sd = count if release.n_records is None else _count(release)
+        fit = _fixed(regressions, field, disagreement, int(regressions.public["n_iter"]))
+        return replace(fit, n_records=n, n_records_sd=n_sd)
+    field = gone_methods.of_pseudo_likelihood(release, family)
+    return _fixed(release, field, None, sum(release.public["path"]["n_steps"]))
 
 
 def _edges(release: Release, graph: Iterable[Iterable[Hashable]] | None) -> list[tuple[int, int]] | None:
@@ -166,71 +168,6 @@ def _of_interactions(release: Release, edges: list[tuple[int, int]] | None, spar
         width=width,
     )
     return FieldFit(fit.model, None, fit.converged, fit.status, fit.n_iter, n, n_sd)
-
-
-def _of_regressions(release: Release) -> FieldFit:
-    field, disagreement = _from_weights(release, None)
-    return _fixed(release, field, disagreement, int(release.public["n_iter"]))
-
-
-def _of_halves(release: Release, min_edge_weight: float | None) -> FieldFit:
-    parities = random_halves.parities_part(release)
-    n = max(float(parities["n_records"].array[0]), 1.0)
-    means = np.clip(parities["sums"].array / n, -1.0, 1.0)
-    subsets = released_subsets(parities)
-    regressions = random_halves.regressions_part(release)
-    field, disagreement = _from_weights(regressions, dict(zip(subsets, means.tolist(), strict=True)))
-    if min_edge_weight is not None:
-        plain, _ = _from_weights(regressions, None)
-        assert isinstance(field, BinaryField)
-        assert isinstance(plain, BinaryField)
-        field = _with_maximal(plain, field, min_edge_weight / 2.0)
-    fit = _fixed(regressions, field, disagreement, int(regressions.public["n_iter"]))
-    noise = parities["n_records"].noise
-    assert noise is not None  # a count is a statistic plus noise
-    # Of n records half come here, with a standard deviation of sqrt(n)/2, besides the noise.
-    records = _count(release) if release.n_records is not None else (2 * n, 2 * math.sqrt(noise.variance + n / 2))
-    return FieldFit(field, disagreement, fit.converged, fit.status, fit.n_iter, *records)
-
-
-def _with_maximal(plain: BinaryField, averaged: BinaryField, least: float) -> BinaryField:
-    """Mean derivatives for maximal interactions, whose coefficients they are, and plain coefficients for others.
-
-    An interaction is taken for maximal if all those around it are below `least`.
-    """
-    inside: set[tuple[int, ...]] = set()
-    chosen = {}
-    for scope in sorted({*plain.coefficients, *averaged.coefficients}, key=len, reverse=True):
-        source = plain if scope in inside else averaged
-        chosen[scope] = source.coefficients.get(scope, 0.0)
-        if abs(chosen[scope]) >= least:
-            inside |= {part for size in range(1, len(scope)) for part in itertools.combinations(scope, size)}
-    return BinaryField(plain.n_variables, chosen)
-
-
-def _from_weights(
-    release: Release, parity_means: dict[tuple[int, ...], float] | None
-) -> tuple[RandomField, np.ndarray]:
-    """Zhang et al. (2020), Algorithms 2 to 5; features that a graph leaves out count as zeros."""
-    layout, weights = frank_wolfe_steps.regressions_of(release), frank_wolfe_steps.regression_weights(release)
-    return field_from_regressions(layout, weights, release.public["order"], parity_means)
-
-
-def _of_pseudo_likelihood(release: Release, family: str) -> FieldFit:
-    flat = pseudo_likelihood_ascent.parameters(release)
-    sizes = [release.schema.cardinality(name) for name in release.schema.variables]
-    scopes = field_scopes(len(sizes), release.public["order"])
-    field: RandomField
-    if family == "pairwise":
-        tables = np.split(flat, np.cumsum([math.prod(sizes[i] for i in scope) for scope in scopes])[:-1])
-        shaped = {s: t.reshape([sizes[i] for i in s]) for s, t in zip(scopes, tables, strict=True)}
-        pairs = {(s[0], s[1]): table for s, table in shaped.items() if len(s) == 2}
-        field = Pairwise(tuple(shaped[i,] for i in range(len(sizes))), pairs).centred()
-    else:
-        field = BinaryField(len(sizes), dict(zip(scopes, flat.tolist(), strict=True)))
-        if family == "ising":
-            field = field.to_ising()
-    return _fixed(release, field, None, sum(release.public["path"]["n_steps"]))
 
 
 def _fixed(release: Release, field: RandomField, disagreement: np.ndarray | None, n_iter: int) -> FieldFit:

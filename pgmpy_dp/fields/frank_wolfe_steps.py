@@ -6,7 +6,7 @@ once as there are regressions. What differs from the paper, and why: ``fields/op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,9 @@ from pgmpy_dp.fields.frank_wolfe_plan import (
     step_units,
     weights_of,
 )
+from pgmpy_dp.fields.nodewise_regressions import field_from_regressions
 from pgmpy_dp.fields.operators.field_gradients import RESIDUAL_UNIT, RegressionPath
+from pgmpy_dp.fields.random_fields import RandomField
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
@@ -189,6 +191,18 @@ def regression_weights(release: Release) -> np.ndarray:
     """
     q, public = regressions_of(release).n_columns, release.public
     return weights_of(release["vertices"].array, q, public["radius"], public["step"])
+
+
+def released_field(
+    release: Release, parity_means: Mapping[tuple[int, ...], float] | None = None
+) -> tuple[RandomField, np.ndarray]:
+    """The field of a release, and how far the estimates of an interaction lie apart.
+
+    Zhang et al. (2020), Algorithms 2 to 4, or 5 with means of parities; features that a graph leaves out count as
+    zeros.
+    """
+    layout = regressions_of(release)
+    return field_from_regressions(layout, regression_weights(release), release.public["order"], parity_means)
 
 
 def _used_positions(layout: RegressionLayout) -> list[int]:

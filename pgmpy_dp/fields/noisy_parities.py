@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -44,7 +43,7 @@ _WEAK, _WEAK_PURE, _WEAK_MATRIX = 0.03, 0.003, 0.3
 
 @dataclass(frozen=True)
 class ParityPlan:
-    """All that :func:`ask_parities` does, from public numbers alone.
+    """All that is done, from public numbers alone.
 
     Attributes
     ----------
@@ -304,14 +303,8 @@ def released_subsets(release: Release) -> Subsets:
     return field_scopes(len(release.schema), release.public["order"], released_edges(release))
 
 
-def ask_parities(curator: TableCurator, plan: ParityPlan) -> Found:
-    """The arrays that a release keeps, and how they were found; spends all that the curator has, which is new."""
-    (last,) = deque(_steps(curator, plan), maxlen=1)
-    return last
-
-
 def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Found, None, None]:
-    """The same after each round, where there are rounds."""
+    """The arrays that a release keeps, and how they were found; after each round, where there are rounds."""
     if plan.method == "noise":
         yield _sums(curator, plan, 1, plan.n_records is None), "noise"
         return

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from pgmpy_dp.fields import noisy_parities, random_halves
+from pgmpy_dp.fields import noisy_parities
 from pgmpy_dp.fields.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
 from pgmpy_dp.fields.random_fields import BinaryField, RandomField
 from pgmpy_dp.inference.exact_or_loopy import Inference
-from pgmpy_dp.learning.collective_base import progress_bar
 from pgmpy_dp.learning.options import Rule, one_of, whole
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 from pgmpy_dp.private.budget import Budget
@@ -17,7 +16,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-_OBJECTIVES = ("l1", "linf")
 _QUERIES = ("auto", "gaussian", "pmw", "sepfem")
 
 
@@ -35,17 +33,11 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     order : int, default 3
         t, at least 2: the largest number of variables of an interaction.
     epsilon, delta, rho, state_names, adjacency, n_records
-    method : {"auto", "moments", "frank-wolfe", "gradient"}
+    method : {"auto", "moments", "frank-wolfe"}
         "moments", which "auto" is: noisy means of all products of up to t variables (or of a public graph's cliques),
         and the field that has them. "frank-wolfe": one private sparse logistic regression for each variable.
-        "gradient": noisy gradient ascent on the pseudo-likelihood, which needs rho or a delta.
-    objective : {"l1", "linf"}
-        How regressions become coefficients, with "frank-wolfe" only, which "linf" asks for. "l1" takes coefficients as
-        they are. "linf" learns the regressions from one half of the records, and takes means of the derivatives that
-        they are of over noisy parities of the other half. Such a mean is the coefficient of an interaction that is
-        maximal, inside no other one; with `min_edge_weight`, others are taken as in "l1", without it they are means.
     queries : {"auto", "gaussian", "pmw", "sepfem"}
-        How products are released, with "moments" and "linf": with noise on all sums ("gaussian", Laplace for a pure
+        How products are released, with "moments": with noise on all sums ("gaussian", Laplace for a pure
         epsilon), by private multiplicative weights (up to 20 variables), by the perturbed leader; "auto" takes the
         multiplicative weights where noise on all sums would be large.
     graph : networkx.Graph or list of pairs of variables, optional
@@ -75,11 +67,9 @@ class PrivateBinaryMRF(BaseFieldEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.fields.noisy_parities`,
-    :mod:`~pgmpy_dp.fields.frank_wolfe_steps`, :mod:`~pgmpy_dp.fields.random_halves` or
-    :mod:`~pgmpy_dp.fields.pseudo_likelihood_ascent`; the rest is post-processing. Protected is one record.
-    Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithms 4 ("l1") and 5 ("linf"), with selections by
-    Gumbel noise, are "frank-wolfe".
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.fields.noisy_parities` or
+    :mod:`~pgmpy_dp.fields.frank_wolfe_steps`; the rest is post-processing. Protected is one record.
+    Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 4, with selections by Gumbel noise, is "frank-wolfe".
 
     Examples
     --------
@@ -94,7 +84,6 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     _family: ClassVar[str] = "binary"
     _rules: ClassVar[Mapping[str, Rule]] = {
         "order": whole(2),
-        "objective": one_of(_OBJECTIVES),
         "queries": one_of(_QUERIES),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("parities", "regressions", "pseudo_likelihood", "halves")
@@ -111,7 +100,6 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         adjacency: str = "add_remove",
         n_records: int | None = None,
         method: str = "auto",
-        objective: str = "l1",
         queries: str = "auto",
         graph: Any = None,
         n_iter: int | None = None,
@@ -122,7 +110,6 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         random_state: int | None = None,
     ) -> None:
         self.order = order
-        self.objective = objective
         self.queries = queries
         data = (epsilon, delta, rho, state_names, adjacency, n_records, method, graph, n_iter, sparse)
         super().__init__(width, *data, min_edge_weight, inference, memory_limit, random_state)
@@ -131,30 +118,11 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     def _order(self) -> int:
         return self.order
 
-    def _chosen_method(self) -> str:
-        return "frank-wolfe" if self.method == "auto" and self.objective == "linf" else super()._chosen_method()
-
-    def _check_schema(self, schema: Schema) -> None:
-        super()._check_schema(schema)
-        if self.objective == "linf" and self._chosen_method() != "frank-wolfe":
-            raise ValueError(
-                f"objective='linf' with method={self.method!r}, which has no regressions; use method='frank-wolfe'"
-            )
-
-    def _parities(self, budget: Budget) -> str:
-        """How parities are asked: noise on all sums is Laplace for a pure budget."""
-        pure = budget.rho is None and not budget.delta
-        return "noise" if self.queries == "gaussian" and pure else self.queries
-
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
-        return noisy_parities.run(table, self._settings(method=self._parities(budget)), budget)
-
-    def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        if self.objective == "linf":
-            settings = self._settings(queries=self._parities(budget))
-            with progress_bar(type(self).__name__) as progress:
-                return random_halves.run(table, settings, budget, progress)
-        return super()._run(table, budget)
+        # Noise on all sums is Laplace for a pure budget.
+        pure = budget.rho is None and not budget.delta
+        method = "noise" if self.queries == "gaussian" and pure else self.queries
+        return noisy_parities.run(table, self._settings(method=method), budget)
 
     def _parameters(self, field: RandomField, variables: tuple[Hashable, ...]) -> tuple[dict, dict]:
         assert isinstance(field, BinaryField)

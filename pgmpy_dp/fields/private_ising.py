@@ -29,10 +29,9 @@ class PrivateIsing(BaseFieldEstimator):
         Public bound lambda > 0 on the largest ``sum_j |A_ij| + |theta_i|`` of a variable i. It is not learned: see
         ``docs/random-fields.md`` for how to choose it.
     epsilon, delta, rho, state_names, adjacency, n_records
-    method : {"auto", "moments", "frank-wolfe", "gradient"}
+    method : {"auto", "moments", "frank-wolfe"}
         "moments", which "auto" is: noisy means of all z_i and z_i z_j (of a public graph's edges), and the Ising model
-        that has them. "frank-wolfe": one private sparse logistic regression for each variable. "gradient": noisy
-        gradient ascent on the pseudo-likelihood, which needs rho or a delta.
+        that has them. "frank-wolfe": one private sparse logistic regression for each variable.
     graph, n_iter, sparse
     min_edge_weight : float, optional
         Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the edges
@@ -53,9 +52,8 @@ class PrivateIsing(BaseFieldEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.fields.noisy_parities`,
-    :mod:`~pgmpy_dp.fields.frank_wolfe_steps` or :mod:`~pgmpy_dp.fields.pseudo_likelihood_ascent`; the rest
-    is post-processing. Protected is one record.
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.fields.noisy_parities` or
+    :mod:`~pgmpy_dp.fields.frank_wolfe_steps`; the rest is post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 2, with selections by Gumbel noise, is "frank-wolfe".
     Graph: with `min_edge_weight` this is a structure learner under rho, (epsilon, delta) or a pure epsilon. Theorem 3.8
     with alpha below eta/2 is about "frank-wolfe" under rho; Theorem 7.1 is the lower bound, the root of p under rho and

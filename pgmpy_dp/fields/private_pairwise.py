@@ -29,10 +29,9 @@ class PrivatePairwise(BaseFieldEstimator):
         Public bound lambda > 0 on the largest ``sum_j max_b |W_ij(a, b)| + |theta_i(a)|`` of a state a of a variable i.
         It is not learned: see ``docs/random-fields.md`` for how to choose it.
     epsilon, delta, rho, state_names, adjacency, n_records
-    method : {"auto", "moments", "frank-wolfe", "gradient"}
+    method : {"auto", "moments", "frank-wolfe"}
         "moments", which "auto" is: noisy centred tables of all pairs (or of a public graph's edges), and the field that
         has them. "frank-wolfe": one private sparse logistic regression for each variable and each pair of its states.
-        "gradient": noisy gradient ascent on the pseudo-likelihood, which needs rho or a delta.
     graph, n_iter, sparse
     min_edge_weight : float, optional
         Public lower bound eta on the largest absolute value in each table W_ij that is not 0: `graph_` then has the
@@ -53,9 +52,8 @@ class PrivatePairwise(BaseFieldEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.fields.noisy_interactions`,
-    :mod:`~pgmpy_dp.fields.frank_wolfe_steps` or :mod:`~pgmpy_dp.fields.pseudo_likelihood_ascent`; the rest
-    is post-processing. Protected is one record.
+    Privacy: the only access to the records is one release of :mod:`pgmpy_dp.fields.noisy_interactions` or
+    :mod:`~pgmpy_dp.fields.frank_wolfe_steps`; the rest is post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 3, with selections by Gumbel noise, is "frank-wolfe".
     Graph: with `min_edge_weight` this is a structure learner under rho, (epsilon, delta) or a pure epsilon; for
     "frank-wolfe" under rho by Theorem 3.11 with alpha below eta/2. Theorem 7.4 is the lower bound.

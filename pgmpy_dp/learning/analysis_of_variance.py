@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
+
+
+def helmert(k: int) -> np.ndarray:
+    """Helmert contrasts H of k states, scaled so that H^T H = k I and H^T 1 = 0; for k = 2 the codes -1, +1.
+
+    Each column has mean 0 and variance 1 under the uniform distribution.
+
+    Returns
+    -------
+    ndarray of shape (k, k - 1)
+
+    Examples
+    --------
+    >>> helmert(2).ravel()
+    array([-1.,  1.])
+    >>> helmert(3).round(3)
+    array([[-1.225, -0.707],
+           [ 1.225, -0.707],
+           [ 0.   ,  1.414]])
+    """
+    columns = np.zeros((k, k - 1))
+    for j in range(1, k):
+        columns[:j, j - 1] = -1.0
+        columns[j, j - 1] = j
+        columns[:, j - 1] *= math.sqrt(k / (j * (j + 1)))
+    return columns
 
 
 def log_linear_of(

@@ -1,4 +1,4 @@
-"""Replay of the learners of records by gradients: steps on samples, Frank-Wolfe, the pseudo-likelihood."""
+"""Replay of the learners of records by gradients: steps on samples, Frank-Wolfe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pandas as pd
 
 from pgmpy_dp.auditing.movements import INVENTED
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, PrivateSGD
-from pgmpy_dp.fields import frank_wolfe_steps, pseudo_likelihood_ascent
+from pgmpy_dp.fields import frank_wolfe_steps
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.tables.collective import gradient_ascent
@@ -127,28 +127,14 @@ def walk(
     return fit
 
 
-def ascent(family: str, states: States, order: int = 2, graph: Any = None, **more: Any) -> Fit:
-    """Steps on the pseudo-likelihood."""
-
-    def fit(data: pd.DataFrame, budget: Budget, adjacency: str) -> Any:
-        settings = field_settings(2.0, family, order, graph=graph, n_steps=6, **more)
-        return pseudo_likelihood_ascent.run(_table(data, states, budget, adjacency), settings, budget)
-
-    return fit
-
-
 _EDGES = [("a", "b")]
 _FW: dict[str, Any] = {"width": 2.0, "method": "frank-wolfe", "n_iter": 4}
-_PL: dict[str, Any] = {"width": 2.0, "method": "gradient", "n_iter": 4}
 GRADIENT_FITS: dict[str, tuple[Fit, States, tuple[Budget, ...]]] = {
     "sgd": (_sgd, MANY, (DELTA, RHO)),
     "one table": (_one_table, TWO, (DELTA, RHO)),
     "PrivateIsing, frank-wolfe": (_field(PrivateIsing, BINARY, **_FW), BINARY, (PURE, RHO, DELTA)),
-    "PrivateIsing, gradient": (_field(PrivateIsing, BINARY, **_PL), BINARY, (RHO,)),
-    "PrivatePairwise, gradient": (_field(PrivatePairwise, MANY, **_PL), MANY, (DELTA,)),
     "PrivatePairwise, frank-wolfe": (_field(PrivatePairwise, MANY, **_FW), MANY, (PURE, RHO)),
     "PrivateBinaryMRF, frank-wolfe": (_field(PrivateBinaryMRF, BINARY, order=3, **_FW), BINARY, (PURE, RHO)),
-    "PrivateBinaryMRF, gradient": (_field(PrivateBinaryMRF, BINARY, order=3, **_PL), BINARY, (RHO,)),
     "walk, ising": (walk("ising", BINARY), BINARY, (PURE, RHO, LARGE)),
     "walk, two": (walk("ising", TWO), TWO, (LARGE,)),
     "walk, ising, graph": (walk("ising", BINARY, graph=_EDGES), BINARY, (PURE, LARGE)),
@@ -156,9 +142,4 @@ GRADIENT_FITS: dict[str, tuple[Fit, States, tuple[Budget, ...]]] = {
     "walk, pairwise": (walk("pairwise", MANY), MANY, (PURE, RHO, LARGE)),
     "walk, pairwise, graph": (walk("pairwise", MANY, graph=_EDGES), MANY, (RHO,)),
     "walk, binary": (walk("binary", BINARY, 3), BINARY, (PURE, LARGE)),
-    "ascent": (ascent("ising", BINARY), BINARY, (RHO,)),
-    "ascent, clipped": (ascent("ising", BINARY, clip_norm=0.5, sparse=False), BINARY, (RHO, DELTA)),
-    "ascent, fields": (ascent("ising", BINARY, graph=[("a",), ("b",), ("c",)], clip_norm=0.5), BINARY, (RHO,)),
-    "ascent, pairwise": (ascent("pairwise", MANY, clip_norm=0.5), MANY, (RHO,)),
-    "ascent, binary": (ascent("binary", BINARY, 3, _EDGES), BINARY, (RHO,)),
 }

@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.fields import noisy_interactions, noisy_parities, random_halves
+from pgmpy_dp.fields import noisy_interactions, noisy_parities
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.guarantee import PureDP
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_tables import BUDGETS, ODD_CELLS, object_frame
-from tests.settings import field_settings, interaction_settings, parity_settings
+from tests.settings import ask_parities, interaction_settings, parity_settings
 
 __all__ = ["LARGE", "moment_pairs", "parity_cases"]
 
@@ -116,8 +118,12 @@ def _interactions(data: pd.DataFrame, *, budget: Budget, adjacency: str, states:
 
 
 def _halves(data: pd.DataFrame, *, budget: Budget, adjacency: str, method: str) -> Any:
-    settings = field_settings(1.0, "binary", n_iter=2, n_rounds=2).but(queries=method)
-    return random_halves.run(_table(data, BINARY, budget, adjacency), settings, budget)
+    """Disjoint parts of the records, each of which has all of the budget."""
+    table, settings = _table(data, BINARY, budget, adjacency), parity_settings(method=method, n_rounds=2)
+    plan = noisy_parities.plan_parities(table.schema, table.adjacency, None, settings, budget, _additive(budget))
+    curator = TableCurator(table, budget, what="parities of halves", pure=isinstance(plan.cost, PureDP))
+    with curator.split(2) as halves:
+        return [ask_parities(half, plan) for half in halves]
 
 
 def _estimator(estimator: type, data: pd.DataFrame, *, budget: Budget, adjacency: str, **options: Any) -> Any:

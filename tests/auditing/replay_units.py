@@ -151,10 +151,10 @@ _TABLES = ("NaiveMLE", "PrivateNetwork, add", "PrivateNetwork, rep", "check_sche
 _TABLES += ("publish_if, test alone",)
 _BY_ROWS = (
     *("parities, ", "pmw, ", "interactions of no pair", "halves by pmw", "sgd", "one table", "walk, binary"),
-    *("walk, two", "ascent, fields", "agreed graph", "EdgeVoting, chow-liu"),
+    *("walk, two", "agreed graph", "EdgeVoting, chow-liu"),
 )
 _BY_SHARES = (
     *("parities, ", "pmw, add_remove", "pmw, replace_one", "interactions of no pair", "one table", "walk, binary"),
-    *("sgd", "ascent, fields", "agreed graph", "halves by pmw, replace_one"),
+    *("sgd", "agreed graph", "halves by pmw, replace_one"),
 )
 _CORPUS = 4

@@ -1,4 +1,4 @@
-"""Replay of the learners of records by gradients: steps on samples, Frank-Wolfe, the pseudo-likelihood."""
+"""Replay of the learners of records by gradients: steps on samples, Frank-Wolfe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.fields import frank_wolfe_steps
 from pgmpy_dp.fields.operators import field_gradients, regressions
-from pgmpy_dp.fields.operators import pseudo_likelihood as sums
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator import mechanism
@@ -27,7 +26,6 @@ from tests.auditing.replay_gradients import (
     LARGE,
     PURE,
     RHO,
-    ascent,
     gradient_cases,
     gradient_pairs,
     walk,
@@ -44,7 +42,7 @@ def test_the_catalogue_holds_and_attains_every_bound(adjacency, turns):
         for operator, ratio in item.report.movement.items():
             most[operator] = max(most.get(operator, 0.0), ratio)
     counts = {"count", "record_count"} if adjacency == "add_remove" else set()
-    assert set(most) == {"step", "vertices", "gradient", *counts}
+    assert set(most) == {"step", "vertices", *counts}
     assert min(most.values()) >= 0.99, most
 
 
@@ -58,7 +56,7 @@ def found(name: str, budget: Budget = RHO, adjacency: str = "add_remove", place:
 
 class TestMutantsOfTheBoundary:
     def test_no_mutant_no_problem(self):
-        assert [found("sgd"), found("walk, ising", LARGE), found("ascent, clipped")] == ["", "", ""]
+        assert [found("sgd"), found("walk, ising", LARGE)] == ["", ""]
 
     @pytest.mark.parametrize("budget", [DELTA, RHO])
     def test_a_halved_sensitivity_of_sampled_steps(self, budget, monkeypatch):
@@ -143,21 +141,6 @@ class TestMutantsOfTheBoundary:
         monkeypatch.setattr(regressions.GradientSums, "after", mean)
         assert "vertices: exact statistics moved by" in found("walk, ising")
 
-    def test_a_pseudo_likelihood_that_is_not_clipped(self, monkeypatch):
-        monkeypatch.setattr(sums, "_weights", lambda codes, residuals, grid: np.full(len(codes), 256.0))
-        assert "gradient: exact statistics moved by" in found("ascent, clipped")
-
-    def test_a_halved_sensitivity_of_the_pseudo_likelihood(self, monkeypatch):
-        true = field_gradients.gradient_sum
-
-        def halved(*a):
-            exact = true(*a)
-            return Sensitive(exact.value, exact.adjacency, exact.l1 / 2, exact.l2 / 2, exact.linf / 2)
-
-        monkeypatch.setattr(field_gradients, "gradient_sum", halved)
-        problems = found("ascent, clipped")
-        assert "gradient: exact statistics moved by" in problems and "gradient: noise of scale" in problems
-
     def test_a_count_with_half_the_noise(self, monkeypatch):
         true = counted.record_count
 
@@ -198,9 +181,9 @@ class TestMutantsOfPlans:
 
     def test_after_the_last_request(self):
         def peeking(data, budget, adjacency):
-            return ascent("ising", BINARY)(data, budget, adjacency), len(data)
+            return walk("ising", BINARY)(data, budget, adjacency), len(data)
 
-        assert "result differs" in found("ascent", learner=peeking)
+        assert "result differs" in found("walk, ising", learner=peeking)
 
     def test_a_warning_about_a_record(self, monkeypatch):
         import warnings

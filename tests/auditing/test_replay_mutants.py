@@ -58,7 +58,6 @@ ASKED_BY = {
     "interaction_sums": "interactions, ",
     "record_count": "halves by pmw",
     "vertices": "walk, ising, ",
-    "gradient": "ascent, ",
     "edge_votes": "EdgeVoting",
     "model_errors": "publish_if, test alone",
     "agreed_graph": "StableStructure",

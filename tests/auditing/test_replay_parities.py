@@ -13,13 +13,14 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.movements import INVENTED, invented
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.fields import parity_rounds, random_halves
+from pgmpy_dp.fields import parity_rounds
 from pgmpy_dp.fields.operators import interactions as interaction_data
 from pgmpy_dp.fields.operators import parities as data
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.mathematics import walsh_hadamard
 from pgmpy_dp.private.operators import record_count as counted
 from pgmpy_dp.private.sensitive import Sensitive
+from tests.auditing import replay_parities
 from tests.auditing.replay_cases import one_adjacency_each, run_replays
 from tests.auditing.replay_parities import BINARY, EQUAL, FITS, LARGE, moment_pairs, parity_cases
 
@@ -152,13 +153,13 @@ class TestMutantsOfTheBoundary:
 
 class TestMutantsOfPlans:
     def test_a_half_whose_records_are_looked_at(self, monkeypatch):
-        true = random_halves.ask_parities
+        true = replay_parities.ask_parities
 
         def ask(curator, plan):
             arrays, method = true(curator, plan)
             return arrays, method + "!" * (len(curator._data._codes) % 2)
 
-        monkeypatch.setattr(random_halves, "ask_parities", ask)
+        monkeypatch.setattr(replay_parities, "ask_parities", ask)
         assert "result differs" in found("halves")
 
     def test_rounds_by_the_number_of_records(self, monkeypatch):

@@ -79,6 +79,16 @@ def test_the_same_is_learned_from_a_release(name):
     assert answers(name, fitted) == pytest.approx(SAID[f"{name}.release.npz"]["answers"], rel=1e-3, abs=1e-3)
 
 
+def test_interactions_inside_others_of_a_method_that_is_gone():
+    """With a least weight halves of the records give coefficients for interactions that are not maximal."""
+    release = release_of("PrivateBinaryMRF-linf.release.npz")
+    fitted = estimators.PrivateBinaryMRF(2.0, min_edge_weight=0.4).fit_release(release)
+    expected = {("a", "b"): 0.6153846, ("a", "c"): -0.0024189647, ("b", "c"): 0.46153846, ("b", "d"): 0.076923077}
+    expected |= {("c", "d"): 0.61678224, ("a", "c", "d"): 0.051282051}
+    assert fitted.weights_ == pytest.approx(expected, rel=1e-6)
+    assert (fitted.n_records_, fitted.n_records_sd_) == (2862.0, pytest.approx(57.583409))
+
+
 def test_what_is_released_beside_models():
     found = Discovery.of(release_of("discovered.one.npz"))
     assert found.schema["a"] == ("no", "yes", "other") and found.schema.discovered[0]["guarantee"]

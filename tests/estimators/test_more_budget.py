@@ -110,7 +110,6 @@ LADDER = [
     case("PrivateGaussianMixture", "vectors", n_components=2, separation=8.0, scale=1.0, epsilon=1.0, delta=1e-6),
     case("PrivateIsing", **PURE, **FIELD, method="frank-wolfe", n_iter=100),
     case("PrivateBinaryMRF", **PURE, **FIELD, method="moments", queries="pmw"),
-    case("PrivateBinaryMRF", **APPROX, **FIELD, method="gradient"),
     case("PrivateGraphicalLasso", "vectors", **RHO, row_norm=2.0, perturb="output", penalty=0.2, n_records=1000),
 ]
 

@@ -8,11 +8,10 @@ CASES = [
     *[
         case(name, **budget, **FIELD, method=method)
         for name in ("PrivateIsing", "PrivatePairwise", "PrivateBinaryMRF")
-        for method, budget in (("moments", PURE), ("frank-wolfe", PURE), ("gradient", APPROX))
+        for method, budget in (("moments", PURE), ("frank-wolfe", PURE))
     ],
     case("PrivateBinaryMRF", **RHO, width=1.0, method="moments", queries="pmw"),
     case("PrivateBinaryMRF", **PURE, width=1.0, method="moments", queries="sepfem"),
-    case("PrivateBinaryMRF", **RHO, **FIELD, method="frank-wolfe", objective="linf"),
     *[
         case(name, **APPROX, **VOTES, learner=learner)
         for name in ("StableStructure", "EdgeVoting")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from pgmpy.inference import VariableElimination
 
+from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -280,3 +281,17 @@ def test_effects_have_no_means_and_sum_to_the_log_potential(cliques):
 def test_bad_parameters_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scopes_are_the_cliques_of_a_graph(seed):
+    graph = nx.gnp_random_graph(8, 0.6, seed=seed)
+    cliques = {
+        s
+        for r in range(1, 5)
+        for s in itertools.combinations(range(8), r)
+        if graph.subgraph(s).size() == r * (r - 1) // 2
+    }
+    found = field_scopes(8, 4, graph.edges)
+    assert set(found) == cliques and list(found) == sorted(found, key=lambda s: (len(s), s))
+    assert field_scopes(5, 3) == field_scopes(5, 3, nx.complete_graph(5).edges)

@@ -19,8 +19,8 @@ from pgmpy_dp.fields.mean_features import Enumeration, JunctionTreeMoments, elim
 from pgmpy_dp.fields.persistent_gibbs import PairwiseChains, ParityChains, make_chains
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.fields.support_search import grow_support
+from pgmpy_dp.learning.analysis_of_variance import helmert
 from pgmpy_dp.models.markov_network import MarkovNetwork
-from pgmpy_dp.private.mathematics.field_design import helmert
 
 EXACT = {"noise_sd": 0.0, "n": 10**12}  # a standard error of 1e-6: L-BFGS stops at a gradient of 1e-8
 

@@ -15,7 +15,6 @@ import pytest
 
 from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.noisy_parities import (
-    ask_parities,
     plan_parities,
     released_subsets,
     run,
@@ -43,7 +42,7 @@ from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from tests.private import audit
 from tests.private.distribution import accepts
-from tests.settings import parity_settings
+from tests.settings import ask_parities, parity_settings
 
 LARGE = Budget(epsilon=1e9, delta=0.5)
 

@@ -12,7 +12,7 @@ import pytest
 
 from pgmpy_dp.fields import parity_rounds
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.noisy_parities import ask_parities, plan_parities, run
+from pgmpy_dp.fields.noisy_parities import plan_parities, run
 from pgmpy_dp.fields.operators import parities as parity_data
 from pgmpy_dp.fields.operators.parities import parity_sums
 from pgmpy_dp.fields.parity_rounds import MultiplicativeWeights, default_rounds, pmw_answers, sepfem_answers
@@ -26,7 +26,7 @@ from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema
 from tests.private import audit
-from tests.settings import parity_settings
+from tests.settings import ask_parities, parity_settings
 
 
 def schema(p: int) -> Schema:

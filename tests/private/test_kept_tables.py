@@ -9,11 +9,9 @@ import pickle
 import numpy as np
 import pytest
 
-from pgmpy_dp.fields.operators.pseudo_likelihood import ResidualGrid, gradient_sum
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.data import contingency
 from pgmpy_dp.private.data.contingency import count, count_all, weighted_sum
-from pgmpy_dp.private.mathematics.field_design import FieldDesign
 from pgmpy_dp.private.operators.tables import KeptTables
 from pgmpy_dp.private.operators.worst_fit import joined_misfit_scores, misfit_scores
 from pgmpy_dp.private.sensitive import Sensitive
@@ -61,21 +59,6 @@ def test_sums_that_64_bits_do_not_hold_move_no_further_than_others(sign):
     assert all(one.dtype == np.int64 for one in sums)
     exact = [sign * min(n << 58, 1 << 62) for n in range(40)]
     assert [int(one[0]) for one in sums] == exact
-
-
-def test_gradients_that_64_bits_do_not_hold_move_no_further_than_others():
-    grid = ResidualGrid(10.0, FieldDesign((40,), ((0,),)))
-
-    def sums(n):
-        """Of n times 2**12 persons of one record each."""
-        codes, counts, shares = np.ones((n, 1), dtype=np.uint8), np.full(n, 4096.0), np.full(n, 1 << 20)
-        return gradient_sum(codes, counts, np.zeros(39), grid, Adjacency.ADD_REMOVE, shares, 1 << 8).value.tolist()
-
-    each = sums(1)
-    largest = max(map(abs, each))
-    assert largest > 1 << 48
-    for n in ((1 << 62) // largest, (1 << 63) // largest + 2, (1 << 64) // largest):
-        assert sums(n) == [max(min(n * one, 1 << 62), -(1 << 62)) for one in each]
 
 
 def test_an_interrupt_leaves_no_table_in_the_place_of_another():

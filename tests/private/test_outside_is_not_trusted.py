@@ -16,7 +16,7 @@ import pytest
 
 from pgmpy_dp import estimators
 from pgmpy_dp.communities.operators.graph import PrivateGraph, adjacency_matrix, neighbour_sums
-from pgmpy_dp.fields.operators import parities, pseudo_likelihood, regressions
+from pgmpy_dp.fields.operators import parities, regressions
 from pgmpy_dp.fields.operators.parities import parity_misfits
 from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.gaussian import output_perturbation
@@ -91,10 +91,6 @@ def statistics() -> dict[str, Sensitive | int]:
     for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE):
         found[f"parities {adjacency}"] = parities.parity_sums_and_count(BITS, 4, adjacency, True)
         found[f"family {adjacency}"] = parities.parity_sums_and_count(BITS, FAMILY, adjacency)
-        design = pseudo_likelihood.FieldDesign((2, 3, 4), ((0,), (1,), (2,), (0, 1), (1, 2)))
-        grid = pseudo_likelihood.ResidualGrid(2.0, design)
-        theta = np.linspace(-1.0, 1.0, design.n_parameters)
-        found[f"gradient {adjacency}"] = pseudo_likelihood.gradient_sum(STATES, np.ones(300), theta, grid, adjacency)
         layout = regressions_layout()
         found[f"weight {adjacency}"] = regressions.selection_weight(layout, adjacency, ZCDP(1.0))
         sums = regressions.GradientSums(STATES, layout, adjacency, 3)

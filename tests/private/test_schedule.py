@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.operators import field_gradients
-from pgmpy_dp.fields.operators.field_gradients import PseudoLikelihood, RegressionPath
+from pgmpy_dp.fields.operators.field_gradients import RegressionPath
 from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
@@ -141,9 +140,8 @@ class TestScheduledCurators:
         assert not isinstance(curator, Curator)
         assert not any(hasattr(curator, name) for name in ("ask", "noise", "merge", "split", "_planned", "_child"))
         layout = regression_layout("ising", [2, 2])
-        for make in (lambda: PseudoLikelihood(curator, [(0,)], 1.0), lambda: RegressionPath(curator, layout, 9)):
-            with pytest.raises(TypeError, match="curator is a GradientCurator; pass a TableCurator, whose shares pay"):
-                make()
+        with pytest.raises(TypeError, match="curator is a GradientCurator; pass a TableCurator, whose shares pay"):
+            RegressionPath(curator, layout, 9)
         assert curator.left == Fraction(1, 2)
 
     def test_norms_that_can_be_changed_later_are_refused(self):
@@ -407,43 +405,6 @@ class TestRegressionPath:
         for reach in (-1, 2**20 + 1, 1.5):
             with pytest.raises((TypeError, ValueError), match="reach"):
                 RegressionPath(fields_of(), self.LAYOUT, reach)
-
-
-class TestPseudoLikelihood:
-    SCOPES = field_scopes(2, 2)
-
-    @pytest.mark.parametrize("scopes", [[(0, 0)], [(1, 0)], [(0,), (0,)], [(0, 2)], [()], [(-1,)], [(0.5,)]])
-    def test_scopes_that_are_none_are_refused(self, scopes):
-        with pytest.raises((TypeError, ValueError), match="scopes"):
-            PseudoLikelihood(fields_of(), scopes, 1.0)
-
-    @pytest.mark.parametrize("norm", [0.0, math.nan, 1e-9, 1e12])
-    def test_norms_that_do_not_fit_are_refused(self, norm):
-        with pytest.raises(ValueError, match="clip_norm"):
-            PseudoLikelihood(fields_of(), self.SCOPES, norm)
-
-    @pytest.mark.parametrize(
-        ("theta", "share", "message"),
-        [
-            ([0.0, 0.0], 1, "pass 3 finite numbers"),
-            ([0.0, 0.0, math.nan], 1, "pass 3 finite numbers"),
-            ([0.0] * 3, 0, "share=0"),
-            ([0.0] * 3, 1e-30, "bury any"),
-            ([0.0] * 3, 2, "a share of 2"),
-        ],
-    )
-    def test_other_requests_spend_and_count_nothing(self, theta, share, message, monkeypatch):
-        monkeypatch.setattr(field_gradients, "gradient_sum", fail)
-        curator = fields_of()
-        with pytest.raises(ValueError, match=message):
-            PseudoLikelihood(curator, self.SCOPES, 1.0).gradient(theta, share)
-        assert curator.left == 1
-
-    def test_there_is_no_pure_guarantee(self):
-        curator = fields_of(Budget(epsilon=1.0))
-        with pytest.raises(ValueError, match="no pure guarantee"):
-            PseudoLikelihood(curator, self.SCOPES, 1.0).gradient([0.0] * 3, 1)
-        assert curator.left == 1
 
 
 class TestRecordCount:

@@ -27,7 +27,7 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
     StableStructure,
 )
-from pgmpy_dp.fields.operators.field_gradients import PseudoLikelihood, RegressionPath
+from pgmpy_dp.fields.operators.field_gradients import RegressionPath
 from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits
 from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
 from pgmpy_dp.fields.operators.vote_operators import EdgeVotes
@@ -478,23 +478,6 @@ class TestShares:
         assert unit == 2048 * 585  # L is 4096
         # Of the person of 3000 rows 4096 parts leave three quarters of a record.
         assert np.abs(pairs[:14].reshape(2, 7) / unit - wanted).max() < 4.0 and np.abs(fields).max() < 2**40
-
-    def test_gradients_of_a_field(self):
-        curator = self.curator()
-        field = PseudoLikelihood(curator, [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], 8.0)
-        theta = np.array([0.2, -0.1, 0.3, 0.4, -0.2, 0.1])
-
-        def gradient(code):
-            z = 2.0 * code - 1.0
-            a = np.zeros((3, 3))
-            a[0, 1], a[0, 2], a[1, 2] = theta[3:]
-            a = a + a.T
-            r = z - np.tanh(theta[:3] + a @ z)
-            return np.array([*r, *(r[i] * z[j] + r[j] * z[i] for i, j in [(0, 1), (0, 2), (1, 2)])])
-
-        found = field.gradient(theta, 1) * field.unit_size
-        # The least noise is a thousandth of the clip norm.
-        assert np.abs(found - self.by_person(gradient)).max() < 0.08
 
     def test_regressions(self):
         curator = self.curator(rho=1e14)

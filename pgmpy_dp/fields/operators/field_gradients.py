@@ -1,16 +1,13 @@
-"""Conversations about a table that fit a random field: gradients of its regressions and of its pseudo-likelihood."""
+"""A conversation about a table that fits the logistic regressions of its random field, step by step."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number, is_exactly, own_copy
-from pgmpy_dp.fields.operators.pseudo_likelihood import LARGEST_BOUND, ResidualGrid, distinct, gradient_sum
 from pgmpy_dp.fields.operators.regressions import (
     RESIDUAL_UNIT,
     GradientSums,
@@ -18,23 +15,18 @@ from pgmpy_dp.fields.operators.regressions import (
     residual_table,
     selection_weight,
 )
-from pgmpy_dp.private.adjacency import Adjacency, changed_records
+from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.curator_base import checked_share
-from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
+from pgmpy_dp.private.curator.mechanism import SeveralNoisyMax
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import share_grid, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.mathematics.field_design import FieldDesign
-from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
-from pgmpy_dp.private.noise.measures import OfRho, amount_of
 from pgmpy_dp.private.noise.selection import selection_scale
-from pgmpy_dp.private.sensitive import Noise
 
 LARGEST_REACH = 1 << 20
 """Largest absolute value of integer logits: a table of residuals has six times as many entries."""
 
-_PARTS_OF_REGRESSIONS = 1 << 16  # of a record that counts by shares: scores have 12 bits of their own
-_PARTS_OF_GRADIENTS = 1 << 8  # beside 8 bits of the clipping weights
+_PARTS = 1 << 16  # of a record that counts by shares: scores have 12 bits of their own
 
 
 def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
@@ -53,31 +45,6 @@ def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: 
     4.0
     """
     return selection_scale(float(RESIDUAL_UNIT), cost, share / selection_weight(layout, adjacency, cost))
-
-
-def gradient_multiplier(adjacency: Adjacency, cost: PureDP | ZCDP, share: Fraction) -> float:
-    """Scale of the noise of :meth:`PseudoLikelihood.gradient`, over the clip norm: from public numbers.
-
-    Raises
-    ------
-    ValueError
-        For a pure cost, and where it would bury any gradient.
-
-    Examples
-    --------
-    >>> gradient_multiplier(Adjacency.REPLACE_ONE, ZCDP(0.5), Fraction(1, 4))
-    4.0
-    """
-    refusal = f"the cost is {cost}: gradients with Gaussian noise have no pure guarantee; pass a delta or rho"
-    rho = amount_of(OfRho, cost, share, refusal)
-    multiplier = gaussian_scales([float(changed_records(adjacency))], rho)[0]
-    if multiplier * LARGEST_BOUND > LARGEST_SCALE:
-        raise ValueError(
-            f"a budget of {cost} leaves each step 1/{float(1 / share):.3g} of it, which needs noise of "
-            f"{multiplier:.3g} times the clip norm and would bury any gradient; raise the budget, or take fewer steps "
-            "(n_steps)"
-        )
-    return multiplier
 
 
 def _require_shares(curator: object) -> None:
@@ -177,7 +144,7 @@ class RegressionPath:
         self._require_within(rows, moves)
         # Refuses before anything is spent.
         scale = vertex_scale(layout, curator.adjacency, curator.cost, share)
-        grid = share_grid(curator._data, scale, self._grid or _PARTS_OF_REGRESSIONS)
+        grid = share_grid(curator._data, scale, self._grid or _PARTS)
         if grid < (self._grid or grid):
             raise ValueError(
                 f"share={float(share)!r} is much less than what this path was asked with before; make a new one"
@@ -223,105 +190,3 @@ class RegressionPath:
         within = (moves >= -self._reach) & (moves <= self._reach)  # -2**63 is its own absolute value
         if not within.all() or (self._moved + np.abs(moves) > self._reach).any():
             raise ValueError(f"moves go beyond the reach of {self._reach} that the path was made with")
-
-
-class PseudoLikelihood:
-    """Noisy sums of all records' clipped gradients of a field's joint pseudo-likelihood, in one set of coordinates.
-
-    Parameters
-    ----------
-    curator : TableCurator
-        Who pays.
-    scopes : sequence of sequences of int
-        Of the field's interactions: increasing positions of the schema's variables, each scope once.
-    clip_norm : float
-        l2 norm that no record's gradient exceeds.
-
-    Attributes
-    ----------
-    bound : int
-        B, in units of the grid: the l2 norm that no record's gradient exceeds.
-    unit_size : float
-        What one unit of the grid is.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For other scopes, and a norm that does not fit 64-bit integers. Nothing is spent, and nothing is counted.
-    """
-
-    def __init__(self, curator: TableCurator, scopes: Sequence[Sequence[int]], clip_norm: float) -> None:
-        _require_shares(curator)
-        sizes = curator.facts.sizes
-        checked = tuple(tuple(checked_integer("scopes", i, 0) for i in scope) for scope in scopes)
-        increasing = all(scope and list(scope) == sorted(set(scope)) for scope in checked)
-        if not increasing or len(set(checked)) != len(checked) or any(s[-1] >= len(sizes) for s in checked):
-            raise ValueError(f"scopes must be different tuples of increasing positions of the {len(sizes)} variables")
-        norm = checked_number("clip_norm", clip_norm, positive=True)
-        self._curator, self._grid = curator, ResidualGrid(norm, FieldDesign(sizes, checked))
-
-    @property
-    def bound(self) -> int:
-        """The l2 norm that no record's gradient exceeds, in units of the grid."""
-        return self._grid.bound
-
-    @property
-    def unit_size(self) -> float:
-        """What one unit of the grid is."""
-        return self._grid.unit
-
-    def gradient(self, theta: np.ndarray, share: Fraction | float) -> np.ndarray:
-        """A noisy sum of clipped gradients at public parameters.
-
-        Parameters
-        ----------
-        theta : ndarray, shape (n_parameters,)
-            Of :class:`~pgmpy_dp.private.mathematics.field_design.FieldDesign`, rounded to a public grid here.
-        share : Fraction or float
-
-        Returns
-        -------
-        ndarray of int64, shape (n_parameters,)
-            In units of `unit_size`.
-
-        Raises
-        ------
-        BudgetExceeded
-            If less than the share is left; nothing is spent.
-        TypeError, ValueError
-            For a pure budget, parameters of another shape or that are not finite, and noise that would bury any
-            gradient. Nothing is spent.
-
-        Notes
-        -----
-        Privacy
-            *Sensitivity.* A record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on
-            `theta` alone. The clipped sum moves by at most B under ``add_remove``, 2B under ``replace_one``
-            (:func:`~pgmpy_dp.fields.operators.pseudo_likelihood.gradient_sum`).
-
-            *Guarantee.* The share s of rho: discrete Gaussian noise of scale ``(1 or 2) B/sqrt(2 s rho)``.
-
-            *Source.* Bassily, Smith and Thakurta 2014 for the method; Canonne, Kamath and Steinke 2020, Theorem 4.
-        """
-        curator, grid = self._curator, self._grid
-        checked = own_copy(theta)
-        if checked.shape != (grid.design.n_parameters,) or not np.isfinite(checked).all():
-            raise ValueError(
-                f"theta has shape {checked.shape}; pass {grid.design.n_parameters} finite numbers, one per parameter"
-            )
-        share = checked_share(share)  # of which the noise is made, and which is debited
-        multiplier = gradient_multiplier(curator.adjacency, curator.cost, share)
-        noise = Noise("discrete_gaussian", math.nextafter(multiplier * grid.bound, math.inf))
-        parts = share_grid(curator._data, noise.scale, _PARTS_OF_GRADIENTS)
-
-        def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
-            memory = curator._data._memory
-            if "distinct" not in memory:
-                memory["distinct"] = distinct(*shared_codes(curator._data))
-            codes, counts, weights = memory["distinct"]
-            exact = gradient_sum(codes, counts, checked, grid, curator.adjacency, weights, parts)
-            return AdditiveNoise((exact,), (noise,), parts)
-
-        arguments = {"scopes": grid.design.scopes, "clip_norm": grid.clip_norm, "theta": checked}
-        with curator._turn():
-            return curator._answer_now("gradient", arguments, share, mechanism, keep=False)[0]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.private.mathematics.field_design import helmert
+from pgmpy_dp.learning.analysis_of_variance import helmert
 
 _WHOLE = 64
 """Cells of a table up to which it is mapped at once, and not axis by axis."""
