@@ -10,9 +10,9 @@ of first pages and one of transitions is released per epsilon, each user counted
 method learns a time-homogeneous first-order chain from the same two noisy tables. The records are public, so the
 noise is seeded.
 
-Private gradient descent reads records and not tables: `FROM_RECORDS`. It has no pure guarantee and gets (epsilon,
-delta = 1/number of training users). So that it can be compared at equal privacy, some methods also learn from tables
-with Gaussian noise of that budget (`BOTH_NOISES`). Its defaults were chosen on made-up chains.
+A method that reads records and not tables goes into `FROM_RECORDS`. It has no pure guarantee and gets (epsilon, delta =
+1/number of training users). So that it can be compared at equal privacy, some methods also learn from tables with
+Gaussian noise of that budget (`BOTH_NOISES`). Private gradient descent was one, up to version 0.3.
 """
 
 from __future__ import annotations
@@ -28,14 +28,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 if __name__ == "__main__":  # before numpy is imported
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import numpy as np
 import pandas as pd
-from scipy.special import log_softmax
 
 from benchmarks.data import find
 from benchmarks.folders import raw_folder
@@ -50,7 +48,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.sequences import chain_gradient
 from pgmpy_dp.sequences.chain_counts import run
 from pgmpy_dp.sequences.chain_model import (
     MarkovChain,
@@ -110,17 +107,7 @@ BOTH_NOISES = {f"{method}, Gaussian": method for method in ("CollectiveMAP", "Co
 """Rows of methods that also learn from tables with Gaussian noise, under (epsilon, delta)."""
 
 
-SGD: dict[str, Any] = {"method": "sgd"}
-
-
-def private_sgd(data: PrivateSequences, budget: Budget, seed: int) -> MarkovChain:
-    """Private gradient descent with its defaults."""
-    settings = settings_of(PrivateMarkovChain(**SGD, random_state=seed))
-    logits = chain_gradient.parameters(chain_gradient.run(data, settings, budget))
-    return MarkovChain(*(log_softmax(part, axis=-1) for part in logits))
-
-
-FROM_RECORDS: dict[str, Callable[[PrivateSequences, Budget, int], MarkovChain]] = {"PrivateSGD": private_sgd}
+FROM_RECORDS: dict[str, Callable[[PrivateSequences, Budget, int], MarkovChain]] = {}
 """Methods that read the training sequences themselves: (sequences, (epsilon, delta), seed) -> chain."""
 
 RULES = {
@@ -255,13 +242,10 @@ def report(rows: pd.DataFrame, command: str, seconds: float, cpu: float) -> str:
         "one of transitions, epsilon-DP for *all visits of a user* under add_remove (discrete Laplace); every method "
         "gets the same two tables. Mean hold-out log-likelihood in nats, the larger the better; in brackets the "
         "standard deviation over splits. Users differ in length, so it is averaged in two ways.",
-        'PrivateSGD is gradient ascent on users\' clipped gradients (`PrivateMarkovChain(method="sgd")`). It reads '
-        "the records in each of its 200 steps and has no pure guarantee: it is (epsilon, delta)-DP with delta = "
-        '1/number of training users, a number that is public to it. The rows "Gaussian" learn from two tables with '
-        "discrete Gaussian noise of that same (epsilon, delta), by zCDP. A pure guarantee implies the other, and for "
-        "these tables Laplace noise is the smaller one, so the first rows are what tables give at either guarantee and "
-        "the Gaussian rows show what the kind of noise costs. PrivateSGD's defaults (clip norm, learning "
-        "rate, steps, sampling) were chosen on made-up chains and never on these data.",
+        'The rows "Gaussian" learn from tables with discrete Gaussian noise of (epsilon, delta), by zCDP, with delta = '
+        "1/number of training users. A pure guarantee implies the other, and for these tables Laplace noise is the "
+        "smaller one, so the first rows are what tables give at either guarantee and the Gaussian rows show what the "
+        "kind of noise costs.",
         "## Per visit: log p of all held-out sequences over their visits\n\n"
         + _grid(main_rows, "per_visit", tables, approximate),
         "## Per user: each user's log p over its visits, averaged over users\n\n"
@@ -278,7 +262,7 @@ def report(rows: pd.DataFrame, command: str, seconds: float, cpu: float) -> str:
         "Nothing else was chosen on these data.",
         "## Seconds a fit, and ratio to NaiveMLE\n\n"
         "Processor time, from the users' sequences, as numbers, to the chain: for methods on tables, the release and "
-        "learning from it, in brackets the latter alone; for PrivateSGD all its steps. With seeded noise, and without "
+        "learning from it, in brackets the latter alone. With seeded noise, and without "
         "the search for the scale of Gaussian noise, which is remembered per budget.\n\n"
         + _seconds(main_rows, [*tables, *approximate]),
     ]

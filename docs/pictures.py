@@ -171,8 +171,6 @@ def mobility() -> Figure:
     methods = {
         "CollectiveMAP": ('method="map"', LOOKS["CollectiveMAP"]),
         "NaiveMLE": ('method="naive"', LOOKS["NaiveMLE"]),
-        "CollectiveEM": ('method="em"', LOOKS["CollectiveEM"]),
-        "PrivateSGD": ('method="sgd", with a delta', LOOKS["PrivateSGD"]),
     }
     figure, axes = panels(["MSNBC, epsilon for all visits of a user"], (5.6, 3.6))
     for method, (label, look) in methods.items():

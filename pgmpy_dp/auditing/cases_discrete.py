@@ -142,10 +142,6 @@ def _cases() -> list[AuditCase]:
     cases.append(_chain_case("epsilon", "add_remove", segment_length=2, max_segments=2, method="naive"))
     cases.append(_chain_case("epsilon", "add_remove", (100, 1000), chain_order=2))
     cases.append(_chain_case("rho", "replace_one", (100, 1000), chain_order="auto"))
-    cases += [
-        _chain_case(budget, adjacency, method="sgd", n_steps=2, batch_rate=0.5, clip_norm=1.0)
-        for budget, adjacency in (("delta", "add_remove"), ("delta", "replace_one"))
-    ]
     return cases
 
 

@@ -37,7 +37,6 @@ _OTHERS = (
     "pgmpy_dp.private.data.table",
     "pgmpy_dp.private.data.vectors",
     "pgmpy_dp.sequences.operators.sequences",
-    "pgmpy_dp.sequences.operators.chain_gradients",
     "pgmpy_dp.communities.operators.block_projection",
     "pgmpy_dp.private.curator.charged_base",
     "pgmpy_dp.private.curator.curator_base",

@@ -15,8 +15,8 @@ import pandas as pd
 from scipy.special import log_softmax
 
 from pgmpy_dp.inference.sampling import SamplingMethod
+from pgmpy_dp.learning.ascent import released_parameters
 from pgmpy_dp.learning.collective_base import Progress, progress_bar
-from pgmpy_dp.learning.expectation_maximisation import collective_em
 from pgmpy_dp.learning.least_noise import NOISES
 from pgmpy_dp.learning.maximum_likelihood import naive_mle
 from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option, whole
@@ -28,7 +28,7 @@ from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema
-from pgmpy_dp.sequences import chain_counts, chain_gradient
+from pgmpy_dp.sequences import chain_counts
 from pgmpy_dp.sequences.chain_model import (
     ChainFit,
     MarkovChain,
@@ -41,7 +41,7 @@ from pgmpy_dp.sequences.chain_model import (
 )
 from pgmpy_dp.sequences.operators.sequences import PrivateSequences, checked_schema, read_sequences
 
-_METHODS = ("map", "em", "naive", "sgd")
+_METHODS = ("map", "naive")
 
 
 @dataclass(repr=False, eq=False)
@@ -50,8 +50,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
 
     One table of initial states and one of transitions, summed over time, are released with noise; each user, however
     many sequences and visits it has, is counted as a share of 1 in each (or with a random choice of its segments). The
-    chain is learned from the two tables; of second order from a table of triples of states too. Private gradient
-    descent, ``method="sgd"``, is there for comparison.
+    chain is learned from the two tables; of second order from a table of triples of states too.
 
     Parameters
     ----------
@@ -72,35 +71,21 @@ class PrivateMarkovChain(BasePrivateEstimator):
     separator : str, optional
         Default: white space.
     segment_length : int, optional
-        Cut sequences into segments of this many visits. Default: no cuts. Not with "sgd".
+        Cut sequences into segments of this many visits. Default: no cuts.
     max_segments : int, optional
-        Count at most this many segments of each user, chosen at random. Default: count users by shares. Not with "sgd",
-        which always does.
+        Count at most this many segments of each user, chosen at random. Default: count users by shares.
     initial_share : float in (0, 1), optional
-        Share of the budget of the initial table; with "sgd", of the squared weight of a user's gradient. Default: 0.25,
-        and 0.1 for a `chain_order` other than 1.
-    method : {"map", "em", "naive", "sgd"}
-        How the tables are learned from: `pgmpy_dp.sequences.chain_model.map_chain`, `collective_em` or `naive_mle`.
-        Or "sgd": gradient ascent on users' clipped gradients (:mod:`pgmpy_dp.sequences.chain_gradient`), which
-        needs ``epsilon`` with ``delta`` (at most 1 over the number of users), or ``rho``, and releases the chain's
-        logits instead of tables.
+        Share of the budget of the initial table. Default: 0.25, and 0.1 for a `chain_order` other than 1.
+    method : {"map", "naive"}
+        How the tables are learned from: `pgmpy_dp.sequences.chain_model.map_chain`, or `naive_mle` of the paper.
     stay : bool
-        With "map": shrink to a model that knows how often a state is kept. Ignored by the others.
+        With "map": shrink to a model that knows how often a state is kept. Ignored by the other.
     noise : {"auto", "laplace", "gaussian"}
-        Of the tables. With "sgd" it is Gaussian, and "laplace" an error.
+        Of the tables.
     chain_order : {1, 2, "auto"}
         How many states the next one depends on. 2 pays for a table of triples. "auto" pays for a test, a twentieth of
         the budget, and decides by it whether triples are worth their noise (:mod:`pgmpy_dp.sequences.chain_counts`);
-        not with segments. With "sgd" it is 1.
-    n_steps : int
-        This and the next three with "sgd", ignored by the others.
-    batch_rate : float, optional
-        Probability with which each user, independently, takes part in a step. Default: 1/4; 1 for a rho budget, which
-        sampling does not stretch.
-    clip_norm : float, optional
-        Bound on the l2 norm of one user's gradient, at most 2. Default: 0.6.
-    learning_rate : float, optional
-        Default: as high as the public noise level allows, and never above what steps are stable at.
+        not with segments.
     random_state
 
     Attributes
@@ -117,23 +102,20 @@ class PrivateMarkovChain(BasePrivateEstimator):
         The K states, in order.
     chain_ : MarkovChain
     release_ : Release
-        The noisy tables, or the logits; see :meth:`fit_release`.
+        The noisy tables; see :meth:`fit_release`.
     privacy_
     n_initial_, n_transition_ : float
         Estimated totals of the two tables, in users (by shares) or in largest contributions (by segments). They differ:
-        a user with one visit has no transition. NaN with "sgd", which releases no totals.
+        a user with one visit has no transition. NaN of releases of logits, which version 0.3 made.
     converged_ : bool
-        False with "sgd": the number of steps is fixed beforehand, and nothing about the data may decide it.
     status_ : str
         With "auto" it begins with what the test found.
 
     Notes
     -----
-    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.sequences.chain_counts`, or of
-    :mod:`pgmpy_dp.sequences.chain_gradient`, which have the sensitivities; the rest is post-processing. The
-    guarantee is per value of the column `unit`.
-    Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4.2; "sgd": Abadi, Chu, Goodfellow,
-    McMahan, Mironov, Talwar and Zhang (2016), on the likelihood by shares, the one that the tables have. Counting by
+    Privacy: the only access to the records is the release of :mod:`pgmpy_dp.sequences.chain_counts`, which has the
+    sensitivities; the rest is post-processing. The guarantee is per value of the column `unit`.
+    Method: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4.2. Counting by
     shares gives each user's average transition the same weight, so a user with many visits counts less per visit: where
     users of many visits behave differently, the chain describes the average user and not the average visit.
 
@@ -159,7 +141,6 @@ class PrivateMarkovChain(BasePrivateEstimator):
     _examples = (
         {"epsilon": 1.0, "state_names": {"page": ["a", "b"]}},
         {"rho": 0.1, "state_names": {"page": ["a", "b"]}, "adjacency": "replace_one", "n_users": 9, "method": "naive"},
-        {"epsilon": 1.0, "delta": 1e-3, "state_names": {"page": ["a", "b"]}, "method": "sgd", "n_steps": 20},
     )
 
     epsilon: float | None = None
@@ -179,10 +160,6 @@ class PrivateMarkovChain(BasePrivateEstimator):
     stay: bool = option(True, flag())
     noise: str = option("auto", one_of(NOISES))
     chain_order: int | str = option(1, by(chain_counts.checked_order))
-    n_steps: int = option(200, whole(1, 10**6))
-    batch_rate: float | None = option(None, number(most=1))
-    clip_norm: float | None = option(None, number())
-    learning_rate: float | None = option(None, number())
     random_state: int | None = None
 
     def to_markov_network(self, length: int) -> MarkovNetwork:
@@ -309,36 +286,19 @@ class PrivateMarkovChain(BasePrivateEstimator):
         return pd.DataFrame(states[codes], columns=range(length)).infer_objects()
 
     def _check(self) -> None:
-        if self.method == "sgd":
-            self._check_gradients()
-        elif self.max_segments is not None and self.segment_length is None:
+        if self.max_segments is not None and self.segment_length is None:
             raise ValueError(
                 f"max_segments={self.max_segments!r} without segment_length: a segment of any length could hold "
                 "any number of pairs; pass segment_length, or max_segments=None to count users by shares"
             )
-        elif self.chain_order == 2 and self.segment_length == 2:
+        if self.chain_order == 2 and self.segment_length == 2:
             raise ValueError(
                 "segment_length=2 with chain_order=2: a segment of two visits has no triple; pass 3 or more"
             )
-        elif self.chain_order == "auto" and self.segment_length is not None:
+        if self.chain_order == "auto" and self.segment_length is not None:
             raise ValueError(
                 f"segment_length={self.segment_length!r} with chain_order='auto', whose test is of whole sequences by "
                 "shares; leave segment_length=None, or pass chain_order=1 or 2"
-            )
-
-    def _check_gradients(self) -> None:
-        for name in ("segment_length", "max_segments"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} with method='sgd', which bounds users by shares and clipping and "
-                    f"cuts nothing; leave {name}=None, or use another method"
-                )
-        if self.noise not in ("auto", "gaussian"):
-            raise ValueError(f"noise={self.noise!r} with method='sgd', whose noise is Gaussian; pass 'auto'")
-        if self.chain_order != 1:
-            raise ValueError(
-                f"chain_order={self.chain_order!r} with method='sgd', whose chains are of first order; pass "
-                "chain_order=1, or another method"
             )
 
     def _private(self, X: Any, budget: Budget) -> PrivateSequences:
@@ -350,17 +310,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
         return PrivateSequences(X, schema, ledger=budget, **columns, **self._given("adjacency", "n_users"))
 
     def _run(self, data: PrivateSequences, budget: Budget) -> Release:
-        plan = chain_gradient if self.method == "sgd" else chain_counts
-        return plan.run(data, self._options, budget)
-
-    def _check_release(self, release: Release) -> None:
-        super()._check_release(release)
-        # The logits that "sgd" released are the chain, whatever the method; tables are no records to learn from.
-        if self.method == "sgd" and release.kind == "chain":
-            raise ValueError(
-                "method='sgd' learns from records, and this release holds noisy tables; use one of "
-                f"{tuple(m for m in _METHODS if m != 'sgd')}"
-            )
+        return chain_counts.run(data, self._options, budget)
 
     def _check_agrees(self, data: PrivateSequences) -> None:
         own_schema = None if self.state_names is None else checked_schema(self.state_names, argument="state_names")
@@ -377,15 +327,16 @@ class PrivateMarkovChain(BasePrivateEstimator):
             fit = map_chain(*tables, stay=bool(self.stay), callback=progress)
             learn = None
         else:
-            learn = partial(collective_em if self.method == "em" else naive_mle, callback=progress)
+            learn = partial(naive_mle, callback=progress)
             fit = fit_chain(*tables, learn)
         if triples is None:
             return fit
         return second_order(fit, noisy_triples(triples.values, noise, triples.scale, triples.unit), learn, progress)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        if release.kind == "chain_logits":
-            learned = MarkovChain(*(log_softmax(logits, axis=-1) for logits in chain_gradient.parameters(release)))
+        if release.kind == "chain_logits":  # of gradient steps, which version 0.3 had
+            logits = released_parameters(release, "chain_logits", "initial", "transitions")
+            learned = MarkovChain(*(log_softmax(part, axis=-1) for part in logits))
             totals = [math.nan, math.nan]
             converged, status = False, steps_taken(release, release.public["path"]["n_steps"], "before the first")
         else:

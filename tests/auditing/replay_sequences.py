@@ -34,16 +34,13 @@ STATES: dict[str, list] = {"page": ["a", "b", None]}
 PURE, RHO, DELTA = Budget(epsilon=1.0), Budget(rho=0.1), Budget(epsilon=1.0, delta=1e-3)
 N_USERS = 21  # public and believed, not the true number
 
-_STEPS: dict[str, Any] = {"n_steps": 4, "batch_rate": 0.3}
 SEQUENCE_FITS: dict[str, tuple[dict[str, Any], tuple[Budget, ...]]] = {
     "shares": ({"method": "map"}, (PURE, RHO, DELTA)),
     "segments": ({"method": "naive", "segment_length": 3, "max_segments": 2}, (PURE, RHO)),
-    "em": ({"method": "em", "segment_length": 4}, (RHO,)),
+    "cut": ({"segment_length": 4}, (RHO,)),
     "second": ({"chain_order": 2, "method": "naive"}, (PURE, RHO)),
-    "second, segments": ({"chain_order": 2, "method": "em", "segment_length": 4, "max_segments": 2}, (PURE,)),
+    "second, segments": ({"chain_order": 2, "method": "naive", "segment_length": 4, "max_segments": 2}, (PURE,)),
     "auto": ({"chain_order": "auto"}, (PURE, RHO)),
-    "sgd": ({"method": "sgd", **_STEPS}, (DELTA, RHO)),
-    "sgd, one state": ({"method": "sgd", "clip_norm": 0.1, **_STEPS}, (DELTA,)),
 }
 """Options of the estimator, with the budgets that they take."""
 

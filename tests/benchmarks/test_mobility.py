@@ -38,7 +38,6 @@ def test_every_method_gets_a_row_and_the_report_a_table(few, monkeypatch, tmp_pa
         return chain_maximum_likelihood(*(s.value for s in chain_tables(data)), 1.0)
 
     monkeypatch.setitem(mobility.FROM_RECORDS, "a method on records", from_records)
-    monkeypatch.setitem(mobility.SGD, "n_steps", 10)
     monkeypatch.setattr(mobility, "EPSILONS", (0.1, 1.0))
     monkeypatch.setattr(mobility, "RULES", {"shares": {}, "1 segment of 6": mobility.RULES["1 segment of 6"]})
     mobility.main(["--out", str(tmp_path), "--splits", "2"])
@@ -49,7 +48,6 @@ def test_every_method_gets_a_row_and_the_report_a_table(few, monkeypatch, tmp_pa
     for method in (
         *mobility.FROM_TABLES,
         *mobility.BOTH_NOISES,
-        "PrivateSGD",
         "a method on records",
         "non-private, visits",
         "uniform",

@@ -313,9 +313,7 @@ def test_an_unusable_budget_is_refused_before_the_data_are_opened(case):
 @every_case
 def test_its_own_release_will_do_and_costs_nothing(case):
     estimator = fitted(CASES.index(case))
-    options = {"method": "map"} if case.options.get("method") == "sgd" else {}
-    if case.options.get("perturb") == "output":
-        options = {"epsilon": None}
+    options = {"epsilon": None} if case.options.get("perturb") == "output" else {}
     again = fit_release(case, case.make(**options), estimator.release_)
     assert again.release_ == estimator.release_ and again.privacy_.entries == ()
     assert vars(again).keys() == vars(estimator).keys()

@@ -133,7 +133,7 @@ def test_any_graph_has_communities(caplog, graph, method, k):
 
 
 @few
-@given(states, st.data(), st.sampled_from(["map", "em", "naive"]))
+@given(states, st.data(), st.sampled_from(["map", "naive"]))
 def test_any_sequences_have_a_chain(caplog, declared, data, method):
     visits = st.lists(st.one_of(st.sampled_from(declared), labels, st.none()), max_size=6)
     users = data.draw(st.lists(st.tuples(st.one_of(labels, st.none()), visits), max_size=6))

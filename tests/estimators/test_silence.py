@@ -42,8 +42,7 @@ def observe(case, raw, caplog, capfd, public=None, **options) -> tuple:
         told.remove(("FewRecordsWarning", few))
     # Learning from the release tells the same of it, neither more nor less.
     if of_release := {item for item in told if item[0] in OF_RELEASES}:
-        of_steps = {"method": "map"} if case.options.get("method") == "sgd" else {}
-        again, _ = warned(lambda: fit_release(case, case.make(**options, **of_steps), fitted.release_))
+        again, _ = warned(lambda: fit_release(case, case.make(**options), fitted.release_))
         assert of_release == {item for item in again if item[0] in OF_RELEASES}
     # So do data of this kind without a record.
     nobody, _ = NEIGHBOURS[case.kind]["none and one"]

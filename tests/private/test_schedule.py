@@ -28,7 +28,6 @@ from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.tables import Tables
-from pgmpy_dp.sequences.operators.chain_gradients import ChainGradientCurator
 from pgmpy_dp.sequences.operators.sequence_operators import NgramTables, OrderDeparture
 from pgmpy_dp.sequences.operators.sequences import PrivateSequences
 from tests.private.processes import everything, forked
@@ -149,12 +148,7 @@ class TestScheduledCurators:
         data = table()
         with pytest.raises(TypeError, match="clip_norm"):
             opened(data=data, clip_norm=np.array(0.25))
-        frame = pd.DataFrame({"user": [1, 2], "sequence": ["a b", "b"]})
-        users = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=DELTA)
-        for numbers, message in (((np.array(0.6), 0.25), "clip_norm"), ((0.6, np.array(0.25)), "initial_share")):
-            with pytest.raises(TypeError, match=message):
-                ChainGradientCurator(users, DELTA, *numbers, n_steps=2)
-        assert data.ledger.entries == users.ledger.entries == ()
+        assert data.ledger.entries == ()
 
     def test_a_public_number_is_not_on_the_schedule(self):
         curator = opened(data=table(n_records=4))
@@ -224,15 +218,6 @@ class TestScheduledCurators:
         others.ask(Tables([("a",)]), Fraction(1, 2))
         steps.step(FLAT)
         assert len(data.ledger.entries) == 2 and steps.left == others.left == Fraction(1, 2)
-
-    def test_users(self):
-        frame = pd.DataFrame({"user": [1, 1, 2], "sequence": ["a b b", "a", "b a"]})
-        data = PrivateSequences(frame, {"page": ["a", "b"]}, ledger=DELTA)
-        curator = ChainGradientCurator(data, DELTA, 0.6, 0.25, n_steps=2)
-        assert data.ledger.entries[0].unit == curator.unit == "user" and curator.n_cells == 6
-        assert curator.step(np.zeros(6)).shape == (6,) and isinstance(curator.count(), int)
-        with pytest.raises(ValueError, match=r"pass \(6,\) finite numbers"):
-            curator.step(np.zeros(5))
 
 
 class TestPairTables:

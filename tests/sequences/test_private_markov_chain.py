@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,10 +13,8 @@ from pgmpy.inference import VariableElimination
 
 from pgmpy_dp import Budget, MarkovNetwork, PrivateSequences, Release, Schema
 from pgmpy_dp.estimators import PrivateMarkovChain
-from pgmpy_dp.private.curator import charged_base, schedule
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.sequences import private_markov_chain as module
-from pgmpy_dp.sequences.operators import chain_gradients
 from pgmpy_dp.sequences.operators.sequences import chain_tables
 from tests.estimators import test_nothing_leaks as leaks
 
@@ -43,7 +40,7 @@ def visits(n=3000, seed=0) -> pd.DataFrame:
 DATA = visits()
 
 
-@pytest.mark.parametrize("method", ["map", "em", "naive"])
+@pytest.mark.parametrize("method", ["map", "naive"])
 @pytest.mark.parametrize("rule", [{}, {"segment_length": 4, "max_segments": 2}], ids=["shares", "segments"])
 @pytest.mark.parametrize("budget", [{"epsilon": 5.0}, {"rho": 5.0}], ids=["epsilon", "rho"])
 def test_it_learns_the_chain(method, rule, budget):
@@ -55,7 +52,7 @@ def test_it_learns_the_chain(method, rule, budget):
     assert estimator.n_transition_ < estimator.n_initial_
 
 
-@pytest.mark.parametrize("method", ["map", "em", "naive"])
+@pytest.mark.parametrize("method", ["map", "naive"])
 def test_a_generous_cap_on_segments_shrinks_nothing_where_there_is_no_noise(method):
     with pytest.warns(UserWarning, match="reproducible"):
         estimator = PrivateMarkovChain(
@@ -83,7 +80,7 @@ ROUNDS = rounds()
     ("method", "rule"),
     [
         pytest.param(method, rule, marks=[pytest.mark.slow] * ((j + k) % 2), id=f"{method}-{name}")
-        for j, method in enumerate(["map", "em", "naive"])
+        for j, method in enumerate(["map", "naive"])
         for k, (name, rule) in enumerate({"shares": {}, "segments": {"segment_length": 5, "max_segments": 1}}.items())
     ],
 )
@@ -125,47 +122,6 @@ def test_the_order_is_found_where_the_budget_bears_it(budget, tmp_path):
         again = PrivateMarkovChain().fit_release(Release.load(tmp_path / "release.npz"))
         assert again.order_ == fitted.order_ and again.status_ == fitted.status_
         np.testing.assert_array_equal(again.transition_, fitted.transition_)
-
-
-def test_releases_of_before_there_was_an_order_are_read():
-    release = PrivateMarkovChain(epsilon=1.0, state_names=STATES).fit(DATA).release_
-    settings = {k: v for k, v in release.public["settings"].items() if k != "chain_order"}
-    kept = {k: v for k, v in release.public.items() if k not in ("lengths", "test")}
-    old = replace(release, public={**kept, "settings": settings})
-    fitted = PrivateMarkovChain().fit_release(old)
-    assert fitted.order_ == 1 and fitted.transition_.shape == (3, 3)
-
-
-SGD = {"method": "sgd", "delta": 1e-4}
-
-
-@pytest.mark.parametrize(
-    "budget",
-    [
-        {"epsilon": 5.0, "delta": 1e-4},
-        {"rho": 2.0},
-        {"epsilon": 10.0, "delta": 1e-4, "adjacency": "replace_one", "n_users": 3001},
-    ],
-    ids=["add_remove", "rho", "replace_one"],
-)
-def test_gradient_steps_learn_the_chain(budget):
-    estimator = PrivateMarkovChain(**budget, state_names=STATES, method="sgd").fit(DATA)
-    assert np.abs(estimator.initial_ - PI).max() < 0.08
-    assert np.abs(estimator.transition_ - P).max() < 0.12
-    assert estimator.transition_.sum(axis=1) == pytest.approx(np.ones(3))
-    assert estimator.privacy_.unit == "user" and "all rows of one 'user'" in str(estimator.privacy_)
-    assert np.isnan([estimator.n_initial_, estimator.n_transition_]).all()
-    assert not estimator.converged_ and estimator.status_ == "200 steps, as fixed before the first"
-    assert estimator.to_markov_network(3).check_model()
-
-
-def test_gradient_steps_with_a_large_budget_are_the_maximum_likelihood_of_the_tables():
-    tables = PrivateMarkovChain(epsilon=1e5, state_names=STATES, method="naive").fit(DATA)
-    # On all users in each step: what is left is the distance to the optimum after 200 steps (.0077), and no chance.
-    large = {"epsilon": 1e5, "delta": 0.5, "clip_norm": 2.0, "batch_rate": 1.0}
-    steps = PrivateMarkovChain(**large, state_names=STATES, method="sgd").fit(DATA)
-    np.testing.assert_allclose(steps.initial_, tables.initial_, atol=0.01)
-    np.testing.assert_allclose(steps.transition_, tables.transition_, atol=0.01)
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
@@ -210,24 +166,6 @@ def test_a_release_is_learned_from_again_without_records_or_cost(tmp_path):
     assert len(data.ledger.entries) == 1
 
 
-def test_a_release_of_logits_is_the_chain_without_records_or_cost(tmp_path):
-    data = PrivateSequences(DATA, STATES, ledger=Budget(epsilon=1.0, delta=1e-3))
-    first = PrivateMarkovChain(epsilon=0.5, n_steps=20, **SGD).fit(data)
-    assert [str(entry.cost) for entry in data.ledger.entries] == ["(0.5, 0.0001)-DP"]
-    first.release_.save(tmp_path / "release.npz")
-    for method in ("map", "sgd"):
-        again = PrivateMarkovChain(method=method).fit_release(Release.load(tmp_path / "release.npz"))
-        np.testing.assert_array_equal(again.transition_, first.transition_)
-        assert again.privacy_.unit == "user" and again.privacy_.guarantee == first.privacy_.guarantee
-    assert len(data.ledger.entries) == 1
-    tables = PrivateMarkovChain(epsilon=0.1).fit(data).release_
-    with pytest.raises(ValueError, match="method='sgd' learns from records"):
-        PrivateMarkovChain(method="sgd").fit_release(tables)
-    with pytest.raises(BudgetExceeded):
-        PrivateMarkovChain(epsilon=0.6, n_steps=20, **SGD).fit(data)
-    assert len(data.ledger.entries) == 2
-
-
 def test_any_frame_and_both_forms():
     wide = PrivateMarkovChain(epsilon=1e4, state_names=STATES).fit(pl.from_pandas(DATA))
     rows = [
@@ -242,8 +180,6 @@ def test_any_frame_and_both_forms():
 def test_next_to_no_data_is_a_fit_like_any_other(frame):
     estimator = PrivateMarkovChain(epsilon=0.1, state_names=STATES).fit(frame)
     assert np.isfinite(estimator.transition_).all() and estimator.n_initial_ >= 1
-    estimator = PrivateMarkovChain(epsilon=0.1, state_names=STATES, n_steps=20, **SGD).fit(frame)
-    assert np.isfinite(estimator.transition_).all()
 
 
 class TestConventions:
@@ -281,20 +217,9 @@ BAD = [
     ({"method": "best"}, "method='best'"),
     ({"stay": "yes"}, "stay='yes'"),
     ({"noise": "gaussian"}, "noise='gaussian'"),
-    ({"method": "sgd"}, "delta=0 with epsilon=1.0"),
-    ({**SGD, "noise": "laplace"}, "noise='laplace' with method='sgd'"),
-    ({**SGD, "segment_length": 4}, "segment_length=4 with method='sgd'"),
-    ({**SGD, "segment_length": 4, "max_segments": 1}, "segment_length=4 with method='sgd'"),
-    ({**SGD, "max_segments": 1}, "max_segments=1 with method='sgd'"),
-    ({**SGD, "initial_share": 1}, "initial_share=1"),
-    ({**SGD, "n_steps": 0}, "n_steps=0"),
-    ({**SGD, "chain_order": 2}, "chain_order=2 with method='sgd'"),
+    ({"initial_share": 1}, "initial_share=1"),
     ({"chain_order": 3}, "chain_order=3"),
     ({"chain_order": "auto", "segment_length": 5}, "segment_length=5 with chain_order='auto'"),
-    ({**SGD, "batch_rate": 2.0}, "batch_rate=2.0"),
-    ({**SGD, "clip_norm": 3.0}, "clip_norm=3.0"),
-    ({**SGD, "learning_rate": -1.0}, "learning_rate=-1.0"),
-    ({**SGD, "epsilon": 1e-12, "delta": 1e-12}, "would bury any gradient"),
 ]
 
 
@@ -324,7 +249,7 @@ def test_private_sequences_have_the_last_word():
     ("method", "adjacency"),
     [
         pytest.param(method, adjacency, marks=[pytest.mark.slow] * (k > 0 and method != "map"))
-        for method in ("map", "em", "naive", "sgd")
+        for method in ("map", "naive")
         for k, adjacency in enumerate(["add_remove", "replace_one"])
     ],
 )
@@ -336,8 +261,7 @@ def test_a_fitted_chain_holds_no_records_nor_exact_tables(method, adjacency, mon
     monkeypatch.setattr(leaks, "DATA", DATA)
     monkeypatch.setattr(leaks, "KEPT", DATA.drop_duplicates("user"))
     estimator = PrivateMarkovChain(
-        epsilon=0.1 if method == "sgd" else 0.01,  # of 0.01 the noise of samples takes seconds to find
-        delta=1e-5 if method == "sgd" else 0.0,
+        epsilon=0.01,
         state_names=STATES,
         method=method,
         adjacency=adjacency,
@@ -362,32 +286,3 @@ def test_a_fit_that_fails_after_the_release_does_not_lose_it(monkeypatch):
     assert not estimator.is_fitted and len(data.ledger.entries) == 1
     monkeypatch.undo()
     assert estimator.fit_release(caught.value.release).is_fitted
-
-
-@pytest.mark.parametrize(
-    ("place", "charged"),
-    [
-        ((module.chain_gradient, "run"), False),
-        ((schedule, "sampled_schedule"), False),
-        ((chain_gradients, "UserShares"), True),
-        ((chain_gradients, "user_count"), True),
-        ((chain_gradients, "sampled_user_gradient_sum"), True),
-        ((charged_base, "Release"), True),
-        ((module, "MarkovChain"), True),
-    ],
-    ids=lambda value: value[1] if isinstance(value, tuple) else "",
-)
-def test_gradient_steps_that_fail_change_nothing_and_lose_nothing(place, charged, monkeypatch):
-    def fail(*_args, **_kwargs):
-        raise RuntimeError("boom")
-
-    data = PrivateSequences(DATA, STATES, ledger=Budget(epsilon=1.0, delta=1e-3))
-    estimator = PrivateMarkovChain(epsilon=0.5, n_steps=3, **SGD).fit(data)
-    before = dict(vars(estimator))
-    monkeypatch.setattr(*place, type("Boom", (), {"__new__": fail}) if place[1].endswith("Settings") else fail)
-    with pytest.raises(RuntimeError, match="boom") as caught:
-        estimator.fit(data)
-    assert vars(estimator) == before and len(data.ledger.entries) == 1 + charged
-    if place[1] == "MarkovChain":
-        monkeypatch.undo()
-        assert PrivateMarkovChain().fit_release(caught.value.release).is_fitted

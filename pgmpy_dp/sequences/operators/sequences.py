@@ -224,11 +224,6 @@ class PrivateSequences(PrivateData):
         )
 
 
-def sequence_owners(data: PrivateSequences) -> np.ndarray:
-    """The user of each sequence, shape (sequences,), for learners inside the boundary."""
-    return data._read[0]
-
-
 def segment_identities(data: PrivateSequences, owner: np.ndarray) -> list[bytes]:
     """What each segment is, whoever else is in the data: all visits of its user, and its place among that user's.
 

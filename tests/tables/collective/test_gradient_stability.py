@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import networkx as nx
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.estimators import PrivateMarkovChain, PrivateSGD
+from pgmpy_dp.estimators import PrivateSGD
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -20,14 +19,12 @@ from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.data.gradients import bounded_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.sequences import chain_gradient
 from pgmpy_dp.tables.collective import gradient_ascent
 from pgmpy_dp.tables.collective.gradient_ascent import parameters, run
-from tests.settings import settings, table_settings
+from tests.settings import table_settings
 
 sgd_settings = partial(table_settings, estimator=PrivateSGD)
 
-gradient_settings = partial(settings, PrivateMarkovChain, method="sgd")
 
 N = 10**8
 """Records that the learner is told of; none exist: each step gets the sum that it expects of them."""
@@ -160,29 +157,3 @@ def test_the_largest_stable_rate_is_where_steps_stop_converging(momentum, curvat
     limit = largest_stable_rate(momentum, curvature)
     assert distance(0.99 * limit) < 1e-9
     assert distance(1.01 * limit) > 1e9
-
-
-def test_chains_of_users_without_noise(monkeypatch):
-    """One softmax for each state: no curvature exceeds 1/2, so one rate is stable everywhere."""
-    monkeypatch.setattr(samplers, "discrete_gaussian", lambda value, scale, rng: value)
-    rng = np.random.default_rng(2)
-    k, users = 5, 4000
-    initial, transition = rng.dirichlet(np.ones(k)), rng.dirichlet(np.full(k, 0.2), size=k)
-    visits = np.zeros((users, 6), dtype=int)
-    for row in visits:
-        row[0] = rng.choice(k, p=initial)
-        for t in range(1, 6):
-            row[t] = rng.choice(k, p=transition[row[t - 1]])
-    frame = pd.DataFrame({"user": range(users), "sequence": [" ".join(f"s{v}" for v in row) for row in visits]})
-    budget = Budget(epsilon=1e6, delta=0.9)
-    data = chain_gradient.PrivateSequences(frame, {"page": [f"s{v}" for v in range(k)]}, ledger=budget, n_users=users)
-    release = chain_gradient.run(data, gradient_settings(clip_norm=2.0), budget)
-    path = release.public["path"]
-    assert path["learning_rate"] == path["last_learning_rate"] == pytest.approx(0.8 * 4 * 1.9 / 0.1)
-    logits = chain_gradient.parameters(release)[1]
-    found = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    counts = np.zeros((k, k))
-    np.add.at(counts, (visits[:, :-1].ravel(), visits[:, 1:].ravel()), 1.0)
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    assert np.abs(found - shares).max() < 0.02
-    assert math.isfinite(float(np.abs(logits).max()))
