@@ -230,7 +230,7 @@ class LinkedModel:
         """
         content = Path(path).read_bytes()
         with read_from(path, "a saved LinkedModel", "pass a file that its save() wrote"):
-            header, arrays = read_array_file(content, FORMAT, {VERSION: True})
+            header, arrays = read_array_file(content, FORMAT, VERSION)
             linked = LinkedSchema.from_dict(header["linked"])
             parent = None if header["parent"] is None else Schema.from_dict(header["parent"])
             wide = wide_table(linked, Schema.from_dict(header["child"]), parent)

@@ -402,19 +402,15 @@ def mixture_estimate(release: Release) -> MixtureEstimate:
     means = release["means"].array * float(release.public["granularity"])
     groups = max(len(means) + _cell_groups(release, means), int(release.public.get("groups") or 0))
     covariances, wide = np.full(len(means), float(scale) ** 2), (False,) * len(means)
-    moments = _noisy_moments(release, *means.shape)
+    moments = _noisy_moments(release, means.shape[1])
     if kind is not None:
-        assert moments is not None
         weights, means, covariances = mixture_of_moments(means, counts, moments)
-    elif moments is not None:
+    else:
         wide = _wide(release, moments, counts, means.shape[1])
     return MixtureEstimate(means, weights, scale, status, columns, kind, covariances, groups, wide)
 
 
-def _noisy_moments(release: Release, k: int, d: int) -> NoisyMoments | None:
-    """None of releases of earlier versions."""
-    if "moments" not in release:
-        return None
+def _noisy_moments(release: Release, d: int) -> NoisyMoments:
     kind, square = str(release.public["covariance_type"] or "spherical"), float(release.public["moment_unit"]) ** 2
     noise, sums = release["moments"].noise, release["moments"].array * square
     assert noise is not None

@@ -21,7 +21,6 @@ from pgmpy_dp.shown import shown
 
 FORMAT = "pgmpy_dp.MarkovNetwork"
 VERSION = 4
-_READABLE = {1: False, 2: False, 3: False, VERSION: True}  # and whether there is a digest
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
     """
     content = Path(path).read_bytes()
     with reading_model(path):
-        header, arrays = read_array_file(content, FORMAT, _READABLE)
+        header, arrays = read_array_file(content, FORMAT, VERSION)
         factors = [arrays.pop(f"factor_{k}") for k in range(len(header["scopes"]))]
         if header.get("posterior") is None:
             arrays = {}
@@ -91,10 +90,7 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
             within[name] = Values.from_dict(declared, entry)
         privacy = None if header["privacy"] is None else Privacy.from_dict(header["privacy"])
         schema = None if header.get("schema") is None else Schema.from_dict(header["schema"])
-        if header["version"] < VERSION and within and schema is not None and privacy is not None:
-            schema = schema.discovered_under([privacy.to_dict()])  # what merged its cells was not said then
         costs = () if schema is None else cost_texts(schema.discovered)
-        # Files of before loopy inference, and of before rules, have no such entries; those of version 1 have no schema.
         found = ModelFile(
             nodes=[decode_label(name) for name in header["nodes"]],
             latents=[decode_label(name) for name in header["latents"]],

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.schema.stored import DIGEST, json_content, sealed, unsealed
+from pgmpy_dp.schema.stored import json_content, sealed, unsealed
 
 _HEADER = "header"
 _ALWAYS = 1 << 26  # bytes that a file of any size may inflate to
@@ -36,7 +36,7 @@ def array_file(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> b
     return stream.getvalue()
 
 
-def read_array_file(content: bytes, form: str, versions: Mapping[int, bool]) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_array_file(content: bytes, form: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header, without its digest, and the arrays of a file of :func:`array_file`.
 
     Parameters
@@ -44,8 +44,8 @@ def read_array_file(content: bytes, form: str, versions: Mapping[int, bool]) -> 
     content : bytes
     form : str
         Its header's ``format``.
-    versions : mapping of int to bool
-        Those that are read, and whether they have a digest.
+    version : int
+        The one that is read.
 
     Raises
     ------
@@ -56,14 +56,12 @@ def read_array_file(content: bytes, form: str, versions: Mapping[int, bool]) -> 
     header = json_content(parts.pop(_HEADER).astype(np.uint8, casting="no").tobytes())
     if not isinstance(header, dict) or header.get("format") != form:
         raise ValueError(f"its header is not that of {form}")
-    version = header.get("version")
-    if type(version) is not int or version not in versions:
-        raise ValueError(f"its version is {version!r}, this package reads {sorted(versions)}; update pgmpy_dp")
-    if versions[version]:
-        header = unsealed(header, *_described(parts))
-    elif DIGEST in header:
-        raise ValueError(f"files of version {version} have no digest, and it has one")
-    return header, parts
+    found = header.get("version")
+    if type(found) is int and 0 < found < version:
+        raise ValueError(f"its version is {found}, of pgmpy_dp 0.1 or 0.2: load it in version 0.3, and save it there")
+    if type(found) is not int or found != version:
+        raise ValueError(f"its version is {found!r}, this package reads {version}; update pgmpy_dp")
+    return unsealed(header, *_described(parts)), parts
 
 
 def _described(arrays: Mapping[str, np.ndarray]) -> list[bytes]:

@@ -16,7 +16,6 @@ import numpy as np
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.array_file import array_file, read_array_file
 from pgmpy_dp.private.atomic_file import write_atomically
-from pgmpy_dp.private.earlier_releases import from_version_1
 from pgmpy_dp.private.entry import decode_unit, encode_unit
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict, own_guarantee
 from pgmpy_dp.private.named_values import Question
@@ -479,7 +478,7 @@ class Release:
         """
         content = Path(path).read_bytes()
         with read_from(path, "a release", "pass a file of Release.save"):
-            header, arrays = read_array_file(content, _FORMAT, {1: False, _VERSION: True})
+            header, arrays = read_array_file(content, _FORMAT, _VERSION)
             values = [arrays.pop(f"value_{k}") for k in range(len(arrays))]
             if any(value.dtype != np.int64 for value in values):
                 raise ValueError("it has a value that is not made of integers")
@@ -487,8 +486,6 @@ class Release:
 
 
 def _restore(header: Mapping[str, Any], values: Sequence[np.ndarray]) -> Release:
-    if header["version"] == 1:
-        header = from_version_1(header, len(values))
     listed = header["values"]
     noise = [None if item["noise"] is None else Noise(*item["noise"]) for item in listed]
     asked = [Question.from_dict(question) for question in header["asked"]]

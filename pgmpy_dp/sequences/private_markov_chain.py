@@ -371,10 +371,9 @@ class _Table:
 
 def _tables(release: Release) -> tuple[str, _Table, _Table, _Table | None]:
     """Kind of noise, and tables of beginnings, of pairs and of triples; pairs that were asked twice are one table."""
-    lengths = release.public.get("lengths", [1, 2])  # releases of before there were chains of second order
     found: dict[int, list[_Table]] = {}
     kind = ""
-    for name, unit, length in zip(release.names, release.public["units"], lengths, strict=True):
+    for name, unit, length in zip(release.names, release.public["units"], release.public["lengths"], strict=True):
         if length:
             value, noise = release[name].array, release[name].noise
             assert noise is not None

@@ -1,7 +1,6 @@
 """Models of numbers and days: what is drawn from them, asked of them, and kept in their files."""
 
 import itertools
-import json
 import pickle
 
 import networkx as nx
@@ -293,23 +292,6 @@ def test_files_and_pickles_keep_the_schema(tmp_path):
         assert again.schema == SCHEMA
         pd.testing.assert_frame_equal(again.sample(50, 0), model.sample(50, 0))
         np.testing.assert_array_equal(again.counted({"age": -9})["age"].likely, [0, 0, 0, 1])
-
-
-def test_a_file_of_version_1_is_read(tmp_path):
-    model = network()
-    model.save(tmp_path / "model.npz")
-    with np.load(tmp_path / "model.npz") as stored:
-        content = dict(stored)
-    header = json.loads(content.pop("header").tobytes())
-    assert header["version"] == 4
-    header = {k: v for k, v in header.items() if k not in ("schema", "within", "digest")} | {"version": 1}
-    np.savez(tmp_path / "old.npz", header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **content)
-    old = MarkovNetwork.load(tmp_path / "old.npz")
-    assert old.schema is None
-    pd.testing.assert_frame_equal(old.sample(50, 0), model.sample(50, 0, labels=True)[list(ORDER)])
-    np.testing.assert_allclose(old.query("sex", {"age": "[4,6)"}).values, model.query("sex", {"age": 5}).values)
-    with pytest.raises(ValueError, match="not a state of it"):
-        old.query("sex", {"age": 5})
 
 
 def test_a_model_whose_states_were_changed_has_no_numbers():

@@ -209,14 +209,6 @@ class TestRefusals:
             fitted.predict(np.full((1, 4), np.nan))
 
 
-def test_a_release_that_the_program_made_before_is_read():
-    release = Release.load(FILES / "mixture-by-the-program.release.npz")
-    model = PrivateGaussianMixture(3).fit_release(release)
-    assert model.status_ == "no bound on the means at this number of records"
-    assert model.means_ is None and not model.converged_
-    assert "mixture_sdp" in str(model.privacy_)
-
-
 def test_clones_and_parameters(fitted):
     copy = sklearn.base.clone(fitted)
     assert copy.get_params() == fitted.get_params() and not copy.is_fitted

@@ -25,7 +25,7 @@ ARRAYS = {
     "f": np.asfortranarray(np.arange(4, dtype=np.float32).reshape(2, 2)),
     "flags": np.array([True, False]),
 }
-READ = {1: False, 2: True}
+READ = 2
 
 
 def parts(content: bytes) -> dict[str, bytes]:
@@ -92,6 +92,10 @@ class TestReading:
         with pytest.raises((ValueError, KeyError)):
             read_array_file(packed(parts(array_file(HEADER, ARRAYS)) | change), "test", READ)
 
+    def test_files_of_0_2_say_who_reads_them(self):
+        with pytest.raises(ValueError, match="load it in version 0.3, and save it there"):
+            read_array_file(packed({"header.npy": as_header({**HEADER, "version": 1})}), "test", READ)
+
     def test_no_shape_takes_memory_that_the_file_has_not(self):
         stream = io.BytesIO()
         np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)})
@@ -143,7 +147,7 @@ class TestCorruptions:
     def test_parts_of_the_header(self, load, files, tmp_path):
         """Also where somebody has made the digest fit."""
         content = files[load].read_bytes()
-        header, arrays = read_array_file(content, header_of(content)["format"], {4: True, 2: True})
+        header, arrays = read_array_file(content, header_of(content)["format"], header_of(content)["version"])
         before, members = header_of(content), parts(content)
         for name in header:
             for odd in (None, 3, "text", [None], [[1, 2]], {"a": 1}, True):
@@ -154,7 +158,7 @@ class TestCorruptions:
     def test_arrays(self, load, files, tmp_path):
         """A digest that fits, and arrays that do not."""
         content = files[load].read_bytes()
-        header, arrays = read_array_file(content, header_of(content)["format"], {4: True, 2: True})
+        header, arrays = read_array_file(content, header_of(content)["format"], header_of(content)["version"])
         for name in arrays:
             self.refused(load, array_file(header, {k: v for k, v in arrays.items() if k != name}), tmp_path)
             odd = [arrays[name].astype(complex), np.full(arrays[name].shape, np.nan)]
@@ -178,7 +182,7 @@ class TestCorruptions:
 
 def test_draws_that_are_all_the_same_have_no_intervals(files, tmp_path):
     content = files[MarkovNetwork.load].read_bytes()
-    header, arrays = read_array_file(content, "pgmpy_dp.MarkovNetwork", {4: True})
+    header, arrays = read_array_file(content, "pgmpy_dp.MarkovNetwork", 4)
     arrays["posterior_draws"] = np.zeros_like(arrays["posterior_draws"])
     path = tmp_path / "model.npz"
     path.write_bytes(array_file(header, arrays))
@@ -188,7 +192,7 @@ def test_draws_that_are_all_the_same_have_no_intervals(files, tmp_path):
 
 def test_budgets_of_files_are_checked(files, tmp_path):
     content = files[Release.load].read_bytes()
-    header, arrays = read_array_file(content, "pgmpy_dp.release", {2: True})
+    header, arrays = read_array_file(content, "pgmpy_dp.release", 2)
     path = tmp_path / "release.npz"
     for change in ({"guarantee": {"measure": "pure", "epsilon": -1}}, {"guarantee": {"measure": "none"}}):
         path.write_bytes(array_file({**header, **change}, arrays))
