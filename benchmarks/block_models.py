@@ -36,9 +36,10 @@ from benchmarks.data import find
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateGraph
-from pgmpy_dp.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
+from pgmpy_dp.communities import exponential_mechanism, noisy_power, randomised_response
 from pgmpy_dp.communities.communities_base import communities
 from pgmpy_dp.communities.planted_graphs import error_rate, planted_labels, sample_block_model
+from pgmpy_dp.communities.published import noisy_projection
 from pgmpy_dp.estimators import PrivateBlockModel
 from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning

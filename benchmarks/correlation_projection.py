@@ -23,9 +23,9 @@ from scipy.optimize import minimize
 
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
-from pgmpy_dp.communities.correlation_projection import project_correlation
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
+from pgmpy_dp.communities.published.correlation_newton import project_correlation
 from pgmpy_dp.private.mathematics.certificates import certified_projection
 
 CASES = (
@@ -105,9 +105,7 @@ def rows_of(n: int, degree: float, bias: float) -> list[list[str]]:
     add("ours: solver", seconds, clock, found.distance, f"{found.status}; {rank}; the distance is an estimate")
     add("ours: and certificate", seconds + more, clock + more_clock, point.distance, "certified")
     if n <= LARGEST["Newton"]:
-        newton, seconds, clock = timed(
-            lambda: project_correlation(dense, tolerance=1e-6 * sensitivity, method="newton")
-        )
+        newton, seconds, clock = timed(lambda: project_correlation(dense, tolerance=1e-6 * sensitivity))
         add("Newton to 1e-6", seconds, clock, newton.distance, newton.status)
     if n <= LARGEST["scipy"]:
         y, seconds, clock = timed(lambda: with_scipy(dense, tolerance))
@@ -116,7 +114,7 @@ def rows_of(n: int, degree: float, bias: float) -> list[list[str]]:
         print("SCS is left out: cvxpy is not installed (pip install 'pgmpy_dp[bench]')", flush=True)
     elif n <= LARGEST["SCS"]:
         x, seconds, clock = timed(lambda: with_scs(dense, tolerance))
-        exact = project_correlation(dense, tolerance=1e-8, method="newton").matrix
+        exact = project_correlation(dense, tolerance=1e-8).matrix
         add("SCS", seconds, clock, float(np.linalg.norm(x - exact)), "from Newton's solution")
     return body
 
@@ -133,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     threads = int(os.environ.get("OMP_NUM_THREADS", "1"))
     torch.set_num_threads(threads)
-    project_correlation(np.eye(3), method="newton")  # imports
+    project_correlation(np.eye(3))  # imports
     body = [row for case in CASES if case[0] <= options.largest for row in rows_of(*case)]
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)

@@ -124,12 +124,12 @@ def lasso(d: int) -> Callable[[str | None], Call]:
 
 def newton(n: int) -> Callable[[str | None], Call]:
     """The centred graph of two communities, degree 40, scaled as the learner of block models scales it."""
-    from pgmpy_dp.communities.correlation_projection import project_correlation
+    from pgmpy_dp.communities.published.correlation_newton import project_correlation
 
     target = centred(n)[0].toarray()
 
     def prepare(device: str | None) -> Call:
-        return lambda: project_correlation(target, tolerance=1e-6, method="newton", device=device or "cpu").matrix
+        return lambda: project_correlation(target, tolerance=1e-6, device=device).matrix
 
     return prepare
 
@@ -138,7 +138,7 @@ def centred(n: int, degree: float = 40.0, bias: float = 0.8) -> tuple[Any, float
     """What the learner of block models projects, and to which distance."""
     from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
     from pgmpy_dp.communities.planted_graphs import planted_labels, sample_block_model
-    from pgmpy_dp.communities.projection_solvers import projection as program_of
+    from pgmpy_dp.communities.published.projection_solvers import projection as program_of
 
     rng, program = np.random.default_rng(n), program_of(n, degree, bias)
     graph = sample_block_model(planted_labels(n, 2, rng), degree, bias, rng)
@@ -148,8 +148,7 @@ def centred(n: int, degree: float = 40.0, bias: float = 0.8) -> tuple[Any, float
 
 def projection(n: int) -> Callable[[str | None], Call]:
     """The same graph, sparse; the factor's products with fixed vectors, as 20,000 x 20,000 numbers are 3 GB."""
-    from pgmpy_dp.communities.correlation_products import feasible_factor
-    from pgmpy_dp.communities.correlation_projection import project_correlation
+    from pgmpy_dp.communities.published.correlation_newton import feasible_factor, project_correlation
 
     target, tolerance = centred(n)
     probes = np.random.default_rng(2).normal(size=(n, 3))
@@ -166,13 +165,13 @@ def projection(n: int) -> Callable[[str | None], Call]:
 
 def blocks(m: int) -> Callable[[str | None], Call]:
     """Blocks of three clusters, as the learner of mixtures clusters them with ``block_solver="sdp"``."""
-    from pgmpy_dp.mixtures.membership_clusters import block_centres
+    from pgmpy_dp.mixtures.operators.batched_membership import batched_membership
 
     rng, b = np.random.default_rng(0), 27 if m <= 300 else 96
     points = 6.0 * np.eye(3, 8)[rng.integers(3, size=(m, b))] + rng.normal(size=(m, b, 8))
 
     def prepare(device: str | None) -> Call:
-        return lambda: np.nan_to_num(block_centres(points, np.ones((m, b)), 3, 1.0, device=device))
+        return lambda: np.nan_to_num(batched_membership(points, np.ones((m, b)), 3, 1.0, device=device))
 
     return prepare
 
@@ -197,7 +196,7 @@ def calibration(p: int = 60, states: int = 12) -> Callable[[str | None], Call]:
 def membership(n: int) -> Callable[[str | None], Call]:
     """Three clusters, 32 scales apart."""
     from benchmarks.membership_program import K, balanced
-    from pgmpy_dp.mixtures.membership_program import membership_program
+    from pgmpy_dp.mixtures.published.membership_program import membership_program
 
     points = balanced(n, 32.0, 0)[0]
     tolerance = 0.1 * math.sqrt(2 * n / K)

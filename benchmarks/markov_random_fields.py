@@ -43,8 +43,8 @@ from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.fields import frank_wolfe_steps
-from pgmpy_dp.fields.nodewise_regressions import ising_from_regressions
+from pgmpy_dp.fields.published import frank_wolfe_steps
+from pgmpy_dp.fields.published.nodewise_regressions import ising_from_regressions
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise, RandomField
 from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning

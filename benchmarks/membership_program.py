@@ -21,9 +21,8 @@ import numpy as np
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table
 from pgmpy_dp.mixtures.gaussian_mixture import matching_error, random_centres, sample_mixture
-from pgmpy_dp.mixtures.membership_clusters import membership_clusters
-from pgmpy_dp.mixtures.membership_program import membership_program
 from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
+from pgmpy_dp.mixtures.published.membership_program import membership_clusters, membership_program
 from pgmpy_dp.private import accounting
 from pgmpy_dp.theory.membership_records import HIGH, LOW, required_records
 

@@ -21,10 +21,10 @@ from pgmpy_dp.learning.expectation_maximisation import collective_em
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood, naive_mle, noise_aware_penalty
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.learning.published_em import published_em
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.noise.samplers import discrete_gaussian
+from pgmpy_dp.tables.collective.published.published_em import published_em
 
 __all__ = [
     "LABELS",

@@ -42,7 +42,6 @@ from pgmpy_dp.learning.expectation_maximisation import collective_em
 from pgmpy_dp.learning.maximum_likelihood import naive_mle
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import settings_of
-from pgmpy_dp.learning.published_em import published_em
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
@@ -57,6 +56,7 @@ from pgmpy_dp.sequences.chain_model import (
     segment_units,
 )
 from pgmpy_dp.sequences.operators.sequences import PrivateSequences, read_sequences
+from pgmpy_dp.tables.collective.published.published_em import published_em
 
 EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _PSEUDOCOUNT = 0.01

@@ -19,7 +19,7 @@ from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
-from pgmpy_dp.tables.collective.gradient_ascent import parameters, run
+from pgmpy_dp.tables.collective.published.gradient_ascent import parameters, run
 
 __all__ = ["fit_private_sgd"]
 

@@ -38,14 +38,14 @@ from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateBinaryMRF
 from pgmpy_dp.fields.noisy_parities import ParityPlan, ask_parities, plan_parities
 from pgmpy_dp.fields.operators.parities import ParitySums, parity_sums
-from pgmpy_dp.fields.parity_maximum import linear_values, polynomial_values
+from pgmpy_dp.fields.published.perturbed_leader import linear_values
 from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import PureDP
-from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of
+from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, sign_of_size, transform
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.schema import Schema
 
@@ -109,7 +109,10 @@ def draw_records(p: int, n: int, seed: int) -> np.ndarray:
     subsets += [tuple(sorted(rng.choice(p, 2, replace=False).tolist())) for _ in range(p // 2)]
     subsets += [tuple(sorted(rng.choice(p, 3, replace=False).tolist())) for _ in range(p // 3)]
     weights = rng.uniform(0.2, 0.5, len(subsets)) * rng.choice([-1.0, 1.0], len(subsets))
-    potential = polynomial_values(masks_of(subsets), weights, p) + linear_values(rng.uniform(-0.2, 0.2, p))
+    masks = masks_of(subsets)
+    potential = transform(np.bincount(masks, weights * sign_of_size(masks), 1 << p)) + linear_values(
+        rng.uniform(-0.2, 0.2, p)
+    )
     mass = np.exp(potential - potential.max())
     cells = rng.choice(1 << p, size=n, p=mass / mass.sum())
     return ((cells[:, None] >> np.arange(p)) & 1).astype(np.uint8)

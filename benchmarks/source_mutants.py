@@ -297,7 +297,7 @@ _ROWS = [
     ),
     (
         "shares of a schedule, which counts requests",
-        "field_gradients:_require_shares",
+        "regression_path:_require_shares",
         "not is_exactly(curator, TableCurator)",
         "False",
         "test_schedule.py",

@@ -34,8 +34,8 @@ class ArgumentError(TypeError):
 
 
 def is_exactly(value: object, *kinds: type) -> bool:
-    """Whether the class of a value is one of these: not a subclass, nor one whose metaclass calls it equal to them."""
-    return any(type(value) is kind for kind in kinds)
+    """Whether the class of a value is one of these, and no subclass."""
+    return type(value) in kinds
 
 
 def checked_number(
@@ -120,7 +120,7 @@ def checked_integer(name: str, value: object, least: int, most: int | None = Non
     what = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass {what}")
-    checked = int(value)  # compared as it is used: a subclass of int may compare otherwise
+    checked = int(value)
     if checked < least or (most is not None and checked > most):
         raise ValueError(f"{name}={value!r} is out of range; pass {what}")
     return checked
@@ -170,14 +170,14 @@ def exact_fraction(value: Any, name: str = "value") -> Fraction:
 
 
 def exact_integer(value: Any) -> int:
-    """`value` as one of Python's integers, whatever its class says of itself; TypeError for what is none.
+    """`value` as one of Python's integers; TypeError for what is none.
 
     Examples
     --------
     >>> type(exact_integer(True)), exact_integer(np.int8(3))
     (<class 'int'>, 3)
     """
-    return int.__add__(operator.index(value), 0)
+    return int(operator.index(value))
 
 
 def own_copy(value: Any, dtype: Any = np.float64) -> np.ndarray:

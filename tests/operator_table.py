@@ -20,7 +20,7 @@ TEXT = f"""# What can be asked of private data
 
 `Curator.ask` takes one of these {{count}} operators, and nothing else. Each has its sensitivity and its proof in its
 docstring. The count and the steps of a gradient are no operators: [schedules](../curator/schedule.py) answer them, and
-[field_gradients](../../fields/operators/field_gradients.py) the vertices of Frank and Wolfe's method. `{COMMAND}`
+[regression_path](regression_path.py) the vertices of Frank and Wolfe's method. `{COMMAND}`
 writes this page from the boundary's [list](../own_types.py) and the docstrings.
 
 A subject's operators are trusted for that subject alone. "Data" says of what an operator can be asked. Where "units"

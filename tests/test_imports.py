@@ -218,7 +218,7 @@ GIVEN_OUT = {
         "communities.operators.sparse_minus_constant.SparseMinusConstant",
     ),
     "conversations with a curator, which pays for each of their answers": (
-        "fields.operators.field_gradients.RegressionPath",
+        "private.operators.regression_path.RegressionPath",
         "linked.operators.linked_tables.table_of_kinds",
     ),
     "checks of arguments": (
@@ -231,8 +231,8 @@ GIVEN_OUT = {
         *(f"private.operators.solutions.{name}" for name in ("matrix_plan", "noise_plan", "part_of")),
         *("private.operators.operator_base.planned_noise", "private.operators.tables.rehearsed_tables"),
         "private.operators.column_operators.category_histogram",
-        "fields.operators.field_gradients.vertex_scale",
-        *("fields.operators.regressions.selection_weight", "fields.operators.vote_operators.agreement_test"),
+        "private.operators.regression_path.vertex_scale",
+        *("private.operators.regressions.selection_weight", "fields.operators.vote_operators.agreement_test"),
         *("fields.operators.parities.family_size", "sequences.operators.sequences.user_additions"),
         "mixtures.operators.block_operators.stable_histogram",
         *(f"mixtures.operators.cluster_operators.{name}" for name in ("cluster_noise", "moment_noise", "moment_unit")),
@@ -241,7 +241,7 @@ GIVEN_OUT = {
     "functions of what was released, or of a block that its vote is for": (
         "private.operators.column_operators.category_labels",
         *(f"gaussian.operators.log_determinant.{name}" for name in ("duality_gap", "into_cap")),
-        "fields.operators.regressions.feature_rows",
+        "private.operators.regressions.feature_rows",
         "mixtures.operators.batched_membership.batched_membership",
         "mixtures.operators.kmeans.batched_kmeans",
     ),

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PROOFS = ("pgmpy_dp/learning/published_em.md", "pgmpy_dp/learning/maximum_a_posteriori.md")
+PROOFS = ("pgmpy_dp/tables/collective/published/published_em.md", "pgmpy_dp/learning/maximum_a_posteriori.md")
 SUBJECTS = (
     "block-models",
     "choosing",
@@ -34,6 +34,7 @@ PAGES = (
     *(f"docs/{page}.md" for page in SUBJECTS),
     "README.md",
     "docs/papers-and-corrections.md",
+    "docs/published.md",
     *PROOFS,
 )
 
@@ -66,7 +67,7 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
         "Corrections in short": "2017",
         "Users, sequences and the order of the methods": "2017",
     },
-    "pgmpy_dp/learning/published_em.md": {
+    "pgmpy_dp/tables/collective/published/published_em.md": {
         "Collective EM (Bernstein et al. 2017, section 3.2)": "-1 2000",
     },
     "pgmpy_dp/learning/maximum_a_posteriori.md": {

@@ -39,7 +39,7 @@ def _block_model_case(budget: str, trials: tuple[int, int], **arguments: Any) ->
 
 def released_projection(graph: Any) -> Any:
     """The projection of the block model on correlation matrices, released alone."""
-    from pgmpy_dp.communities import projection_solvers
+    from pgmpy_dp.communities.published import projection_solvers
 
     budget = Budget(rho=0.5)
     program = projection_solvers.projection(2, 1.0, 1.0)

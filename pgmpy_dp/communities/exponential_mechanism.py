@@ -1,24 +1,20 @@
-"""Two communities by the exponential mechanism, drawn exactly: pure epsilon-DP, for small graphs; and a vote."""
+"""Two communities by the exponential mechanism, drawn exactly: pure epsilon-DP, for small graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import nullcontext
-from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.communities.communities_base import (
     COUNT_SHARE,
-    agreement,
     communities_release,
     noisy_degree,
     require_graph_and_budget,
-    vote,
 )
-from pgmpy_dp.communities.community_labels import balanced, labels_of, marks_of
+from pgmpy_dp.communities.community_labels import marks_of
 from pgmpy_dp.communities.operators.graph import PrivateGraph
-from pgmpy_dp.communities.operators.graph_operators import CommunityLabels, EdgeCount, NeighbourSums
+from pgmpy_dp.communities.operators.graph_operators import CommunityLabels, EdgeCount
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, cost_of
@@ -37,8 +33,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     Parameters
     ----------
     settings : Settings
-        Of :class:`~pgmpy_dp.estimators.PrivateBlockModel`: "exponential-exact" draws from one random half of the edges
-        and votes on the other, as published.
+        Of :class:`~pgmpy_dp.estimators.PrivateBlockModel`.
     budget : Budget
         A delta is not spent.
 
@@ -52,12 +47,9 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     Privacy
         *Guarantee.* All of the budget, or where no degree is given 49/50 of it, is for the choice
         (:class:`~pgmpy_dp.communities.operators.graph_operators.CommunityLabels`): exactly epsilon-DP, or
-        rho-zCDP; the rest for the number of edges. With a split the choice is from one half of the edges, for as much,
-        and a noisy majority vote (:class:`~pgmpy_dp.communities.operators.graph_operators.NeighbourSums`) on
-        the other half has all of the budget: an edge is in one of them
-        (:meth:`~pgmpy_dp.private.curator.curator_base.Curator.split`).
+        rho-zCDP; the rest for the number of edges.
 
-        *Source.* McSherry and Talwar 2007; score, split and vote: Chen et al. 2023, Algorithm 5.19.
+        *Source.* McSherry and Talwar 2007; score: Chen et al. 2023, Algorithm 5.19, which splits the edges and votes.
 
         *Side channels.* Those of the choice: above 22 vertices the running time depends on the graph.
 
@@ -80,37 +72,23 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
             f"the graph has {graph.n} vertices; exact draws from more than {MAX_VERTICES} may take forever: use "
             "method 'noisy-power' or 'randomized-response'"
         )
-    split = settings.method == "exponential-exact"
     cost = cost_of(budget, pure=budget.epsilon is not None)
     EdgeCount.noise_of(cost, COUNT_SHARE)  # refused before the charge
-    NeighbourSums.noise_of(cost, 1)
     curator = Curator(
         graph,
         budget,
-        what=f"two communities of {graph.n} vertices" + (" and a vote" if split else ""),
-        mechanism="exponential" + ("_of_half" if split else ""),
+        what=f"two communities of {graph.n} vertices",
+        mechanism="exponential",
         pure=budget.epsilon is not None,
         random_state=settings.random_state,
     )
-    whole = 2.0 if split else 1.0
-    name = "exponential-exact" if split else "exponential"
 
-    def release(found: tuple[np.ndarray, float, dict[str, Any]]) -> Release:
-        sums, degree, more = found
-        facts = {"method": name, "max_vertices": MAX_VERTICES, **more}
-        return communities_release(curator, settings, budget, sums, whole * degree, **facts)
+    def release(found: tuple[np.ndarray, float]) -> Release:
+        facts = {"method": "exponential", "max_vertices": MAX_VERTICES}
+        return communities_release(curator, settings, budget, *found, **facts)
 
-    def steps() -> Generator[tuple[np.ndarray, float, dict[str, Any]], None, None]:
-        with curator.split(2) if split else nullcontext([curator, curator]) as (first, second):
-            degree = noisy_degree(first, COUNT_SHARE) if settings.degree is None else settings.degree / whole
-            marks = marks_of(first.ask(CommunityLabels(degree), first.left), 2)
-            yield marks, degree, {}
-            if split:
-                # As published, the vote compares numbers of neighbours as they are.
-                votes = vote(second, labels_of(marks), 2, 0.0, 1)
-                noise = NeighbourSums.noise_of(curator.cost, 1)
-                # What balance alone gives it, of degree d, is taken from what it says of the labels.
-                even = balanced(votes, marks, degree)
-                yield votes, degree, {"agreement": agreement(even, marks, noise.variance)}
+    def steps() -> Generator[tuple[np.ndarray, float], None, None]:
+        degree = noisy_degree(curator, COUNT_SHARE) if settings.degree is None else settings.degree
+        yield marks_of(curator.ask(CommunityLabels(degree), curator.left), 2), degree
 
     return curator.following(steps(), release)

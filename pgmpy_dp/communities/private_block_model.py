@@ -19,7 +19,7 @@ from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.sensitive import Release
 
-METHODS = ("auto", "noisy-power", "randomized-response", "sdp", "sdp-exact", "exponential", "exponential-exact")
+METHODS = ("auto", "noisy-power", "randomized-response", "exponential", "sdp", "sdp-exact")
 
 
 @dataclass(repr=False, eq=False)
@@ -31,13 +31,12 @@ class PrivateBlockModel(BasePrivateEstimator):
     Parameters
     ----------
     n_communities : int, default 2
-    method : {"auto", "noisy-power", "randomized-response", "sdp", "sdp-exact", "exponential", "exponential-exact"}
+    method : {"auto", "noisy-power", "randomized-response", "exponential", "sdp", "sdp-exact"}
         "noisy-power": power iteration on signs with noise in every round; for large graphs. "randomized-response":
         every pair of vertices answers, for up to 10,000 of them. "sdp", "sdp-exact": noisy projection on correlation
         matrices (Chen et al. 2023), on all edges or with a split of them; need torch and a delta or rho.
-        "exponential": exact draws of two communities, for small sparse graphs; "exponential-exact": from one half of
-        the edges, and a vote on the other. "auto" takes one of the first two by public numbers, and "exponential" for
-        two communities of 12 to 22 vertices, where it takes no time.
+        "exponential": exact draws of two communities, for small sparse graphs. "auto" takes one of the
+        first two by public numbers, and "exponential" for two communities of 12 to 22 vertices, where it takes no time.
     epsilon, delta, rho
     degree : float, optional
         A public average degree. Default: estimated inside the budget.
@@ -47,11 +46,11 @@ class PrivateBlockModel(BasePrivateEstimator):
     vote : bool, optional
         Whether part of the budget of "randomized-response" and "sdp" goes to a last noisy majority vote, which repairs
         most errors where a vertex has many neighbours, and harms where it has few. Default: with "sdp"; with answers,
-        for two communities, where the average degree bears it. "noisy-power" is votes throughout, "sdp-exact" and
-        "exponential-exact" always have one, "exponential" never.
+        for two communities, where the average degree bears it. "noisy-power" is votes throughout, "sdp-exact"
+        always has one, "exponential" never.
     device : str, optional
         A device of torch, e.g. "cuda", on which "sdp" and "sdp-exact" compute the projection. Default: that of pgmpy's
-        torch backend, else the processor, by whichever of NumPy and torch is the faster for n vertices.
+        torch backend, else the processor.
     random_state
 
     Attributes
@@ -71,7 +70,7 @@ class PrivateBlockModel(BasePrivateEstimator):
     Notes
     -----
     Privacy: the only access to the edges is one release of :mod:`~pgmpy_dp.communities.noisy_power`,
-    :mod:`~pgmpy_dp.communities.randomised_response`, :mod:`~pgmpy_dp.communities.noisy_projection` or
+    :mod:`~pgmpy_dp.communities.randomised_response`, :mod:`~pgmpy_dp.communities.published.noisy_projection` or
     :mod:`~pgmpy_dp.communities.exponential_mechanism`.
     Method: Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel 2023, and what beats it on their models; see
     ``docs/block-models.md``.
@@ -209,7 +208,7 @@ class PrivateBlockModel(BasePrivateEstimator):
                     f"{name}={getattr(self, name)!r} is used by the methods 'sdp' and 'sdp-exact' only, not by "
                     f"{self.method!r}; pass {name}=None"
                 )
-        if self.method.startswith("exponential") and self.n_communities != 2:
+        if self.method == "exponential" and self.n_communities != 2:
             raise ValueError(
                 f"n_communities={self.n_communities!r}: the exponential mechanism is drawn from exactly for two "
                 "communities only; use method 'randomized-response' or 'noisy-power' for more"
@@ -223,10 +222,10 @@ class PrivateBlockModel(BasePrivateEstimator):
             return noisy_power.run(data, settings, budget)
         if method == "randomized-response":
             return randomised_response.run(data, settings, budget)
-        if method.startswith("exponential"):
+        if method == "exponential":
             return exponential_mechanism.run(data, settings, budget)
         # Imported where it is used: the solvers behind it need torch.
-        from pgmpy_dp.communities import noisy_projection
+        from pgmpy_dp.communities.published import noisy_projection
 
         return noisy_projection.run(data, settings, budget)
 

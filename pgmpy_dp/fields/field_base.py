@@ -14,7 +14,6 @@ import pandas as pd
 from pgmpy.base import UndirectedGraph
 
 from pgmpy_dp.checks import require_given
-from pgmpy_dp.fields import frank_wolfe_steps
 from pgmpy_dp.fields.field_fits import FieldFit, field_of
 from pgmpy_dp.fields.random_fields import RandomField, edge_scores
 from pgmpy_dp.inference.exact_or_loopy import Inference, checked_inference
@@ -146,6 +145,8 @@ class BaseFieldEstimator(BaseGraphEstimator):
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         if self.method != "frank-wolfe":
             return self._run_moments(table, budget)
+        from pgmpy_dp.fields.published import frank_wolfe_steps
+
         with progress_bar(type(self).__name__) as progress:
             return frank_wolfe_steps.run(table, self._settings(), budget, progress)
 

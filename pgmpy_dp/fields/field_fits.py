@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.fields import frank_wolfe_steps, gone_methods, noisy_interactions
+from pgmpy_dp.fields import noisy_interactions
 from pgmpy_dp.fields.maximum_entropy import match_interactions, match_parities
 from pgmpy_dp.fields.noisy_parities import released_deviations, released_subsets
 from pgmpy_dp.fields.operators.parities import ParitySums, Subsets, family_size
@@ -74,7 +74,7 @@ def field_of(
     sparse : bool
         For moments: look for the interactions that are not 0.
     min_edge_weight : float, optional
-        For halves, eta, see :func:`~pgmpy_dp.fields.gone_methods.of_halves`.
+        For halves, eta, see :func:`~pgmpy_dp.fields.published.gone_methods.of_halves`.
     """
     edges = None
     if release.kind in ("parities", "interactions"):
@@ -83,6 +83,9 @@ def field_of(
         return _of_parities(release, family, edges, sparse, width)
     if release.kind == "interactions":
         return _of_interactions(release, edges, sparse, width)
+    # What is published and dominated, or gone, is not read with moments.
+    from pgmpy_dp.fields.published import frank_wolfe_steps, gone_methods
+
     if release.kind == "regressions":
         field, disagreement = frank_wolfe_steps.released_field(release)
         return _fixed(release, field, disagreement, int(release.public["n_iter"]))

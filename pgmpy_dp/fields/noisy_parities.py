@@ -13,7 +13,7 @@ from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.operators.feature_matrices import ParityMatrixSums
 from pgmpy_dp.fields.operators.parities import ParitySums, Subsets, WorstParity, family_size
 from pgmpy_dp.fields.parity_features import MOST_FEATURES, ParityFeatures, parity_features
-from pgmpy_dp.fields.parity_rounds import default_rounds, pmw_answers, sepfem_answers
+from pgmpy_dp.fields.parity_rounds import default_rounds, pmw_answers
 from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
@@ -88,7 +88,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     """Release noisy sums of all parities of up to `order` variables, or of those of a public graph's cliques.
 
     Refuses variables that are not binary, a graph of other variables, an order above their number, too many parities,
-    too many variables for pmw, a method that does not fit the budget's measure.
+    too many variables for pmw and sepfem, a method that does not fit the budget's measure.
 
     Parameters
     ----------
@@ -212,9 +212,9 @@ def plan_parities(
         method, noise = "noise", method
     if method == "auto" and p > _PMW_LIMIT:
         method = "noise"
-    if method == "pmw":
-        _require_memory(p, settings.n_rounds or 100)
     in_rounds = method in ("pmw", "sepfem")
+    if in_rounds:
+        _require_memory(method, p, settings.n_rounds or 100)
     if in_rounds and budget.delta:
         noise = "gaussian"  # rounds are of many small costs, which add up better as zCDP wherever a delta allows it
     with_count = n_records is None and not in_rounds
@@ -322,7 +322,9 @@ def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Found, None, No
         rounds = default_rounds(
             plan.method, plan.n_variables, plan.n_parities, share_of_cost(plan.cost, plan.rest), records
         )
-    answers = pmw_answers if plan.method == "pmw" else sepfem_answers
+    answers = pmw_answers
+    if plan.method == "sepfem":
+        from pgmpy_dp.fields.published.perturbed_leader import sepfem_answers as answers
     for means in answers(curator, plan.family, records, rounds, plan.rest):
         yield [np.rint(records * means).astype(np.int64), *count], plan.method
 
@@ -348,10 +350,10 @@ def _chosen(plan: ParityPlan, records: float) -> ParityPlan:
     return replace(plan, method="pmw" if weak and plan.n_variables <= _PMW_LIMIT else "noise")
 
 
-def _require_memory(n_variables: int, rounds: int) -> None:
+def _require_memory(method: str, n_variables: int, rounds: int) -> None:
     if n_variables > _PMW_LIMIT:
         gigabytes = 2.0**n_variables * (40 + rounds) / 2.0**30
         raise ValueError(
-            f"method='pmw' keeps a weight for each of the 2**{n_variables} possible records, which would take "
-            f"{gigabytes:,.0f} GiB; it is for at most {_PMW_LIMIT} variables: use 'noise', or 'sepfem'"
+            f"method={method!r} keeps a number for each of the 2**{n_variables} possible records, which would take "
+            f"{gigabytes:,.0f} GiB; it is for at most {_PMW_LIMIT} variables: use 'noise'"
         )

@@ -1,11 +1,11 @@
-"""Parities by rounds of private selection: multiplicative weights (PMW) and a perturbed leader (sepFEM).
+"""Parities by rounds of private selection: multiplicative weights (PMW).
 
-Both keep a public guess of the data, and each round ask the curator for a parity that the guess answers badly. What a
-round learns of the records is the selected position and, for PMW, one noisy sum; everything else is post-processing.
+A public guess of the data is kept, and each round asks the curator for a parity that the guess answers badly. What a
+round learns of the records is the selected position and one noisy sum; everything else is post-processing.
 Rounds get equal shares of what is left, which does not depend on what they find; how many there are depends on public
 numbers and on the noisy count, which is paid for before.
 
-PMW's guess is a distribution on all 2^p records, by multiplicative weights.
+The guess is a distribution on all 2^p records, by multiplicative weights.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
-from pgmpy_dp.fields.parity_maximum import TRANSFORM_LIMIT, linear_values, maximise_by_milp
+from pgmpy_dp.fields.operators.parities import ParitySums, Subsets, WorstParity
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, parities_of_cells
@@ -93,14 +92,8 @@ class MultiplicativeWeights:
         self._answers = None
 
 
-Subsets = tuple[tuple[int, ...], ...]
-
 _ROUNDS = {"pmw": (1.0, 100), "sepfem": (4.0, 200)}  # factor and most, see `default_rounds`
 _STEPS = 10  # of the update after each round; more, and repeated ones, are no better
-_POINTS = 20  # of the perturbed leader per round
-# Scale of its Laplace noise is this times the square root of the number of rounds; .1 to .3 are near.
-_PERTURBATION = 0.2
-_NODES = 100  # of the integer program for one point
 
 
 def default_rounds(method: str, n_variables: int, n_parities: int, cost: PureDP | ZCDP, records: float) -> int:
@@ -153,110 +146,3 @@ def pmw_answers(
         weights.update(_STEPS)
         answers = weights.answers()
         yield answers
-
-
-def sepfem_answers(
-    curator: TableCurator,
-    family: int | Subsets,
-    records: float,
-    rounds: int,
-    share: Fraction,
-    oracle: str = "auto",
-) -> Generator[np.ndarray, None, None]:
-    """Means of all parities on synthetic records, found with an optimisation oracle instead of 2**p weights.
-
-    Algorithm sepFEM of Vietri, Tian, Bun, Steinke and Wu 2020. Each round, the data player draws points by following
-    the perturbed leader: with Laplace noise sigma on the p single variables, which separate any two points (Syrgkanis,
-    Krishnamurthy and Schapire 2016),
-
-        ``argmax_z  sum_{s < t} v_s prod_{j in I_s} z_j + sum_j sigma_j z_j``;
-
-    the query player selects a signed parity (I_t, v_t) that these points answer too low, by noisy max over all 2 m. The
-    answers are the means over the points of all rounds.
-
-    Parameters
-    ----------
-    curator, family, records, rounds, share
-        As in :func:`pmw_answers`.
-    oracle : {"auto", "transform", "milp"}
-        How the maximum is found: all 2**p values while they fit, else an integer program, which gives its best point
-        after a number of steps that is fixed beforehand.
-
-    Yields
-    ------
-    ndarray of float, shape (m,)
-        After each round.
-
-    Notes
-    -----
-    The perturbation sigma is independent of the records, and what it perturbs was released: it protects nothing. A bad
-    maximum costs accuracy.
-    """
-    rng = curator.generator()
-    p = len(curator.facts.schema)
-    subsets = field_scopes(p, family) if isinstance(family, int) else family
-    by_size = _by_size(subsets)
-    by_transform = oracle == "transform" or (oracle == "auto" and p <= TRANSFORM_LIMIT)
-    objective = _Transform(p) if by_transform else _Program(p)
-    total = np.zeros(len(subsets))
-    for number in range(1, rounds + 1):
-        noise = rng.laplace(scale=_PERTURBATION * math.sqrt(rounds), size=(_POINTS, p))
-        points = np.array([objective.leader(row) for row in noise])
-        answers = _means(points, by_size)
-        total += answers
-        position = curator.ask(WorstParity(family, answers * records, signed=True), share / rounds)
-        objective.add(subsets[position % len(subsets)], 1.0 if position < len(subsets) else -1.0)
-        yield total / number
-
-
-def _by_size(subsets: Subsets) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each size of a set: where the sets of that size are, and their elements, one row each."""
-    sizes = np.array([len(subset) for subset in subsets])
-    places = [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
-    return [(place, np.array([subsets[k] for k in place])) for place in places]
-
-
-def _means(points: np.ndarray, by_size: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Mean of the product of z = 2 x - 1 over each set, over points of 0 and 1."""
-    z = 2 * points.astype(np.int8) - 1
-    means = np.empty(sum(len(place) for place, _ in by_size))
-    for place, elements in by_size:
-        means[place] = z[:, elements].prod(axis=2, dtype=np.int8).sum(axis=0, dtype=np.int64) / len(z)
-    return means
-
-
-class _Transform:
-    """The objective of the perturbed leader at all 2**p points."""
-
-    def __init__(self, n_variables: int) -> None:
-        self._half = n_variables // 2
-        self._shape = (1 << (n_variables - self._half), 1 << self._half)
-        self._cells = np.arange(1 << n_variables).reshape(self._shape)
-        self._values = np.zeros(self._shape)
-
-    def add(self, subset: tuple[int, ...], sign: float) -> None:
-        mask = sum(1 << j for j in subset)
-        self._values += sign * (1.0 - 2.0 * (np.bitwise_count(~self._cells & mask) & 1))
-
-    def leader(self, noise: np.ndarray) -> np.ndarray:
-        perturbed = self._values + linear_values(noise[self._half :])[:, None]
-        perturbed += linear_values(noise[: self._half])
-        return ((int(np.argmax(perturbed)) >> np.arange(noise.size)) & 1).astype(np.uint8)
-
-
-class _Program:
-    """The same objective as an integer program."""
-
-    def __init__(self, n_variables: int) -> None:
-        self._single = [(j,) for j in range(n_variables)]
-        self._subsets: list[tuple[int, ...]] = []
-        self._signs: list[float] = []
-
-    def add(self, subset: tuple[int, ...], sign: float) -> None:
-        self._subsets.append(subset)
-        self._signs.append(sign)
-
-    def leader(self, noise: np.ndarray) -> np.ndarray:
-        weights = np.concatenate([self._signs, noise])
-        found = maximise_by_milp([*self._subsets, *self._single], weights, noise.size, nodes=_NODES)
-        return (found.z > 0).astype(np.uint8)

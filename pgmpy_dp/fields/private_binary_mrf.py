@@ -38,7 +38,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
         and the field that has them. "frank-wolfe": one private sparse logistic regression for each variable.
     queries : {"auto", "gaussian", "pmw", "sepfem"}
         How products are released, with "moments": with noise on all sums ("gaussian", Laplace for a pure
-        epsilon), by private multiplicative weights (up to 20 variables), by the perturbed leader; "auto" takes the
+        epsilon), by private multiplicative weights, by the perturbed leader (both up to 20 variables); "auto" takes the
         multiplicative weights where noise on all sums would be large.
     graph : networkx.Graph or list of pairs of variables, optional
         A public graph: only its cliques interact, and only what it needs is released. Default: all sets of up to t
@@ -68,7 +68,7 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     Notes
     -----
     Privacy: the only access to the records is one release of :mod:`pgmpy_dp.fields.noisy_parities` or
-    :mod:`~pgmpy_dp.fields.frank_wolfe_steps`; the rest is post-processing. Protected is one record.
+    :mod:`~pgmpy_dp.fields.published.frank_wolfe_steps`; the rest is post-processing. Protected is one record.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 4, with selections by Gumbel noise, is "frank-wolfe".
 
     Examples

@@ -17,7 +17,6 @@ from pgmpy_dp.gaussian.graphical_models import (
     unclipped_moments,
 )
 from pgmpy_dp.gaussian.noisy_moments import NoisyCovariance
-from pgmpy_dp.gaussian.output_perturbation import NoisyPrecision
 from pgmpy_dp.gaussian.pair_correlations import NoisyPairs
 
 _FLOOR = 1e-9
@@ -111,20 +110,3 @@ def fit_pairs(noisy: NoisyPairs) -> PrecisionFit:
     """The Gaussian of maximum entropy with the chosen correlations, in the units of the records."""
     model, scales = pair_model(noisy.correlation, noisy.sd, noisy.measured), np.outer(noisy.scales, noisy.scales)
     return PrecisionFit(model.precision / scales, model.correlation * scales, 0.0, model.n_iter, model.converged)
-
-
-def fit_precision(noisy: NoisyPrecision, penalty: float) -> PrecisionFit:
-    """A sparse positive definite matrix from a noisy one."""
-    d = len(noisy.precision)
-    values, vectors = np.linalg.eigh(noisy.precision)
-    inside = np.clip(values, noisy.smallest, noisy.largest)
-    covariance = (vectors / inside) @ vectors.T
-    # Entries within `sd sqrt(2 log d)` of zero, which noise alone reaches for about one in d, are taken to be zero. Of
-    # the matrix with eigenvalues clipped to where the exact optimum has them, the nearest in the sense of maximum
-    # likelihood with that support is returned.
-    support = np.abs(noisy.precision) > noisy.sd * math.sqrt(2.0 * math.log(d)) if d > 1 else np.ones((1, 1), bool)
-    np.fill_diagonal(support, True)
-    found = refit_on_support(
-        (covariance + covariance.T) / 2, support, max_eigenvalue=noisy.largest, tolerance=_TOLERANCE
-    )
-    return PrecisionFit(found.precision, found.covariance, penalty, found.n_iter, found.converged)

@@ -10,13 +10,12 @@ import numpy as np
 from pgmpy.models import LinearGaussianBayesianNetwork
 
 from pgmpy_dp.checks import checked_number
-from pgmpy_dp.gaussian import noisy_moments, output_perturbation, pair_correlations
+from pgmpy_dp.gaussian import noisy_moments, pair_correlations
 from pgmpy_dp.gaussian.gaussian_distribution import gaussian_log_likelihood
 from pgmpy_dp.gaussian.graphical_models import linear_gaussian_network, partial_correlations, precision_graph
 from pgmpy_dp.gaussian.noisy_moments import SCALINGS, checked_bounds, noisy_covariance
-from pgmpy_dp.gaussian.output_perturbation import OUTPUT_MECHANISMS, noisy_precision
 from pgmpy_dp.gaussian.pair_correlations import noisy_pairs
-from pgmpy_dp.gaussian.precision_fits import fit_covariance, fit_pairs, fit_precision
+from pgmpy_dp.gaussian.precision_fits import fit_covariance, fit_pairs
 from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option
 from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
@@ -44,6 +43,9 @@ def _checked_center(name: str, value: Any) -> tuple[float, ...] | str:
             raise ValueError(f"{name}={value!r} is not supported; pass None, a public vector, or 'private'")
         return value
     return checked_point(name, value)
+
+
+_OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
 
 
 @dataclass(repr=False, eq=False)
@@ -140,9 +142,9 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
     Notes
     -----
     Privacy: the only access to the records is one release of :mod:`pgmpy_dp.gaussian.noisy_moments` or
-    :mod:`pgmpy_dp.gaussian.output_perturbation`, which have the guarantees. Records with a value that is not a
-    finite number are dropped. The noises "one-sided-wishart" and "frobenius" are made in floating point and rounded, so
-    that their guarantee is one of real numbers (``release_.floating_point``); the others are drawn exactly.
+    :mod:`pgmpy_dp.gaussian.published.output_perturbation`, which have the guarantees. Records with a value that is not
+    a finite number are dropped. The noises "one-sided-wishart" and "frobenius" are made in floating point and rounded,
+    so that their guarantee is one of real numbers (``release_.floating_point``); the others are drawn exactly.
 
     Examples
     --------
@@ -309,10 +311,10 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
     def _check_output(self) -> None:
         checked_norm("row_norm", self.row_norm)
         self._require_penalty("precision")
-        if self.mechanism not in OUTPUT_MECHANISMS:
+        if self.mechanism not in _OUTPUT_MECHANISMS:
             raise ValueError(
                 f"mechanism={self.mechanism!r} is not supported for noise on the output; pass one of "
-                f"{OUTPUT_MECHANISMS}"
+                f"{_OUTPUT_MECHANISMS}"
             )
         if self.center == "private":
             raise ValueError("center='private': noise on the output takes a public center only, or None")
@@ -322,8 +324,11 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
             raise ValueError(f"penalty={self.penalty!r} is not supported for perturb='output'; pass a positive number")
 
     def _run(self, data: PrivateVectors, budget: Budget) -> Release:
-        plans = {"covariance": noisy_moments, "pairs": pair_correlations, "output": output_perturbation}
-        return plans[self.perturb].run(data, self._options, budget)
+        if self.perturb == "output":
+            from pgmpy_dp.gaussian.published import output_perturbation
+
+            return output_perturbation.run(data, self._options, budget)
+        return (pair_correlations if self.perturb == "pairs" else noisy_moments).run(data, self._options, budget)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
@@ -354,6 +359,8 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
             noisy = noisy_pairs(release)  # type: ignore[assignment]
             fit = fit_pairs(noisy)  # type: ignore[arg-type]
         else:
+            from pgmpy_dp.gaussian.published.output_perturbation import fit_precision, noisy_precision
+
             noisy = noisy_precision(release)  # type: ignore[assignment]
             fit = fit_precision(noisy, release.public["penalty"])  # type: ignore[arg-type]
         return {

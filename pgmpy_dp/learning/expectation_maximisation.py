@@ -94,8 +94,8 @@ def collective_em(
     Notes
     -----
     The model of the tables is that of Bernstein et al. (2017), whose own algorithm is
-    :func:`pgmpy_dp.learning.published_em.published_em`. The fit of `collective_map` is where this one starts.
-    EM differs in that all tables come from the same records: an error that one table shows, others share.
+    :func:`pgmpy_dp.tables.collective.published.published_em.published_em`. The fit of `collective_map` is where this
+    one starts. EM differs in that all tables come from the same records: an error that one table shows, others share.
 
     Examples
     --------

@@ -457,6 +457,12 @@ def require_kind(release: Release, kind: str) -> None:
         raise ValueError(f"release has kind {release.kind!r}; pass one of kind {kind!r}")
 
 
+def released_parameters(release: Release, kind: str, *names: str) -> list[np.ndarray]:
+    """The parameters of these names of a release of this kind; ValueError for another kind."""
+    require_kind(release, kind)
+    return [release[name].array * float(release.public["parameter_unit"]) for name in names]
+
+
 def steps_taken(release: Release, number: int, fixed: str) -> str:
     """The status of a method whose number of steps is fixed as `fixed` says, unless it was interrupted."""
     return (

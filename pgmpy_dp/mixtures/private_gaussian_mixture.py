@@ -11,7 +11,7 @@ import numpy as np
 
 from pgmpy_dp.checks import require_given
 from pgmpy_dp.learning.devices import checked_device
-from pgmpy_dp.learning.options import Settings, anything, by, one_of, option, whole
+from pgmpy_dp.learning.options import anything, by, one_of, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.mixtures import noisy_centres
@@ -24,16 +24,12 @@ from pgmpy_dp.mixtures.mixture_shares import (
     checked_components,
     checked_covariances,
     checked_length,
-    most_components,
 )
 from pgmpy_dp.mixtures.noisy_centres import MixtureEstimate, mixture_estimate
 from pgmpy_dp.mixtures.operators.block_operators import MAX_BLOCKS
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.theory import required_records
-
-_METHODS = ("blocks", "sdp")
 
 
 @dataclass(repr=False, eq=False)
@@ -56,11 +52,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         sigma, the standard deviation of each coordinate within a component, if it is public (an instrument's error, a
         standardisation by public numbers). With a `covariance_type` a rough one, better too large than too small:
         records are shortened to a multiple of it. Default: estimated privately, from a tenth of the budget.
-    method : {"blocks", "sdp"}
-        "blocks": blocks of records vote for cells of a lattice. "sdp": the convex program of the paper over all
-        records, which takes a public separation and scale. It needs more records than any computer can hold, so `fit`
-        says how many and stops, before anything is spent (:func:`pgmpy_dp.theory.required_records`,
-        ``docs/mixture-program.md``). The same program clusters single blocks by ``block_solver="sdp"``.
     epsilon, delta : float
         The budget of one fit. delta is above 0: no method with a pure epsilon can do without a bound.
     adjacency, n_records
@@ -71,7 +62,7 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     n_steps : int, default 3
         Noisy steps of Lloyd's algorithm on all records.
     block_solver : {"kmeans", "sdp"}
-        How a block finds its centres; "sdp" is the membership program, far slower, and takes a public scale.
+        How a block finds its centres; "sdp" is the paper's membership program, far slower, and takes a public scale.
     device : str, optional
         A device of torch for the blocks, e.g. "cuda". Default: NumPy.
     random_state
@@ -154,7 +145,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     n_components: int | str | None = option(None, by(checked_components))
     separation: float | None = option(None, by(checked_length))
     scale: float | None = option(None, by(checked_length))
-    method: str = option("blocks", one_of(_METHODS))
     epsilon: float | None = None
     delta: float = 0.0
     adjacency: str = "add_remove"
@@ -333,8 +323,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
 
     def _check(self) -> None:
         require_given("n_components", self.n_components, "the number of components, at least 1")
-        if self.method == "sdp":
-            self._check_spheres()
         if self.separation is not None and self.scale is not None and not 1e-3 <= self.separation / self.scale <= 1e4:
             raise ValueError(
                 f"separation={self.separation!r} with scale={self.scale!r}: their ratio must be between 0.001 and "
@@ -348,19 +336,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
                 "public bound on the number of components, and a number of them needs none"
             )
 
-    def _check_spheres(self) -> None:
-        """What the membership program over all records would need."""
-        if self.separation is None or self.scale is None:
-            raise ValueError(
-                f"separation={self.separation!r}, scale={self.scale!r}: method='sdp' needs both as public numbers to "
-                "say how many records it would take; pass them, or use method='blocks'"
-            )
-        if self.n_components == AUTO or self.covariance_type is not None:
-            raise ValueError(
-                f"n_components={self.n_components!r}, covariance_type={self.covariance_type!r} with method='sdp', "
-                "which is for a known number of spheres; use method='blocks'"
-            )
-
     def _private(self, X: Any, budget: Budget) -> PrivateVectors:
         data = X if isinstance(X, PrivateVectors) else None
         if data is None:
@@ -372,8 +347,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         return data
 
     def _run(self, data: PrivateVectors, budget: Budget) -> Release:
-        if self.method == "sdp":
-            raise ValueError(_too_many_records(self._options, len(data.columns), budget))
         return noisy_centres.run(data, self._options, budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
@@ -458,20 +431,3 @@ def _too_few(found: MixtureEstimate) -> list[str]:
         return []
     apart, wide = found.groups - len(found.means), sum(found.wide)
     return [_APART.format(apart)] * (apart > 0) + [_WIDE.format(wide)] * (wide > 0)
-
-
-def _too_many_records(settings: Settings, n_features: int, budget: Budget) -> str:
-    """Why the membership program over all records is not run, whatever their number; from public numbers alone."""
-    if budget.epsilon is None or not budget.delta:
-        return (
-            f"the budget is {budget}: centres without a known bound take an epsilon and a delta above 0; pass both, "
-            "and use method='blocks'"
-        )
-    ratio = settings.separation / settings.scale
-    least = required_records(most_components(settings), n_features, ratio, budget.epsilon, budget.delta)
-    needed = "1e+36" if math.isinf(least) else f"about {least:.2g}"
-    return (
-        f"method='sdp' would take at least {needed} records ({settings.n_components} components in {n_features} "
-        f"columns at a separation of {ratio:g} scales, {budget.guarantee}), and a program over n records has n**2 "
-        "unknowns. Use method='blocks', which takes thousands; block_solver='sdp' clusters its blocks by that program"
-    )

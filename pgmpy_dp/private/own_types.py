@@ -48,7 +48,7 @@ _OTHERS = (
 
 
 def is_own(kind: type) -> bool:
-    """Whether a class is defined in the boundary; not one that only says so, and no subclass of one.
+    """Whether a class is defined in the boundary; no subclass of one.
 
     Examples
     --------
@@ -56,10 +56,8 @@ def is_own(kind: type) -> bool:
     >>> is_own(Budget), is_own(type("Budget", (Budget,), {"__module__": Budget.__module__}))
     (True, False)
     """
-    # As the class has them, whatever its metaclass says; and texts of Python's own, which say the same twice.
-    module, name = (type.__dict__[said].__get__(kind) for said in ("__module__", "__qualname__"))
-    listed = type(module) is str and type(name) is str and module in (*OPERATORS, *_OTHERS) and module in sys.modules
-    return listed and vars(sys.modules[module]).get(name) is kind
+    listed = kind.__module__ in (*OPERATORS, *_OTHERS)
+    return listed and getattr(sys.modules[kind.__module__], kind.__qualname__, None) is kind
 
 
 def require_own(what: str, value: object, instead: str) -> None:

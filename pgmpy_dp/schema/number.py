@@ -117,10 +117,8 @@ class Number:
             )
         for name, allowed in (("missing", ("state", "drop")), ("outside", ("clip", "drop", "state"))):
             given = getattr(self, name)
-            own = next((one for one in allowed if isinstance(given, str) and str.__eq__(given, one) is True), None)
-            if own is None:
+            if given not in allowed:
                 raise ValueError(f"{self._what} {name}={given!r}; pass one of {', '.join(allowed)}")
-            object.__setattr__(self, name, own)  # what is equal to it now may not be so later
         self._check_resolution()
         self._check_bins()
         # Reading and drawing ask for it cell by cell.
@@ -672,7 +670,6 @@ class Date(Number):
         if self.format is not None:
             if not isinstance(self.format, str):
                 raise TypeError(f"Date format={self.format!r} is not a text such as '%d.%m.%Y'")
-            object.__setattr__(self, "format", str.__str__(self.format))
             try:
                 again = datetime.strptime(_SOME_DAY.strftime(self.format), self.format)
             except ValueError as error:

@@ -15,12 +15,11 @@ import pandas as pd
 from scipy.special import log_softmax
 
 from pgmpy_dp.inference.sampling import SamplingMethod
-from pgmpy_dp.learning.ascent import released_parameters
 from pgmpy_dp.learning.collective_base import Progress, progress_bar
 from pgmpy_dp.learning.least_noise import NOISES
 from pgmpy_dp.learning.maximum_likelihood import naive_mle
 from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option, whole
-from pgmpy_dp.learning.privacy_record import Privacy, require_agreement, steps_taken
+from pgmpy_dp.learning.privacy_record import Privacy, released_parameters, require_agreement, steps_taken
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.models.decoded_columns import values_of
 from pgmpy_dp.models.decoding import Values

@@ -11,7 +11,7 @@ ESTIMATORS = {
     "PrivateChowLiu": "pgmpy_dp.tables.networks.private_chow_liu",
     "PrivateNetwork": "pgmpy_dp.tables.networks.private_network",
     "PrivateNetworkClassifier": "pgmpy_dp.tables.networks.private_network_classifier",
-    "PrivateSGD": "pgmpy_dp.tables.collective.private_sgd",
+    "PrivateSGD": "pgmpy_dp.tables.collective.published.private_sgd",
 }
 
 __all__ = [
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.tables.collective.collective_em import CollectiveEM
     from pgmpy_dp.tables.collective.collective_map import CollectiveMAP
     from pgmpy_dp.tables.collective.naive_mle import NaiveMLE
-    from pgmpy_dp.tables.collective.private_sgd import PrivateSGD
+    from pgmpy_dp.tables.collective.published.private_sgd import PrivateSGD
     from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu
     from pgmpy_dp.tables.networks.private_network import PrivateNetwork
     from pgmpy_dp.tables.networks.private_network_classifier import PrivateNetworkClassifier

@@ -1,7 +1,8 @@
 """How many records a private release of the membership program's centres would take (Chen et al. 2023, Algorithm 6.5).
 
-The program says which records of a Gaussian mixture belong together (:mod:`pgmpy_dp.mixtures.membership_problem`), and
-each record's estimate of its cluster's centre is the mean of those linked to it. The paper makes a private mechanism of
+The program says which records of a Gaussian mixture belong together
+(:mod:`pgmpy_dp.mixtures.published.membership_program`), and each record's estimate of its cluster's centre is the mean
+of those linked to it. The paper makes a private mechanism of
 it: a test whether nearly all records are linked, then estimates of a random part of the records, noise on them, and
 cells of a grid that hold many. Its constants, of the order of 10^10 k^300 in the paper, are worked out here at degree
 2; where each comes from is in ``theory/membership_records.md``, whose letters are used:

@@ -13,10 +13,10 @@ import pandas as pd
 
 from pgmpy_dp.auditing.movements import INVENTED
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, PrivateSGD
-from pgmpy_dp.fields import frank_wolfe_steps
+from pgmpy_dp.fields.published import frank_wolfe_steps
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
-from pgmpy_dp.tables.collective import gradient_ascent
+from pgmpy_dp.tables.collective.published import gradient_ascent
 from tests.auditing.replay_cases import ReplayCase
 from tests.auditing.replay_parities import BINARY, States
 from tests.auditing.replay_tables import object_frame, table_pairs

@@ -27,7 +27,6 @@ States = Mapping[Any, Sequence[Any]]
 BINARY: States = {name: [0, 1] for name in "abc"}
 ANY: States = {"a": ["no", "yes"], "b": [0, 1, 2], "c": [False, True]}
 EQUAL: States = {name: [0, 1, 2] for name in "abc"}
-WIDE: States = {f"x{j}": [0, 1] for j in range(21)}  # more than the transforms take
 
 LARGE = 1_200
 """Rows from which all parities of three variables are counted by a transform of their joint table."""
@@ -88,7 +87,7 @@ def parity_cases() -> list[ReplayCase]:
             f"{name}, {adjacency}, {budget}",
             partial(fit, budget=budget, adjacency=adjacency),
             partial(moment_pairs, adjacency=adjacency, states=states, sizes=sizes),
-            len(states) * len(sizes) + len(ODD_CELLS[::4]) if states is not WIDE else 1 + (budget.rho is not None),
+            len(states) * len(sizes) + len(ODD_CELLS[::4]),
         )
         for (name, (fit, states, sizes)), adjacency, budget in itertools.product(
             FITS.items(), ("add_remove", "replace_one"), BUDGETS
@@ -141,7 +140,6 @@ FITS: dict[str, tuple[Callable[..., Any], States, Sequence[int]]] = {
     "pmw": (partial(_parities, order=3, method="pmw", n_rounds=3), BINARY, _ALL),
     "pmw of a graph": (partial(_parities, graph=_GRAPH, method="pmw", n_rounds=3), BINARY, _FEW),
     "sepfem": (partial(_parities, order=3, method="sepfem", n_rounds=3), BINARY, _ALL),
-    "sepfem by program": (partial(_parities, states=WIDE, method="sepfem", n_rounds=2), WIDE, (30,)),
     "auto": (partial(_parities, order=2, method="auto", n_rounds=2), BINARY, _FEW),
     "parity matrix": (partial(_parities, method="wishart"), BINARY, _ALL),
     "parity matrix of triples": (partial(_parities, order=3, method="wishart"), BINARY, _FEW),

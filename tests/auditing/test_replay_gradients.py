@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.fields import frank_wolfe_steps
-from pgmpy_dp.fields.operators import field_gradients, regressions
+from pgmpy_dp.fields.published import frank_wolfe_steps
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator import mechanism
@@ -18,6 +17,7 @@ from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.noise import subsampling
 from pgmpy_dp.private.operators import record_count as counted
+from pgmpy_dp.private.operators import regression_path, regressions
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing.replay_cases import run_replays
 from tests.auditing.replay_gradients import (
@@ -112,7 +112,7 @@ class TestMutantsOfTheBoundary:
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     def test_half_of_what_selections_weigh(self, budget, adjacency, monkeypatch):
         true = regressions.selection_weight
-        monkeypatch.setattr(field_gradients, "selection_weight", lambda *a: max(1, true(*a) // 2))
+        monkeypatch.setattr(regression_path, "selection_weight", lambda *a: max(1, true(*a) // 2))
         assert "vertices: noise of scale" in found("walk, ising", budget, adjacency)
 
     def test_selections_whose_noise_covers_one_direction_alone(self, monkeypatch):
@@ -165,12 +165,12 @@ class TestMutantsOfPlans:
         assert "step: its arguments differ" in found("sgd")
 
     def test_a_slope_of_the_data(self, monkeypatch):
-        true = field_gradients.RegressionPath.vertices
+        true = regression_path.RegressionPath.vertices
 
         def peeking(self, rows, moves, slope, share):
             return true(self, rows, moves, slope * (1 + len(self._curator._data._codes) % 2), share)
 
-        monkeypatch.setattr(field_gradients.RegressionPath, "vertices", peeking)
+        monkeypatch.setattr(regression_path.RegressionPath, "vertices", peeking)
         assert "vertices: its arguments differ" in found("walk, ising")
 
     def test_a_number_of_steps_of_the_data(self):

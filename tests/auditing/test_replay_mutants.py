@@ -27,7 +27,7 @@ import pgmpy_dp
 from pgmpy_dp.auditing.operator_list import every_operator
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.communities.operators import graph_operators
-from pgmpy_dp.fields.operators import feature_matrices, field_gradients
+from pgmpy_dp.fields.operators import feature_matrices
 from pgmpy_dp.fields.operators import vote_operators as votes
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.mixtures.operators import block_operators, cluster_operators
@@ -38,7 +38,7 @@ from pgmpy_dp.private.data import moments
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.noise import matrix
-from pgmpy_dp.private.operators import column_operators, vector_operators
+from pgmpy_dp.private.operators import column_operators, regression_path, vector_operators
 from pgmpy_dp.private.sensitive import Sensitive
 from tests.auditing import test_replay_clusters
 from tests.auditing.replay_cases import ReplayCase, run_replays
@@ -207,7 +207,7 @@ def thrice_each(true: Callable) -> Callable:
 
 # Operators whose noise is not scaled by the sensitivities of a `Sensitive`, or whose statistic is none.
 OTHERWISE = {
-    ("vertices", halved): instead(field_gradients, selection_weight=lambda true: lambda *a: max(1, true(*a) // 2)),
+    ("vertices", halved): instead(regression_path, selection_weight=lambda true: lambda *a: max(1, true(*a) // 2)),
     ("agreed_graph", halved): instead(votes, distance_test=lambda true: lambda e, eta: true(2 * e, eta)),
     ("agreed_graph", tripled): instead(votes, mode_and_distance=thrice_as_far),
     ("randomised_response", halved): instead(graph_operators, flip_rate=by(2)),

@@ -13,10 +13,9 @@ import pytest
 from pgmpy_dp import Budget
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.fields.operators import field_gradients, interactions, parities, vote_operators
-from pgmpy_dp.fields.operators.field_gradients import RegressionPath
+from pgmpy_dp.fields.operators import interactions, parities, vote_operators
 from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes
-from pgmpy_dp.fields.regression_layout import regression_layout
+from pgmpy_dp.fields.published.regression_layout import regression_layout
 from pgmpy_dp.private.curator import curator_base, gradient_curator, schedule
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import gradients as data_gradients
@@ -24,6 +23,8 @@ from pgmpy_dp.private.data import table as table_module
 from pgmpy_dp.private.data import units
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.table_facts import TableFacts
+from pgmpy_dp.private.operators import regression_path
+from pgmpy_dp.private.operators.regression_path import RegressionPath
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.reading.owners import identity
@@ -228,7 +229,7 @@ class TestMutants:
             codes, weights = true(table, grid)
             return codes, None if weights is None else np.full_like(weights, grid)
 
-        for module in (parities, interactions, field_gradients, data_gradients):
+        for module in (parities, interactions, regression_path, data_gradients):
             monkeypatch.setattr(module, "shared_codes", whole)
         assert "moved by" in found(f"persons, shares: {name}")
 

@@ -17,9 +17,9 @@ from pgmpy_dp.auditing.movements import INVENTED, invented, movement
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.gaussian import noisy_moments as covariance_plan
-from pgmpy_dp.gaussian import output_perturbation as precision_plan
 from pgmpy_dp.gaussian.operators import precision
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
+from pgmpy_dp.gaussian.published import output_perturbation as precision_plan
 from pgmpy_dp.learning import convex_program
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.curator_base import Curator

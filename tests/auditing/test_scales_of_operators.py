@@ -19,7 +19,7 @@ from pgmpy_dp.fields.operators.interactions import InteractionSums
 from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
 from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
-from pgmpy_dp.gaussian.output_perturbation import lasso_solvers
+from pgmpy_dp.gaussian.published.output_perturbation import lasso_solvers
 from pgmpy_dp.mixtures.operators.block_operators import BlockCells, BlockClusters, BlockScales, MeanLogScale
 from pgmpy_dp.mixtures.operators.cluster_operators import MOMENT_KINDS, ClusterMoments, ClusterSums
 from pgmpy_dp.private.curator.curator_base import Curator

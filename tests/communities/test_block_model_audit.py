@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.communities import exponential_mechanism, noisy_power, noisy_projection, randomised_response
+from pgmpy_dp.communities import exponential_mechanism, noisy_power, randomised_response
 from pgmpy_dp.communities.operators import graph_operators
 from pgmpy_dp.communities.operators.graph_operators import EdgeAnswers
+from pgmpy_dp.communities.published import noisy_projection
 from pgmpy_dp.estimators import PrivateBlockModel
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import additive

@@ -12,10 +12,10 @@ import pytest
 import scipy.sparse as sp
 
 from pgmpy_dp import Budget, Ledger, PrivateGraph
-from pgmpy_dp.communities import projection_solvers
-from pgmpy_dp.communities.correlation_products import Projection
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
-from pgmpy_dp.communities.projection_solvers import projection, release, released_matrix, solvers
+from pgmpy_dp.communities.published import projection_solvers
+from pgmpy_dp.communities.published.correlation_newton import Projection
+from pgmpy_dp.communities.published.projection_solvers import projection, release, released_matrix, solvers
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.outside_functions import named_function

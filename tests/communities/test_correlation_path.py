@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
-from pgmpy_dp.communities import correlation_path
-from pgmpy_dp.communities.correlation_path import central_path, least_accuracy, most_points
-from pgmpy_dp.communities.correlation_projection import project_correlation
+from pgmpy_dp.communities.published import correlation_path
+from pgmpy_dp.communities.published.correlation_newton import project_correlation
+from pgmpy_dp.communities.published.correlation_path import central_path, least_accuracy, most_points
 
 GRAPHS = {
     "empty": nx.empty_graph(24),
@@ -42,7 +42,7 @@ def test_the_pair_is_feasible_and_near_the_other_solver_s(name, scale):
     assert np.abs(np.diag(x) - 1 / 24).max() < 1e-12
     assert np.abs(x + rest - np.diag(np.diag(x + rest))).max() < 1e-12 * row_sum(y) + 1e-14
     assert np.linalg.norm(pair.dual_factor.T @ pair.factor) <= 1e-5 / 3 * (1 + 1e-6)
-    newton = project_correlation(y, tolerance=1e-8, method="newton")
+    newton = project_correlation(y, tolerance=1e-8)
     assert newton.converged and np.linalg.norm(x - newton.matrix) <= 1e-5 / 3 + 2e-8
     assert pair.n_points <= most_points(24, row_sum(y), 1e-5)
 

@@ -1,4 +1,4 @@
-"""Projection on correlation matrices: conditions of optimality, closed forms, and each solver against the other."""
+"""Projection on correlation matrices: conditions of optimality, closed forms, and against a slow solver."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pgmpy_dp.communities import correlation_products
-from pgmpy_dp.communities.correlation_projection import project_correlation
 from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
+from pgmpy_dp.communities.published.correlation_newton import project_correlation
 from pgmpy_dp.learning import devices
-from tests.torch_device import DEVICE
 
 GRAPHS = {
     "empty": nx.empty_graph(24),
@@ -58,7 +56,7 @@ def alternating(y: np.ndarray, rounds: int = 20_000) -> np.ndarray:
 @pytest.mark.parametrize("name", GRAPHS)
 def test_newton_meets_the_conditions_of_optimality(name, degree):
     y = target(GRAPHS[name], degree)
-    solution = project_correlation(y, method="newton", tolerance=1e-7)
+    solution = project_correlation(y, tolerance=1e-7)
     n = y.shape[0]
     assert solution.converged
     x = solution.matrix
@@ -71,7 +69,7 @@ def test_newton_meets_the_conditions_of_optimality(name, degree):
 def test_newton_agrees_with_alternating_projections(name):
     graph = nx.convert_node_labels_to_integers(GRAPHS[name].subgraph(list(GRAPHS[name])[:10]))
     y = target(graph, 3.0)
-    solution = project_correlation(y, method="newton", tolerance=1e-9)
+    solution = project_correlation(y, tolerance=1e-9)
     assert np.abs(solution.matrix - alternating(y.toarray())).max() < 1e-6
 
 
@@ -79,9 +77,8 @@ def test_two_cliques_in_closed_form():
     # Y's entries are of one sign within and of the other between: the labels' own matrix, if its weight is enough.
     y = target(GRAPHS["two cliques"], 12.0)
     labels = np.repeat([1.0, -1.0], 12)
-    for method in ("descent", "newton"):
-        solution = project_correlation(y, method=method, tolerance=1e-8)
-        assert np.abs(solution.matrix - np.outer(labels, labels) / 24).max() < 1e-8
+    solution = project_correlation(y, tolerance=1e-8)
+    assert np.abs(solution.matrix - np.outer(labels, labels) / 24).max() < 1e-8
 
 
 def test_a_matrix_that_is_feasible_is_its_own_projection():
@@ -89,38 +86,6 @@ def test_a_matrix_that_is_feasible_is_its_own_projection():
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) * np.sqrt(30)
     solution = project_correlation(rows @ rows.T, tolerance=1e-8)
     assert np.abs(solution.matrix - rows @ rows.T).max() < 1e-8
-
-
-@pytest.mark.parametrize(("n", "degree", "bias"), [(120, 20, 0.8), (310, 30, 0.7)])
-def test_descent_and_newton_agree(n, degree, bias):
-    scale = 1.5 / (bias * degree)
-    y = SparseMinusConstant(planted(n, degree, bias), scale, scale * degree / n)
-    descent = project_correlation(y, method="descent", tolerance=1e-6)
-    newton = project_correlation(y.toarray(), method="newton", tolerance=1e-8)
-    assert descent.converged and newton.converged
-    assert 0 < np.linalg.norm(descent.matrix - newton.matrix) < 1.1e-6
-    # auto: by size, and a start at the solution ends at once.
-    auto = project_correlation(y, tolerance=1e-6)
-    assert auto.converged and auto.status.startswith("descent" if n > 300 else "newton")
-    again = project_correlation(y, tolerance=1e-5, start=newton.y)
-    assert again.converged and again.n_iter <= 2
-
-
-@pytest.mark.parametrize("dense", [True, False])
-def test_torch_s_descent_is_numpy_s(monkeypatch, dense):
-    pytest.importorskip("torch")
-    monkeypatch.setattr(correlation_products, "_DENSE", 1000 if dense else 10)
-    scale = 1.5 / (0.8 * 20)
-    y = SparseMinusConstant(planted(170, 20, 0.8), scale, scale * 20 / 170)
-    products, dual = correlation_products.TensorProducts(y, DEVICE), np.linspace(-0.75, -0.6, 170)
-    values, factor = products.eigenpairs(dual, 0.0)
-    exact = np.linalg.eigvalsh(y.toarray() + np.diag(dual))
-    assert np.allclose(values, exact[exact > 0], atol=1e-10) and 2 < (exact > 0).sum() < 28
-    assert np.allclose(np.linalg.norm(factor, axis=0) ** 2, values, atol=1e-10)
-    assert np.allclose(products.product(factor), y @ factor, atol=1e-12)
-    by_numpy, by_torch = (project_correlation(y, method="descent", tolerance=1e-5, device=d) for d in (None, DEVICE))
-    assert by_numpy.converged and by_torch.converged
-    assert np.linalg.norm(by_numpy.matrix - by_torch.matrix) < 2e-5  # twice the tolerance
 
 
 def test_the_device_is_the_argument_s_then_the_backend_s(monkeypatch):
@@ -143,17 +108,6 @@ def test_a_device_that_is_not_there_is_said_on_one_line(monkeypatch):
         devices.checked_device("device", "cuda:9")
 
 
-def test_descent_gives_up_where_the_rank_is_high_and_auto_falls_back():
-    y = target(nx.empty_graph(310), 20.0)
-    given_up = project_correlation(y, method="descent")
-    assert not given_up.converged and given_up.distance == np.inf and "too many" in given_up.status
-    solution = project_correlation(y, tolerance=1e-6)
-    assert solution.converged and solution.status.startswith("newton")
-    # By symmetry and trace: 1/n on the diagonal, and the rest as negative as it may be.
-    off = solution.matrix[0, 1]
-    assert off == pytest.approx(-1 / (310 * 309), rel=1e-3) and np.ptp(solution.matrix[1:, 0]) < 1e-8
-
-
 def test_the_sparse_form_is_the_dense_one():
     y = target(GRAPHS["star"], 5.0)
     block = np.random.default_rng(0).standard_normal((24, 3))
@@ -173,13 +127,16 @@ def test_the_same_every_time_and_nothing_of_numpy_s_state():
     assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [({"method": "simplex"}, "method='simplex'"), ({"tolerance": 0.0}, "tolerance=0.0 is not positive")],
-)
-def test_bad_arguments(changes, message):
-    with pytest.raises(ValueError, match=message):
-        project_correlation(np.eye(3), **changes)
+def test_a_graph_without_edges_in_closed_form():
+    """By symmetry and trace: 1/n on the diagonal, and the rest as negative as it may be."""
+    solution = project_correlation(target(nx.empty_graph(310), 20.0), tolerance=1e-6)
+    assert solution.converged and solution.matrix[0, 1] == pytest.approx(-1 / (310 * 309), rel=1e-3)
+    assert np.ptp(solution.matrix[1:, 0]) < 1e-8
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match=r"tolerance=0\.0 is not positive"):
+        project_correlation(np.eye(3), tolerance=0.0)
     with pytest.raises(ValueError, match=r"shape \(2, 3\)"):
         project_correlation(np.ones((2, 3)))
     with pytest.raises(TypeError, match="ndarray; pass a square scipy sparse matrix"):
@@ -197,4 +154,4 @@ def test_without_torch_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     with pytest.raises(ImportError, match="pip install torch"):
-        project_correlation(np.eye(3), method="newton")
+        project_correlation(np.eye(3))

@@ -11,7 +11,7 @@ import pytest
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.communities.operators.graph import adjacency_matrix
 from pgmpy_dp.communities.operators.graph_operators import CommunityLabels, EdgeAnswers, EdgeCount, NeighbourSums
-from pgmpy_dp.communities.projection_solvers import projected, projection, solvers
+from pgmpy_dp.communities.published.projection_solvers import projected, projection, solvers
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.filter import BudgetExceeded

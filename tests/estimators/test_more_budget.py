@@ -104,7 +104,6 @@ LADDER = [
     case("PrivateBlockModel", "graph", **PURE),
     case("PrivateBlockModel", "graph", **PURE, method="noisy-power"),
     case("PrivateBlockModel", "graph", **RHO, method="exponential"),
-    case("PrivateBlockModel", "graph", **RHO, method="exponential-exact"),
     case("StableStructure", **APPROX, width=2.0, min_edge_weight=0.4, learner="chow-liu"),
     case("EdgeVoting", **APPROX, width=2.0, min_edge_weight=0.4, learner="chow-liu"),
     case("PrivateGaussianMixture", "vectors", n_components=2, separation=8.0, scale=1.0, epsilon=1.0, delta=1e-6),

@@ -16,11 +16,9 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import laplace
 
-from pgmpy_dp.fields import frank_wolfe_plan
-from pgmpy_dp.fields.frank_wolfe_steps import run
-from pgmpy_dp.fields.operators import field_gradients
-from pgmpy_dp.fields.operators.regressions import RESIDUAL_UNIT, GradientSums, residual_table
-from pgmpy_dp.fields.regression_layout import regression_layout
+from pgmpy_dp.fields.published import frank_wolfe_plan
+from pgmpy_dp.fields.published.frank_wolfe_steps import run
+from pgmpy_dp.fields.published.regression_layout import regression_layout
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import mechanism
@@ -28,6 +26,8 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.selection import noisy_argmax
+from pgmpy_dp.private.operators import regression_path
+from pgmpy_dp.private.operators.regressions import RESIDUAL_UNIT, GradientSums, residual_table
 from tests.private import audit
 from tests.private.test_selection import exponential_law, gumbel_law
 from tests.settings import field_settings
@@ -95,7 +95,7 @@ def attack(adjacency: str, budget: Budget, releases: int, steps: int) -> float:
 
 def divide_the_noise(monkeypatch, divisor: float) -> None:
     true = mechanism.selection_scale
-    for place in (mechanism, field_gradients):
+    for place in (mechanism, regression_path):
         monkeypatch.setattr(place, "selection_scale", lambda *a: true(*a) / divisor)
 
 

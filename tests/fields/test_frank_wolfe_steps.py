@@ -14,16 +14,16 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
-from pgmpy_dp.fields import frank_wolfe_steps
-from pgmpy_dp.fields.frank_wolfe_plan import STEPS, frank_wolfe_plan
-from pgmpy_dp.fields.frank_wolfe_steps import regression_weights, regressions_of, run
-from pgmpy_dp.fields.operators.regressions import RESIDUAL_UNIT
+from pgmpy_dp.fields.published import frank_wolfe_steps
+from pgmpy_dp.fields.published.frank_wolfe_plan import STEPS, frank_wolfe_plan
+from pgmpy_dp.fields.published.frank_wolfe_steps import regression_weights, regressions_of, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
+from pgmpy_dp.private.operators.regressions import RESIDUAL_UNIT
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 from tests.settings import field_settings, table_settings

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.nodewise_regressions import (
+from pgmpy_dp.fields.published.nodewise_regressions import (
     binary_field_from_regressions,
     ising_from_regressions,
     node_monomials,

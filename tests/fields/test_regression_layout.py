@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pgmpy_dp.fields.frank_wolfe_plan import STEPS, denominator, step_units, weights_of
-from pgmpy_dp.fields.regression_layout import regression_layout, weight_count
+from pgmpy_dp.fields.published.frank_wolfe_plan import STEPS, denominator, step_units, weights_of
+from pgmpy_dp.fields.published.regression_layout import regression_layout, weight_count
 
 
 def used(layout, row: int) -> set:

@@ -13,17 +13,17 @@ import pytest
 from pgmpy import config
 from threadpoolctl import ThreadpoolController
 
-from pgmpy_dp.fields.operators import regressions
-from pgmpy_dp.fields.operators.regressions import (
+from pgmpy_dp.fields.published.regression_layout import regression_layout
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators import regressions
+from pgmpy_dp.private.operators.regressions import (
     RESIDUAL_UNIT,
     GradientSums,
     feature_rows,
     residual_table,
     selection_weight,
 )
-from pgmpy_dp.fields.regression_layout import regression_layout
-from pgmpy_dp.private.adjacency import Adjacency
-from pgmpy_dp.private.guarantee import ZCDP, PureDP
 
 LAYOUTS = {
     "ising": regression_layout("ising", [2] * 3),

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.estimators import PrivateGraphicalLasso
-from pgmpy_dp.gaussian import noisy_moments, output_perturbation
+from pgmpy_dp.gaussian import noisy_moments
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso, uncapped_distance_bound
 from pgmpy_dp.gaussian.noisy_moments import noisy_covariance
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
-from pgmpy_dp.gaussian.output_perturbation import noisy_precision
+from pgmpy_dp.gaussian.published import output_perturbation
+from pgmpy_dp.gaussian.published.output_perturbation import noisy_precision
 from pgmpy_dp.learning import convex_program
 from pgmpy_dp.learning.convex_program import released_solution
 from pgmpy_dp.private.accounting import approx_to_zcdp

@@ -37,7 +37,7 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood, naive_mle
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import CollectiveObjective
-from pgmpy_dp.learning.published_em import published_em
+from pgmpy_dp.tables.collective.published.published_em import published_em
 from tests.small_models import BruteForce, chain
 
 FITS = {"naive": naive_mle, "em": collective_em, "map": collective_map}

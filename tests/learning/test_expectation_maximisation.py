@@ -20,7 +20,7 @@ from pgmpy_dp.learning.expectation_maximisation import FreeEnergy, collective_em
 from pgmpy_dp.learning.maximum_likelihood import naive_mle
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, CollectiveObjective
-from pgmpy_dp.learning.published_em import _dual_step
+from pgmpy_dp.tables.collective.published.published_em import _dual_step
 from tests.small_models import chain
 
 NOISES = ("laplace", "gaussian")

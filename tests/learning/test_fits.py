@@ -22,7 +22,7 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood, naive_mle, noise_aware_penalty
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals, project_on_simplex
 from pgmpy_dp.learning.objective import CollectiveObjective
-from pgmpy_dp.learning.published_em import _RiskEstimate, published_em
+from pgmpy_dp.tables.collective.published.published_em import _RiskEstimate, published_em
 from tests.small_models import chain
 
 FITS = {

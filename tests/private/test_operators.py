@@ -1,4 +1,4 @@
-"""Operators are values, and values may lie: what is asked is the curator's own copy, of the boundary's own classes."""
+"""Operators are values, and values may change: what is asked is the curator's own copy, of the boundary's classes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,15 @@ import pytest
 import pgmpy_dp
 from pgmpy_dp import Budget, PrivateTable, Schema
 from pgmpy_dp.auditing.operator_list import every_operator
-from pgmpy_dp.mixtures.operators.cluster_operators import ClusterMoments
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table_distances import WHOLE
 from pgmpy_dp.private.data.table_facts import TableFacts
-from pgmpy_dp.private.data.vectors import VectorFacts
 from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.operator_base import Operator, planned_noise
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.tables import Tables
-from pgmpy_dp.private.operators.vector_operators import SecondMoments
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Sensitive
 from tests import operator_table
@@ -82,46 +79,6 @@ def test_only_the_boundary_s_own_classes_are_asked():
     assert curator.left == 1 and curator.answers == ()
 
 
-class Longer(tuple):
-    """It has one item, and says that it has a hundred; or none."""
-
-    says = 100
-    __slots__ = ()
-
-    def __len__(self):
-        return self.says
-
-
-class Fewer(Longer):
-    says = 0
-    __slots__ = ()
-
-
-class Forgetful(list):
-    """Other items each time that it is read."""
-
-    def __init__(self, *each):
-        super().__init__(each[0])
-        self.each = list(each)
-
-    def __iter__(self):
-        return iter(self.each.pop(0) if len(self.each) > 1 else self.each[0])
-
-
-class Changing(str):
-    """A name that is equal to "a" at first and to "b" later."""
-
-    asked = 0
-    __slots__ = ()
-
-    def __eq__(self, other):
-        Changing.asked += 1
-        return other == ("a" if Changing.asked < 4 else "b")
-
-    def __hash__(self):
-        return hash("a" if Changing.asked < 4 else "b")
-
-
 class Shared:
     """It answers the request for a copy with an array that it keeps."""
 
@@ -132,59 +89,7 @@ class Shared:
         return self.array
 
 
-class Choosing(str):
-    """A choice that is equal to one at first and to another one later, or to whatever is asked."""
-
-    __slots__ = ()
-
-    def __eq__(self, other):
-        return True
-
-    __hash__ = str.__hash__
-
-    def __str__(self):
-        return self
-
-
-class TestWhatLies:
-    @pytest.mark.parametrize(
-        "made", [SecondMoments((0.0,), 1.0, Choosing("goe")), ClusterMoments([[0.0]], 1.0, Choosing("full"))]
-    )
-    def test_about_its_choice(self, made):
-        checked = made.checked(VectorFacts(Adjacency.ADD_REMOVE, ("x",)))
-        assert type(getattr(checked, "kind" if isinstance(made, ClusterMoments) else "noise")) is str
-
-    @pytest.mark.parametrize("kind", [Longer, Fewer])
-    def test_about_its_length(self, kind):
-        curator = opened(Budget(epsilon=1.0))
-        (noisy,) = curator.ask(Tables(kind([kind(["a"])])), 1)
-        (answer,) = curator.answers
-        assert noisy.shape == (2,) and answer.noise[0].scale == 1.0
-        assert type(answer.arguments["scopes"]) is tuple and type(answer.arguments["scopes"][0]) is tuple
-
-    def test_about_its_items(self):
-        """Noise for one table, and three of them."""
-        curator = opened(Budget(epsilon=1.0))
-        found = curator.ask(Tables(Forgetful([("a",)], [("a",), ("b",), ("a", "b")])), 1)
-        assert len(found) == 1 and curator.answers[0].noise[0].scale == 1.0
-
-    def test_about_its_weights(self):
-        curator = opened(Budget(epsilon=1.0))
-        curator.ask(Tables([("a",), ("b",)], Forgetful([1, 1], [10**6, 10**6])), 1)
-        assert [noise.scale for noise in curator.answers[0].noise] == [2.0, 2.0]
-
-    @pytest.mark.parametrize("scope", [("a", Changing("x")), (Changing("x"),)])
-    def test_about_its_name(self, scope):
-        """What is asked has the schema's own names, none of them twice; or is refused."""
-        Changing.asked, curator = 0, opened()
-        try:
-            curator.ask(Tables([scope]), 1)
-        except (KeyError, ValueError):
-            assert curator.left == 1
-        for answer in curator.answers:
-            (names,) = answer.arguments["scopes"]
-            assert {type(name) for name in names} == {str} and len(set(names)) == len(names)
-
+class TestWhatChanges:
     def test_by_changing_while_it_is_answered(self, monkeypatch):
         """Lists and arrays that who asks changes after the noise was planned, the operator's own fields too."""
         scopes, expected, true = [["b"]], np.array([1e9, 0, 0]), table_operator.contingency_tables

@@ -16,12 +16,12 @@ import pytest
 
 from pgmpy_dp import estimators
 from pgmpy_dp.communities.operators.graph import PrivateGraph, adjacency_matrix, neighbour_sums
-from pgmpy_dp.fields.operators import parities, regressions
+from pgmpy_dp.fields.operators import parities
 from pgmpy_dp.fields.operators.parities import parity_misfits
 from pgmpy_dp.fields.votes.block_graphs import plan_blocks
-from pgmpy_dp.gaussian import output_perturbation
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
+from pgmpy_dp.gaussian.published import output_perturbation
 from pgmpy_dp.mixtures.operators.cluster_operators import ClusterSums
 from pgmpy_dp.mixtures.operators.vector_sums import clipped_cluster_sums
 from pgmpy_dp.private.adjacency import Adjacency
@@ -32,6 +32,7 @@ from pgmpy_dp.private.data.gradients import ClippingGrid, sampled_gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.operators import regressions
 from pgmpy_dp.private.operators.solutions import UncertifiedSolution, certified_solution
 from pgmpy_dp.private.operators.worst_fit import misfit_scores
 from pgmpy_dp.private.sensitive import Sensitive
@@ -100,7 +101,7 @@ def statistics() -> dict[str, Sensitive | int]:
 
 
 def regressions_layout():
-    from pgmpy_dp.fields.regression_layout import regression_layout
+    from pgmpy_dp.fields.published.regression_layout import regression_layout
 
     return regression_layout("pairwise", [2, 3, 4])
 

@@ -12,9 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp.fields.operators import field_gradients
-from pgmpy_dp.fields.operators.field_gradients import RegressionPath
-from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
+from pgmpy_dp.fields.published.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -26,7 +24,9 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
+from pgmpy_dp.private.operators import regression_path
 from pgmpy_dp.private.operators.record_count import RecordCount
+from pgmpy_dp.private.operators.regression_path import RegressionPath
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.sequences.operators.sequence_operators import NgramTables, OrderDeparture
 from pgmpy_dp.sequences.operators.sequences import PrivateSequences
@@ -303,7 +303,7 @@ class TestRegressionPath:
     def test_a_regression_of_a_feature_alone_is_not_taken_for_one_of_the_constant(self):
         """It knows more of a record than its label, so it costs what any other one does."""
         alone = self.changed(columns=np.array([[-1, 1], [-1, 2]]))
-        assert field_gradients.selection_weight(alone, Adjacency.REPLACE_ONE, ZCDP(1.0)) == 4 + 1
+        assert regression_path.selection_weight(alone, Adjacency.REPLACE_ONE, ZCDP(1.0)) == 4 + 1
 
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -323,7 +323,7 @@ class TestRegressionPath:
         ],
     )
     def test_other_requests_spend_and_count_nothing(self, changes, message, monkeypatch):
-        monkeypatch.setattr(field_gradients, "GradientSums", fail)
+        monkeypatch.setattr(regression_path, "GradientSums", fail)
         curator = fields_of()
         path = RegressionPath(curator, self.LAYOUT, 3)
         asked = {"rows": [2, 2], "moves": [1, -1], "slope": 1.0, "share": Fraction(1, 2), **changes}
@@ -343,7 +343,7 @@ class TestRegressionPath:
     def test_two_threads_do_not_pass_the_reach_together(self, monkeypatch):
         """Beyond it logits are read from the part of the table for another label, and sensitivities are false."""
         curator, refused = fields_of(), []
-        path, scale, asked = RegressionPath(curator, self.LAYOUT, 3), field_gradients.vertex_scale, threading.Event()
+        path, scale, asked = RegressionPath(curator, self.LAYOUT, 3), regression_path.vertex_scale, threading.Event()
 
         def ask():
             try:
@@ -360,7 +360,7 @@ class TestRegressionPath:
                 second.join(0.2)  # it may finish here only if nothing keeps it out
             return scale(*arguments)
 
-        monkeypatch.setattr(field_gradients, "vertex_scale", between_check_and_move)
+        monkeypatch.setattr(regression_path, "vertex_scale", between_check_and_move)
         ask()
         second.join()
         assert len(refused) == 1 and "reach" in refused[0]
@@ -377,7 +377,7 @@ class TestRegressionPath:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(field_gradients.GradientSums, "after", interrupt)
+            patch.setattr(regression_path.GradientSums, "after", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 path.vertices(*request)
         assert curator.left == Fraction(3, 4)

@@ -13,7 +13,7 @@ import pytest
 
 from pgmpy_dp import Budget, PrivateTable, PrivateVectors
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
-from pgmpy_dp.gaussian.output_perturbation import lasso_solvers
+from pgmpy_dp.gaussian.published.output_perturbation import lasso_solvers
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.curator_base import Curator

@@ -27,11 +27,10 @@ from pgmpy_dp.estimators import (
     PrivateSGD,
     StableStructure,
 )
-from pgmpy_dp.fields.operators.field_gradients import RegressionPath
 from pgmpy_dp.fields.operators.interactions import InteractionSums, InteractionUnits
 from pgmpy_dp.fields.operators.parities import ParitySums, WorstParity
 from pgmpy_dp.fields.operators.vote_operators import EdgeVotes
-from pgmpy_dp.fields.regression_layout import regression_layout
+from pgmpy_dp.fields.published.regression_layout import regression_layout
 from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.learning.merging import merged_cells
 from pgmpy_dp.private.budget import UnitBudget
@@ -44,6 +43,7 @@ from pgmpy_dp.private.data.units import fixed_key
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, part_for_each
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
+from pgmpy_dp.private.operators.regression_path import RegressionPath
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from tests.auditing.replay_units import ODD_UNITS

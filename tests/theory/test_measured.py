@@ -13,7 +13,7 @@ from scipy.stats import wishart
 from pgmpy_dp import Budget, PrivateGraph
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.planted_graphs import planted_labels, sample_block_model
-from pgmpy_dp.communities.projection_solvers import projection, solvers
+from pgmpy_dp.communities.published.projection_solvers import projection, solvers
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from benchmarks.membership_program import linked_means, soft_threshold
 from pgmpy_dp import theory
-from pgmpy_dp.mixtures.membership_program import membership_program
+from pgmpy_dp.mixtures.published.membership_program import membership_program
 from pgmpy_dp.theory import required_records
 from pgmpy_dp.theory.membership_records import (
     _FULL,

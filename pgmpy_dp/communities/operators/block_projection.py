@@ -58,7 +58,8 @@ class BlockProjection(CheckedProgram):
 
     Its records are a :class:`~pgmpy_dp.communities.operators.graph.PrivateGraph`. Its solvers, outside, get the centred
     matrix Y, a :class:`~pgmpy_dp.communities.operators.sparse_minus_constant.SparseMinusConstant`, and hand in ``y``
-    and ``factor``, or ``factor`` and ``dual_factor``; :mod:`pgmpy_dp.communities.projection_solvers` has them.
+    and ``factor``, or ``factor`` and ``dual_factor``
+    (:mod:`pgmpy_dp.communities.published.projection_solvers`).
 
     Parameters
     ----------
@@ -119,10 +120,8 @@ class BlockProjection(CheckedProgram):
         if self.bias > 1:
             raise ValueError(f"bias={self.bias!r} is above 1: edge probabilities would be negative; pass 0 < bias <= 1")
         object.__setattr__(self, "n_communities", checked_integer("n_communities", self.n_communities, 2))
-        own = next((one for one in ANALYSES if one == self.analysis), None)
-        if own is None:
+        if self.analysis not in ANALYSES:
             raise ValueError(f"analysis={self.analysis!r} is not supported; use one of {ANALYSES}")
-        object.__setattr__(self, "analysis", own)  # what is equal to it now may not be so later
         theta = self.theta
         if theta is None:
             theta = 1.5 if self.analysis == "tight" else 1.0

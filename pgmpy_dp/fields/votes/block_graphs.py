@@ -24,13 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.fields.nodewise_regressions import field_from_regressions
-from pgmpy_dp.fields.operators.regressions import feature_rows
+from pgmpy_dp.fields.published.nodewise_regressions import field_from_regressions
+from pgmpy_dp.fields.published.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.fields.random_fields import edge_scores
-from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.fields.votes.block_scores import inverse_covariance_scores, node_regressions, tree_scores
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.curator.outside_functions import outside_function
+from pgmpy_dp.private.operators.regressions import feature_rows
 from pgmpy_dp.schema import Schema
 
 LEARNERS = ("auto", "logistic", "inverse-covariance", "chow-liu")

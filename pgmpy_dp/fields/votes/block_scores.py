@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.special import expit, xlogy
 
-from pgmpy_dp.fields.regression_layout import RegressionLayout
+from pgmpy_dp.fields.published.regression_layout import RegressionLayout
 from pgmpy_dp.inference.proximal import minimize_proximal
 
 _MAX_ITER, _STEP_TOL = 300, 1e-4

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import own_copy
+from pgmpy_dp.checks import own_copy, require_choice
 from pgmpy_dp.mixtures.operators.block_operators import checked_length, gaussian_rho, require_clusters
 from pgmpy_dp.mixtures.operators.vector_sums import (
     clipped_cluster_moments,
@@ -22,7 +22,7 @@ from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import gaussian_scales
 from pgmpy_dp.private.noise.samplers import discrete_gaussian
-from pgmpy_dp.private.operators.operator_base import Operator, own_choice
+from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.sensitive import Noise
 
 MOMENT_KINDS = ("spherical", "diag", "tied", "full")
@@ -276,7 +276,8 @@ class ClusterMoments(Operator[list[np.ndarray]]):
 
     def checked(self, facts: VectorFacts) -> ClusterMoments:
         require_clusters(facts)
-        radius, kind = checked_length("radius", self.radius), own_choice("kind", self.kind, MOMENT_KINDS)
+        radius, kind = checked_length("radius", self.radius), self.kind
+        require_choice("kind", kind, MOMENT_KINDS)
         d = len(facts.columns)
         centres = _checked_centres(self.centres, d)
         k = len(centres)

@@ -26,7 +26,7 @@ from pgmpy_dp.private.noise.measures import asked_by
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise
-from pgmpy_dp.schema import Schema, decode_label, encode_label
+from pgmpy_dp.schema import Schema
 
 Answered = TypeVar("Answered")
 Units = tuple[Callable[[], np.ndarray], int, Callable[[np.ndarray], PrivateData]]
@@ -290,14 +290,7 @@ class Curator(ChargedCurator):
             of all operators are what they were.
         """
         after = Schema.coerce(schema, argument="schema")
-        # By names that are equal to one another now and later, and each once.
-        listed = [
-            (decode_label(encode_label(name)), tuple([exact_integer(place) for place in given]))
-            for name, given in places.items()
-        ]
-        found = dict(listed)
-        if len(found) < len(listed):
-            raise ValueError("places has several entries for one variable; pass one for each that changes")
+        found = {name: tuple([exact_integer(place) for place in given]) for name, given in places.items()}
         with self._turn():
             merged = self._data._merged(after, found)
             facts = merged.facts()

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import exact_fraction, exact_integer, own_copy
+from pgmpy_dp.checks import exact_fraction, exact_integer, own_copy, require_choice
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.table_distances import WHOLE, distance_sensitivity, whole_parts
 from pgmpy_dp.private.data.table_errors import MEASURES, Measure, measured_errors, value_parts
 from pgmpy_dp.private.data.table_facts import TableFacts
-from pgmpy_dp.private.operators.operator_base import SumOperator, own_choice
+from pgmpy_dp.private.operators.operator_base import SumOperator
 from pgmpy_dp.private.operators.tables import joined_tables
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -103,7 +103,7 @@ class ModelErrors(SumOperator[np.ndarray]):
 
 def _checked(kind: Any, places: Any, number: Any, cells: Sequence[int]) -> Measure:
     """A measure of Python's own types; ValueError for one of tables that are not there."""
-    kind = own_choice("measure", kind, MEASURES)
+    require_choice("measure", kind, MEASURES)
     own = tuple(dict.fromkeys(exact_integer(place) for place in places))
     if not own or not all(0 <= place < len(cells) for place in own) or (kind == "gap" and len(own) > 1):
         raise ValueError(f"a measure {kind!r} is of the tables {own}; pass places of tables, one for a gap")

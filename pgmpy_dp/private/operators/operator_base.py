@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from pgmpy_dp.checks import exact_fraction, own_copy, require_choice
+from pgmpy_dp.checks import exact_fraction, own_copy
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, in_full
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.data_base import Facts
@@ -23,9 +23,10 @@ Answered_co = TypeVar("Answered_co", covariant=True)
 class Operator(ABC, Generic[Answered_co]):
     """A question about private data; abstract. Its class has the proof of what an answer costs.
 
-    Anybody makes values of the classes that there are, and ``Curator.ask`` takes them. A value may lie, so nothing in
-    it is believed: :meth:`checked` makes the curator's own copy of it, of exact built-in types and arrays that are
-    nobody else's, and everything else is asked of that copy. A class that ``own_types.py`` does not list is not taken.
+    Anybody makes values of the classes that there are, and ``Curator.ask`` takes them. A value may be wrong or change,
+    so nothing in it is believed: :meth:`checked` makes the curator's own copy of it, of built-in types and arrays that
+    are nobody else's, and everything else is asked of that copy. A class that ``own_types.py`` does not list is not
+    taken.
 
     Attributes
     ----------
@@ -178,12 +179,6 @@ def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers"
         raise ValueError(f"{name}={value!r} must be {math.prod(shape)} {what}, of shape {tuple(shape)}")
     made.flags.writeable = False
     return made
-
-
-def own_choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    """The choice itself in the place of what is equal to it now; ValueError for none of them."""
-    require_choice(name, value, choices)
-    return next(choice for choice in choices if choice == value)
 
 
 def own_numbers(values: Any, name: str = "weights") -> tuple[int | float | Fraction, ...] | None:

@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction, own_copy
+from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction, own_copy, require_choice
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
@@ -42,7 +42,7 @@ from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid
 from pgmpy_dp.private.noise.matrix import MECHANISMS, MatrixNoise, add_matrix_noise, plan_matrix_noise
 from pgmpy_dp.private.noise.measures import asked_by
-from pgmpy_dp.private.operators.operator_base import Operator, own_choice
+from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.own_types import is_own
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -358,7 +358,8 @@ class Solution(Operator[list[np.ndarray]]):
                 f"{str(facts.adjacency)!r}; pass others, or derive it for theirs"
             )
         program.check(facts)
-        return Solution(program, calls, own_choice("noise", self.noise, MECHANISMS), not ours)
+        require_choice("noise", self.noise, MECHANISMS)
+        return Solution(program, calls, self.noise, not ours)
 
     def mechanism(
         self, facts: Facts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_number, own_copy
+from pgmpy_dp.checks import checked_number, own_copy, require_choice
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
@@ -22,7 +22,7 @@ from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import root_up
 from pgmpy_dp.private.noise.matrix import MECHANISMS, WITH_ETA, MatrixNoise, plan_matrix_noise
-from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_choice
+from pgmpy_dp.private.operators.operator_base import Operator, SumOperator
 from pgmpy_dp.private.operators.solutions import SymmetricNoise, part_of
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -380,7 +380,8 @@ class SecondMoments(Operator[list[np.ndarray]]):
         d = len(facts.columns)
         box = None if self.box is None else checked_box(self.box, d)
         point, norm = checked_point("center", self.center, d), checked_norm("row_norm", self.row_norm)
-        return SecondMoments(point, norm, own_choice("noise", self.noise, MECHANISMS), box)
+        require_choice("noise", self.noise, MECHANISMS)
+        return SecondMoments(point, norm, self.noise, box)
 
     def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> SymmetricNoise:
         if self.noise == "auto" or bool(eta) != (self.noise in WITH_ETA):

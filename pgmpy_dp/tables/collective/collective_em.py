@@ -10,7 +10,6 @@ from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import flag, number, one_of, option, whole
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
-from pgmpy_dp.learning.published_em import published_em
 
 _PUBLISHED = ("e_step", "step", "stop", "damping", "n_propagations")
 """Options of the paper's EM alone."""
@@ -59,8 +58,8 @@ class CollectiveEM(BaseMarginalsEstimator):
     :mod:`pgmpy_dp.learning.noisy_tables`; the rest is post-processing.
     Model: Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017). Method:
     :func:`pgmpy_dp.learning.expectation_maximisation.collective_em`, this package's;
-    :func:`pgmpy_dp.learning.published_em.published_em`, the paper's algorithms 1 and 2 with a stopping rule
-    of ours. ``learning/published_em.md`` says what the two differ by.
+    :func:`pgmpy_dp.tables.collective.published.published_em.published_em`, the paper's algorithms 1 and 2 with a
+    stopping rule of ours. ``tables/collective/published/published_em.md`` says what the two differ by.
     Limits: the exact tables are taken as normal given the release, with variances that do not depend on how far it is
     from them. On page visits at epsilon .003 it loses 1.102 times what :class:`NaiveMLE` does
     (``benchmarks/results/mobility.md``). It has no intervals. The limit of ``published=True`` fits the noise. Its
@@ -95,6 +94,8 @@ class CollectiveEM(BaseMarginalsEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = {**self._given("n_iter", "memory_limit", "inference"), "callback": progress}
         if self.published:
+            from pgmpy_dp.tables.collective.published.published_em import published_em
+
             return published_em(noisy, **self._given(*_PUBLISHED), **how)
         for name in _PUBLISHED:
             value = getattr(self, name)

@@ -169,8 +169,8 @@ class TestBlockLearners:
         """Against scipy on the split into positive and negative parts, with an active constraint."""
         from scipy.optimize import minimize
 
-        from pgmpy_dp.fields.operators.regressions import feature_rows
-        from pgmpy_dp.fields.regression_layout import regression_layout
+        from pgmpy_dp.fields.published.regression_layout import regression_layout
+        from pgmpy_dp.private.operators.regressions import feature_rows
 
         layout = regression_layout("ising", [2] * 4)
         ours = node_regressions(feature_rows(CODES[:300], layout).astype(float), CODES[:300], layout, 0.7)

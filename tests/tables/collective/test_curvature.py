@@ -8,7 +8,7 @@ import pytest
 
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.tables.collective.gradient_ascent import CurvatureBound
+from pgmpy_dp.tables.collective.published.gradient_ascent import CurvatureBound
 
 CHAIN = Cliques(("a", "b", "c"), (2, 3, 2), (("a", "b"), ("c", "b"), ("c",)))
 TRIANGLE = Cliques.from_graph(nx.complete_graph(4), dict.fromkeys(range(4), 2))

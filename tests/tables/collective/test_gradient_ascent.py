@@ -33,7 +33,7 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.noise.subsampling import RATE_UNIT, poisson_sample, rounded_rate
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.tables.collective.gradient_ascent import parameters, run
+from pgmpy_dp.tables.collective.published.gradient_ascent import parameters, run
 from tests.settings import table_settings
 
 sgd_settings = partial(table_settings, estimator=PrivateSGD)

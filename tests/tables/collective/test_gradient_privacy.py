@@ -26,7 +26,7 @@ from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.data.gradients import ClippingGrid
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.tables.collective.gradient_ascent import parameters, run
+from pgmpy_dp.tables.collective.published.gradient_ascent import parameters, run
 from tests.private import audit
 from tests.settings import table_settings
 

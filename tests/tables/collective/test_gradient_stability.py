@@ -13,14 +13,13 @@ from pgmpy_dp.estimators import PrivateSGD
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.ascent import largest_stable_rate
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.data.gradients import bounded_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.tables.collective import gradient_ascent
-from pgmpy_dp.tables.collective.gradient_ascent import parameters, run
+from pgmpy_dp.tables.collective.published import gradient_ascent
+from pgmpy_dp.tables.collective.published.gradient_ascent import largest_stable_rate, parameters, run
 from tests.settings import table_settings
 
 sgd_settings = partial(table_settings, estimator=PrivateSGD)

@@ -12,7 +12,7 @@ from pgmpy_dp.private.curator import charged_base, gradient_curator, schedule
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.tables.collective import gradient_ascent, private_sgd
+from pgmpy_dp.tables.collective.published import gradient_ascent, private_sgd
 from tests.estimators.shapes import make_network
 
 GRAPH = nx.Graph([("a", "b"), ("b", "c")])

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.communities.correlation_newton import NEEDS_TORCH
-from pgmpy_dp.communities.correlation_path import central_path, least_accuracy
-from pgmpy_dp.communities.correlation_projection import project_correlation
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
+from pgmpy_dp.communities.published.correlation_newton import NEEDS_TORCH, project_correlation
+from pgmpy_dp.communities.published.correlation_path import central_path, least_accuracy
 from pgmpy_dp.learning import convex_program
 from pgmpy_dp.learning.devices import chosen_device, require_torch
 from pgmpy_dp.learning.privacy_record import require_kind
@@ -44,8 +43,8 @@ def projection(n: int, degree: float, bias: float, **options: Any) -> BlockProje
     -----
     The distance grows with the number of vertices: to 4e-3 of the sensitivity at 4,000 vertices of degree 40, for
     instance. The last solver ends certified on every graph after a public number of steps, in floating point, where
-    ``n^2`` times the largest row sum of abs(Y) is at most 4e10: ``communities/correlation_path.md`` has the proof and
-    what it assumes of LAPACK.
+    ``n^2`` times the largest row sum of abs(Y) is at most 4e10: ``communities/published/correlation_path.md`` has the
+    proof and what it assumes of LAPACK.
 
     Examples
     --------
@@ -58,14 +57,13 @@ def projection(n: int, degree: float, bias: float, **options: Any) -> BlockProje
 
 
 def solvers(program: BlockProjection, device: str | None = None) -> list[Solver]:
-    """Descent and Newton's method, with half of the distance left for what the certificate adds; the central path.
+    """Newton's method, with half of the distance left for what the certificate adds; the central path.
 
     Parameters
     ----------
     device : str, optional
-        Torch device of descent and Newton's method. Default: that of pgmpy's torch backend, else the processor
-        (:func:`~pgmpy_dp.communities.correlation_projection.project_correlation`). What follows where they fail, and
-        the certificates, are the processor's.
+        Torch device of Newton's method. Default: that of pgmpy's torch backend, else the processor. What follows where
+        it fails, and the certificates, are the processor's.
     """
     accuracy = program.distance * math.sqrt(2.0)
     newton = f"{__name__}.by_newton", {"tolerance": 0.5 * accuracy, "device": chosen_device(device)}

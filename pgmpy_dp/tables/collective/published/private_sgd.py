@@ -21,7 +21,7 @@ from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.tables.collective import gradient_ascent
+from pgmpy_dp.tables.collective.published import gradient_ascent
 
 
 @dataclass(repr=False, eq=False)
@@ -73,7 +73,7 @@ class PrivateSGD(BaseMarginalsEstimator):
 
     Notes
     -----
-    Privacy: the only access to the records is :mod:`pgmpy_dp.tables.collective.gradient_ascent`, and
+    Privacy: the only access to the records is :mod:`pgmpy_dp.tables.collective.published.gradient_ascent`, and
     ``private/curator/gradient.md`` has the proof; the rest is post-processing.
     Method: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang (2016); compared with collective models by
     Bernstein, McKenna, Sun, Sheldon, Hay and Miklau (2017), section 4.

@@ -1,8 +1,8 @@
 """Output perturbation: a sparse inverse covariance of the records, with noise added to it.
 
 Wang, Huai and Xu (2018) bound how far the graphical lasso moves and add one-sided noise, which is not private. This is
-a version with a proof. It is here for comparison: noise on the second moments (:mod:`.noisy_moments`) was better
-wherever either had an answer (``benchmarks/gaussian.py``).
+a version with a proof. It is here for comparison: noise on the second moments (:mod:`pgmpy_dp.gaussian.noisy_moments`)
+was better wherever either had an answer (``benchmarks/gaussian.py``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
+from pgmpy_dp.gaussian.graphical_models import refit_on_support
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
+from pgmpy_dp.gaussian.precision_fits import PrecisionFit
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.private.budget import Budget
@@ -25,8 +27,6 @@ from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.solutions import Solution, Solver, matrix_plan
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
-
-OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
 
 _ROUNDS = 13  # of twice as many iterations each, up to 8 million: a limit, where days would pass without an answer
 
@@ -171,3 +171,18 @@ def noisy_precision(release: Release) -> NoisyPrecision:
     smallest = min(tau, 1.0 / (public["row_norm"] ** 2 + d * public["penalty"]))
     sd = math.sqrt(off.variance) * unit
     return NoisyPrecision(columns, precision, location, public["n_records"], sd, smallest, tau)
+
+
+def fit_precision(noisy: NoisyPrecision, penalty: float) -> PrecisionFit:
+    """A sparse positive definite matrix from a noisy one."""
+    d = len(noisy.precision)
+    values, vectors = np.linalg.eigh(noisy.precision)
+    inside = np.clip(values, noisy.smallest, noisy.largest)
+    covariance = (vectors / inside) @ vectors.T
+    # Entries within `sd sqrt(2 log d)` of zero, which noise alone reaches for about one in d, are taken to be zero. Of
+    # the matrix with eigenvalues clipped to where the exact optimum has them, the nearest in the sense of maximum
+    # likelihood with that support is returned.
+    support = np.abs(noisy.precision) > noisy.sd * math.sqrt(2.0 * math.log(d)) if d > 1 else np.ones((1, 1), bool)
+    np.fill_diagonal(support, True)
+    found = refit_on_support((covariance + covariance.T) / 2, support, max_eigenvalue=noisy.largest, tolerance=1e-7)
+    return PrecisionFit(found.precision, found.covariance, penalty, found.n_iter, found.converged)

@@ -1,7 +1,7 @@
 """Private Frank-Wolfe on all logistic regressions of a Markov random field (Zhang, Kamath, Kulkarni and Wu 2020).
 
 Algorithm 1 with the regressions of Algorithms 2 (Ising), 3 (pairwise) and 4 (binary of any order), as many steps at
-once as there are regressions. What differs from the paper, and why: ``fields/operators/frank_wolfe.md``.
+once as there are regressions. What differs from the paper, and why: ``private/operators/frank_wolfe.md``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.fields.frank_wolfe_plan import (
+from pgmpy_dp.fields.published.frank_wolfe_plan import (
     FrankWolfePlan,
     completed,
     denominator,
@@ -19,10 +19,9 @@ from pgmpy_dp.fields.frank_wolfe_plan import (
     step_units,
     weights_of,
 )
-from pgmpy_dp.fields.nodewise_regressions import field_from_regressions
-from pgmpy_dp.fields.operators.field_gradients import RESIDUAL_UNIT, RegressionPath
+from pgmpy_dp.fields.published.nodewise_regressions import field_from_regressions
+from pgmpy_dp.fields.published.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.fields.random_fields import RandomField
-from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_kind
 from pgmpy_dp.learning.public_graph import encoded_graph, released_edges
@@ -31,6 +30,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.record_count import RecordCount
+from pgmpy_dp.private.operators.regression_path import RESIDUAL_UNIT, RegressionPath
 from pgmpy_dp.private.sensitive import Release
 
 
@@ -58,7 +58,7 @@ def run(
 ) -> Release:
     """Release the vertices that a noisy Frank-Wolfe method selects for every regression of the model.
 
-    Refuses what :func:`~pgmpy_dp.fields.frank_wolfe_plan.frank_wolfe_plan` refuses.
+    Refuses what :func:`~pgmpy_dp.fields.published.frank_wolfe_plan.frank_wolfe_plan` refuses.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def run(
         `family` ("ising", "pairwise" or "binary"), `order`, `width`, `graph`, `n_iter` and `random_state`. Regressions
         are constrained to an l1 norm of 2 width, for "pairwise" 2 width k, with k the largest number of states. With a
         public graph they have the features of neighbours only, and variables without neighbours a regression with the
-        constant alone (:mod:`pgmpy_dp.fields.regression_layout`). There are n_iter - 1 steps, and every regression
-        selects a vertex in each; default: from the budget and a public or noisy number of records.
+        constant alone (:mod:`pgmpy_dp.fields.published.regression_layout`). There are n_iter - 1 steps, and every
+        regression selects a vertex in each; default: from the budget and a public or noisy number of records.
 
         And what no estimator asks: `step`, "1/(t+1)" or "2/(t+2)" (default: the first, which makes the result the mean
         of the vertices and of the start at 0); `count_share`, the part of the budget for a noisy number of records,
@@ -88,14 +88,14 @@ def run(
     Privacy
         *Sensitivity.* A record's gradient has coordinates of at most 1 in absolute value, exactly, and depends on the
         record and on the current weights, which are public, alone. Scores are sums of gradients, never means: the
-        number of records is nowhere in them (:mod:`pgmpy_dp.fields.operators.regressions`).
+        number of records is nowhere in them (:mod:`pgmpy_dp.private.operators.regressions`).
 
         *Guarantee.* Under the table's adjacency: rho-zCDP with Gumbel noise of scale ``sqrt(W (T - 1)/(2 rho))`` in
         each selection, epsilon-DP with exponential noise of scale ``2 W (T - 1)/epsilon``, W being
-        :func:`~pgmpy_dp.fields.operators.regressions.selection_weight`: for binary variables p under ``add_remove``, 4
+        :func:`~pgmpy_dp.private.operators.regressions.selection_weight`: for binary variables p under ``add_remove``, 4
         p (rho) or 2 p (epsilon) under ``replace_one``. An (epsilon, delta) budget takes the largest rho that
         dp-accounting converts to it. A noisy count takes ``count_share`` of the budget. Proof:
-        ``fields/operators/frank_wolfe.md``.
+        ``private/operators/frank_wolfe.md``.
 
         *Source.* Zhang, Kamath, Kulkarni and Wu 2020, Algorithms 1 to 4, after Talwar, Thakurta and Zhang 2015; Cesar
         and Rogers 2021 for the cost of a selection.

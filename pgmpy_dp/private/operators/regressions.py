@@ -34,11 +34,11 @@ import numpy as np
 from pgmpy import config
 from threadpoolctl import ThreadpoolController
 
-from pgmpy_dp.fields.operators.regressions_torch import TorchSums
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.one_thread import one_thread
+from pgmpy_dp.private.operators.regressions_torch import TorchSums
 from pgmpy_dp.private.sensitive import Sensitive
 
 RESIDUAL_UNIT = 1 << 12
@@ -55,7 +55,7 @@ _THREADS = min(4, os.cpu_count() or 1)
 class Regressions:
     """Which logistic regressions are descended, their labels and features: public, and checked here.
 
-    A layout of :mod:`pgmpy_dp.fields.regression_layout` in the form on which sensitivities rest. Fields
+    A layout of :mod:`pgmpy_dp.fields.published.regression_layout` in the form on which sensitivities rest. Fields
     are as there.
     """
 
@@ -78,7 +78,7 @@ class Regressions:
 
         Examples
         --------
-        >>> from pgmpy_dp.fields.regression_layout import regression_layout
+        >>> from pgmpy_dp.fields.published.regression_layout import regression_layout
         >>> Regressions.checked(regression_layout("ising", [2, 2]), [2, 2]).n_regressions
         2
         """
@@ -177,7 +177,7 @@ def selection_weight(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP) -> 
 
     Examples
     --------
-    >>> from pgmpy_dp.fields.regression_layout import regression_layout
+    >>> from pgmpy_dp.fields.published.regression_layout import regression_layout
     >>> layout = Regressions.checked(regression_layout("pairwise", [3, 4]), [3, 4])
     >>> [selection_weight(layout, a, c) for a in Adjacency if a != "edge" for c in (PureDP(1.0), ZCDP(1.0))]
     [5, 5, 10, 14]

@@ -22,8 +22,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pgmpy_dp.fields.published.regression_layout import RegressionLayout
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise, RandomField, by_pair
-from pgmpy_dp.fields.regression_layout import RegressionLayout
 
 
 def field_from_regressions(

@@ -11,10 +11,10 @@ import math
 import numpy as np
 
 from pgmpy_dp.fields.field_scopes import field_scopes
-from pgmpy_dp.fields.frank_wolfe_steps import released_field
 from pgmpy_dp.fields.noisy_parities import released_subsets
+from pgmpy_dp.fields.published.frank_wolfe_steps import released_field
 from pgmpy_dp.fields.random_fields import BinaryField, Pairwise, RandomField
-from pgmpy_dp.learning.ascent import released_parameters
+from pgmpy_dp.learning.privacy_record import released_parameters
 from pgmpy_dp.private.sensitive import Release
 
 

@@ -8,13 +8,6 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_number, is_exactly, own_copy
-from pgmpy_dp.fields.operators.regressions import (
-    RESIDUAL_UNIT,
-    GradientSums,
-    Regressions,
-    residual_table,
-    selection_weight,
-)
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.curator_base import checked_share
 from pgmpy_dp.private.curator.mechanism import SeveralNoisyMax
@@ -22,6 +15,13 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import share_grid, shared_codes
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.selection import selection_scale
+from pgmpy_dp.private.operators.regressions import (
+    RESIDUAL_UNIT,
+    GradientSums,
+    Regressions,
+    residual_table,
+    selection_weight,
+)
 
 LARGEST_REACH = 1 << 20
 """Largest absolute value of integer logits: a table of residuals has six times as many entries."""
@@ -39,7 +39,7 @@ def vertex_scale(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP, share: 
 
     Examples
     --------
-    >>> from pgmpy_dp.fields.regression_layout import regression_layout
+    >>> from pgmpy_dp.fields.published.regression_layout import regression_layout
     >>> layout = regression_layout("ising", [2, 2])
     >>> vertex_scale(layout, Adjacency.ADD_REMOVE, PureDP(1.0), Fraction(1)) / RESIDUAL_UNIT
     4.0
@@ -57,14 +57,14 @@ class RegressionPath:
     """Weights of all logistic regressions of a random field, moved by public steps, and where their gradients point.
 
     Weights are integers times a slope that each request names, as
-    :mod:`pgmpy_dp.fields.frank_wolfe_plan` makes them; they begin at 0.
+    :mod:`pgmpy_dp.fields.published.frank_wolfe_plan` makes them; they begin at 0.
 
     Parameters
     ----------
     curator : TableCurator
         Who pays.
     layout : RegressionLayout
-        Of :mod:`pgmpy_dp.fields.regression_layout`, for the schema's cardinalities.
+        Of :mod:`pgmpy_dp.fields.published.regression_layout`, for the schema's cardinalities.
     reach : int
         At most 2**20: bound on the sum of the absolute moves of any regression's weights.
 
@@ -123,9 +123,9 @@ class RegressionPath:
         Privacy
             *Sensitivity.* A record's gradient has coordinates of at most 1 in absolute value, exactly, and depends on
             the record and on the current weights, which are public, alone. Scores are sums of gradients, never means:
-            the number of records is nowhere in them (:mod:`pgmpy_dp.fields.operators.regressions`). Over all
+            the number of records is nowhere in them (:mod:`pgmpy_dp.private.operators.regressions`). Over all
             regressions the coordinates' movements D_r, in units of RESIDUAL_UNIT, have a sum (epsilon), or a sum of
-            squares (rho), of at most W, :func:`~pgmpy_dp.fields.operators.regressions.selection_weight`: for binary
+            squares (rho), of at most W, :func:`~pgmpy_dp.private.operators.regressions.selection_weight`: for binary
             variables p under ``add_remove``, 4 p (rho) or 2 p (epsilon) under ``replace_one``.
 
             *Guarantee.* The share s of the cost: Gumbel noise of scale ``sqrt(W/(2 s rho))``, or exponential noise of

@@ -12,14 +12,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.fields.operators.field_gradients import LARGEST_REACH, selection_weight, vertex_scale
-from pgmpy_dp.fields.regression_layout import RegressionLayout, regression_layout, weight_count
+from pgmpy_dp.fields.published.regression_layout import RegressionLayout, regression_layout, weight_count
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.public_graph import edge_positions
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.regression_path import LARGEST_REACH, selection_weight, vertex_scale
 from pgmpy_dp.schema import Schema
 
 STEPS = ("1/(t+1)", "2/(t+2)")
@@ -107,7 +107,7 @@ def frank_wolfe_plan(
     Parameters
     ----------
     settings : Settings
-        As of :func:`~pgmpy_dp.fields.frank_wolfe_steps.run`.
+        As of :func:`~pgmpy_dp.fields.published.frank_wolfe_steps.run`.
 
     Raises
     ------

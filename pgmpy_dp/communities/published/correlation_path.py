@@ -1,6 +1,6 @@
 """Projection on correlation matrices along the central path: the last resort, with a bound on its steps.
 
-For mu > 0 the program of :mod:`pgmpy_dp.communities.correlation_projection` with a barrier,
+For mu > 0 the program of :mod:`pgmpy_dp.communities.published.correlation_newton` with a barrier,
 
     minimise  ||X - Y||_F^2 / 2 - mu log det X    over  X > 0,  X_ii = 1/n,
 

@@ -20,7 +20,7 @@ from pgmpy_dp.communities.community_labels import balanced, marks_of, spectral_l
 from pgmpy_dp.communities.operators.block_projection import BlockProjection
 from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.communities.operators.graph_operators import EdgeCount, NeighbourSums
-from pgmpy_dp.communities.projection_solvers import projected, projection
+from pgmpy_dp.communities.published.projection_solvers import projected, projection
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, cost_of

@@ -1,0 +1,1 @@
+"""Output perturbation of the graphical lasso, after Wang, Huai and Xu (2018)."""
