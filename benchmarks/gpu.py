@@ -37,7 +37,6 @@ ROWS = {
     "counting 1e6": "45 tables of pairs, 1,000,000 coded records in memory",
     "counting 1e7": "45 tables of pairs, 10,000,000 coded records in memory",
     "counting 1e8": "45 tables of pairs, 100,000,000 coded records in memory",
-    "frank-wolfe": "`PrivateIsing(method='frank-wolfe').fit`, n = 1,000,000, p = 100, 50 steps, encoding included",
     "lasso 300": "graphical lasso, d = 300, to a gap of 1e-7 d",
     "lasso 1000": "graphical lasso, d = 1000",
     "lasso 2000": "graphical lasso, d = 2000",
@@ -50,14 +49,12 @@ ROWS = {
     "projection 20000": "the same, n = 20,000",
     "blocks 300": "membership program in 300 blocks of 27 records, k = 3, d = 8",
     "blocks 2000": "the same, 2,000 blocks of 96 records",
-    "membership 300": "membership program, n = 300, k = 3, d = 8, to a certified twentieth of its sensitivity",
-    "membership 1500": "the same, n = 1500",
     "calibration": "CollectiveMAP's calibration: 20 trees of 60 variables with 12 states (it has no torch path)",
     "k-means": "k-means of 1,000 blocks of 500 records, d = 32, k = 5, 5 starts",
 }
 """Rows of the table, in order."""
 
-SMALL = ("counting 1e6", "lasso 300", "newton 300", "projection 300", "membership 300", "blocks 300", "calibration")
+SMALL = ("counting 1e6", "lasso 300", "newton 300", "projection 300", "blocks 300", "calibration")
 """For a machine without a GPU: some minutes."""
 
 QUICK = ("counting 1e6", "projection 300", "blocks 300")
@@ -83,23 +80,6 @@ def counting(n: int) -> Callable[[str | None], Call]:
     def prepare(device: str | None) -> Call:
         on_backend(device)
         return lambda: np.concatenate([count(codes, SIZES, [i, j]).ravel() for i, j in PAIRS])
-
-    return prepare
-
-
-def frank_wolfe(n: int = 1_000_000, p: int = 100, steps: int = 50) -> Callable[[str | None], Call]:
-    """A descent from a frame; the seed gives both devices the same noise."""
-    import pandas as pd
-
-    from pgmpy_dp.estimators import PrivateIsing
-
-    names = [f"x{j}" for j in range(p)]
-    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (n, p), dtype=np.uint8), columns=names)
-    options = {"state_names": {name: [0, 1] for name in names}, "method": "frank-wolfe", "n_iter": steps}
-
-    def prepare(device: str | None) -> Call:
-        on_backend(device)
-        return lambda: PrivateIsing(rho=1.0, width=2.0, random_state=1, **options).fit(frame).weights_
 
     return prepare
 
@@ -193,20 +173,6 @@ def calibration(p: int = 60, states: int = 12) -> Callable[[str | None], Call]:
     return prepare
 
 
-def membership(n: int) -> Callable[[str | None], Call]:
-    """Three clusters, 32 scales apart."""
-    from benchmarks.membership_program import K, balanced
-    from pgmpy_dp.mixtures.published.membership_program import membership_program
-
-    points = balanced(n, 32.0, 0)[0]
-    tolerance = 0.1 * math.sqrt(2 * n / K)
-
-    def prepare(device: str | None) -> Call:
-        return lambda: membership_program(points, K, 1.0, tolerance=tolerance, max_iter=None, device=device).weights
-
-    return prepare
-
-
 def k_means(m: int = 1000, b: int = 500, d: int = 32, k: int = 5) -> Callable[[str | None], Call]:
     """Blocks of records, as the learner of mixtures clusters them."""
     from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
@@ -224,14 +190,11 @@ def k_means(m: int = 1000, b: int = 500, d: int = 32, k: int = 5) -> Callable[[s
 def problem(row: str) -> Callable[[str | None], Call]:
     """What a row computes, its data made."""
     kind, _, size = row.partition(" ")
-    if kind == "frank-wolfe":
-        return frank_wolfe()
     if kind == "k-means":
         return k_means()
     if kind == "calibration":
         return calibration()
     makers = {"counting": counting, "lasso": lasso, "newton": newton, "projection": projection, "blocks": blocks}
-    makers["membership"] = membership
     return makers[kind](int(float(size)))
 
 

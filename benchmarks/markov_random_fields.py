@@ -23,7 +23,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 from benchmarks.machine import describe_machine, single_thread
@@ -41,12 +40,9 @@ from tqdm import tqdm
 from benchmarks.field_sampling import sample_field
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
-from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise
-from pgmpy_dp.fields.published import frank_wolfe_steps
 from pgmpy_dp.fields.published.nodewise_regressions import ising_from_regressions
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise, RandomField
-from pgmpy_dp.learning.options import settings_of
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 SEED = 20261203
@@ -92,7 +88,6 @@ LABELS = {
     "moments, dense": "noisy moments, sparse=False",
     "frank-wolfe": 'method="frank-wolfe"',
     "paper's noise": "Frank-Wolfe as published (Laplace noise, its T)",
-    "paper's step": 'method="frank-wolfe", steps 2/(t+2)',
     "moments, graph": "auto, graph given",
     "frank-wolfe, graph": "frank-wolfe, graph given",
 }
@@ -105,7 +100,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=SEED, help="default: %(default)s; below 1000 is for tuning")
     parser.add_argument("--families", nargs="+", default=["ising", "pairwise", "binary"])
     parser.add_argument("--largest-p", type=int, default=100)
-    parser.add_argument("--published-step", action="store_true", help="Frank-Wolfe with the paper's step 2/(t+2) too")
     parser.add_argument("--report-only", action="store_true", help="only write the report of what is there")
     options = parser.parse_args(arguments)
     out = Path(options.out)
@@ -115,13 +109,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     warnings.simplefilter("ignore", ReproducibleNoiseWarning)
     if not options.report_only:
         wanted = [c for c in cases() if c.family in options.families and c.p <= options.largest_p]
-        run(wanted, options.seed, rows_path, command, ("paper's step",) if options.published_step else ())
+        run(wanted, options.seed, rows_path, command)
     (out / "markov-random-fields.md").write_text(report(rows_path))
     print(f"wrote {out / 'markov-random-fields.md'}")
 
 
-def run(wanted: Sequence[Case], seed: int, rows_path: Path, command: str, also: Sequence[str] = ()) -> None:
-    """Every method, and those in `also`, on every case that the file does not hold yet."""
+def run(wanted: Sequence[Case], seed: int, rows_path: Path, command: str) -> None:
+    """Every method on every case that the file does not hold yet."""
     done = set()
     if rows_path.exists():
         header, *rows = map(json.loads, rows_path.read_text().splitlines())
@@ -133,7 +127,7 @@ def run(wanted: Sequence[Case], seed: int, rows_path: Path, command: str, also: 
         rows_path.write_text(json.dumps(header) + "\n")
     with rows_path.open("a") as stream:
         for case in tqdm(wanted, unit="case"):
-            missing = [fit for fit in (*_fits(case), *itertools.product(RHOS, also)) if (case, *fit) not in done]
+            missing = [fit for fit in _fits(case) if (case, *fit) not in done]
             if not missing:
                 continue
             field = population(case, seed)
@@ -272,23 +266,12 @@ def published(codes: np.ndarray, case: Case, truth: RandomField, rho: float, see
     return ising_from_regressions(weights)[0]
 
 
-def published_step(codes: np.ndarray, case: Case, truth: RandomField, rho: float, seed: int) -> RandomField:
-    """This package's noise and number of steps with the paper's step 2/(t+2), which no estimator takes."""
-    states, budget = {f"x{j}": list(range(case.states)) for j in range(case.p)}, Budget(rho=rho)
-    table = PrivateTable(pd.DataFrame(codes, columns=list(states)), states, ledger=budget, n_records=case.n)
-    kind = {"ising": PrivateIsing, "pairwise": PrivatePairwise, "binary": partial(PrivateBinaryMRF, order=case.order)}
-    estimator = kind[case.family](width=truth.width, random_state=seed)
-    settings = settings_of(estimator).but(family=case.family, order=case.order, step="2/(t+2)")
-    return estimator.fit_release(frank_wolfe_steps.run(table, settings, budget)).field_
-
-
 METHODS: dict[str, Callable[[np.ndarray, Case, RandomField, float, int], RandomField]] = {
     "logistic regression": logistic_regression,
     "moments": _private(),
     "moments, dense": _private(method="moments", sparse=False),
     "frank-wolfe": _private(method="frank-wolfe"),
     "paper's noise": published,
-    "paper's step": published_step,
     "moments, graph": _private(graph=True),
     "frank-wolfe, graph": _private(graph=True, method="frank-wolfe"),
 }

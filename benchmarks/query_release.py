@@ -36,7 +36,7 @@ from tqdm import tqdm
 
 from benchmarks.report import markdown_table
 from pgmpy_dp.estimators import PrivateBinaryMRF
-from pgmpy_dp.fields.noisy_parities import ParityPlan, ask_parities, plan_parities
+from pgmpy_dp.fields.noisy_parities import ParityPlan, _steps, plan_parities
 from pgmpy_dp.fields.operators.parities import ParitySums, parity_sums
 from pgmpy_dp.fields.published.perturbed_leader import linear_values
 from pgmpy_dp.learning.options import settings_of
@@ -131,7 +131,7 @@ def measure(setting: Setting, method: str, seed: int) -> tuple[float, float, flo
         pure = isinstance(plan.cost, PureDP)
         curator = TableCurator(table, setting.budget, what=method, columns=[], pure=pure, random_state=state)
     started = time.perf_counter()
-    (sums, *_), _ = ask_parities(curator, plan)
+    *_, ((sums, *_), _) = _steps(curator, plan)
     seconds = time.perf_counter() - started
     error = np.abs(np.clip(sums / setting.n, -1.0, 1.0) - exact)
     return float(error.max()), float(error.mean()), seconds

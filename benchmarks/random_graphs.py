@@ -132,7 +132,7 @@ def random_pairwise(
     """Centred pairwise model on a graph: tables are Gaussian, centred, and scaled by sizes as in `random_ising`.
 
     The size of a table is its largest absolute entry, so that `min_weight` and `width` have the meaning they have in
-    :class:`~pgmpy_dp.fields.pairwise_fields.Pairwise`. Fields are uniform on [-field, field], then centred.
+    :class:`~pgmpy_dp.fields.random_fields.Pairwise`. Fields are uniform on [-field, field], then centred.
 
     Parameters
     ----------

@@ -245,9 +245,8 @@ GIVEN_OUT = {
         "mixtures.operators.batched_membership.batched_membership",
         "mixtures.operators.kmeans.batched_kmeans",
     ),
-    "names of columns, which are public, and the lock that keeps filters of warnings apart": (
+    "names of columns, which are public": (
         *("private.data.columns.in_their_order", "private.reading.frames.column_names"),
-        "private.reading.arrow_cells.FILTERS",
     ),
 }
 LISTED = {f"pgmpy_dp.{name}" for names in GIVEN_OUT.values() for name in names}
@@ -355,7 +354,7 @@ EXACT = (
     *("column_marks", "number_counts", "record_count"),
     *("open_source", "source_of", "TextSource", "ParquetSource", "CodedRecords", "read_records"),
     *("UnitRecords", "Owners", "table_units"),
-    *("producers", "records", "sources", "text_source", "parquet_source", "owners", "arrow_cells"),
+    *("producers", "records", "sources", "text_source", "owners", "arrow_cells"),
     *("samplers", "additive", "bulk", "sign_sampling", "contingency", "contributions", "matrix", "moments"),
     *("matched_records", "joined_tables", "misfit_scores", "cell_counts", "mean_distances", "measured_errors"),
     *("drawn_counts", "magnitudes"),

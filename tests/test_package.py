@@ -102,3 +102,32 @@ def test_every_public_class_and_function_has_a_docstring():
             if own and (inspect.isroutine(value) or inspect.isclass(value)) and not value.__doc__:
                 missing.append(f"{name}.{public}")
     assert missing == []
+
+
+FITTED_BY_DEFAULT = """
+import sys, warnings
+import networkx as nx, numpy as np, pandas as pd
+warnings.simplefilter("ignore")
+import pgmpy_dp
+from pgmpy_dp.estimators import CollectiveMAP, PrivateBinaryMRF, PrivateBlockModel, PrivateGaussianMixture
+from pgmpy_dp.estimators import PrivateGraphicalLasso, PrivateIsing, PrivatePairwise
+rng = np.random.default_rng(0)
+table = pd.DataFrame({name: rng.integers(0, 2, 60) for name in "abcd"})
+states = {name: [0, 1] for name in "abcd"}
+rows, both = {"state_names": states, "random_state": 0}, {"epsilon": 1.0, "delta": 1e-4}
+pgmpy_dp.learn(table, pgmpy_dp.Budget(epsilon=1.0), schema=states, random_state=0)
+for budget in ({"epsilon": 1.0}, both, {"rho": 0.5}):
+    for learner in (PrivateIsing, PrivatePairwise, PrivateBinaryMRF):
+        learner(width=2.0, **budget, **rows).fit(table)
+    PrivateGraphicalLasso(1.0, **budget, random_state=0).fit(rng.uniform(-0.5, 0.5, (60, 3)))
+    PrivateBlockModel(**budget, random_state=0).fit(nx.complete_graph(12))
+    CollectiveMAP(**budget, **rows).fit(nx.path_graph("abcd"), table)
+PrivateGaussianMixture(2, separation=9.0, scale=1.0, **both, random_state=0).fit(rng.normal(size=(3000, 2)))
+print(sorted(name for name in sys.modules if "published" in name.split(".")[:-1]))
+"""
+
+
+def test_what_is_dominated_is_not_imported_until_it_is_asked_for():
+    folders = {path.parent.parent.name for path in (ROOT / "pgmpy_dp").rglob("published/__init__.py")}
+    assert folders == {"collective", "communities", "fields", "gaussian", "mixtures"}
+    assert run(FITTED_BY_DEFAULT).strip() == "[]"

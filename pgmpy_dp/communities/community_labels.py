@@ -6,7 +6,6 @@ for more. A row has l1 norm 1 in both forms.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +13,7 @@ import scipy.sparse.linalg
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from pgmpy_dp.private.reading.arrow_cells import FILTERS
+from pgmpy_dp.private.silence import silence
 
 
 def random_labels(n: int, k: int, rng: np.random.Generator) -> np.ndarray:
@@ -209,8 +208,7 @@ def spectral_labels(matrix: np.ndarray, k: int) -> np.ndarray:
     vectors = _leading(matrix, k - 1)
     if k == 2:
         return labels_of(vectors)
-    with FILTERS, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than communities: some stay empty
+    with silence(ConvergenceWarning):  # fewer different rows than communities: some stay empty
         return KMeans(k, n_init=10, random_state=0).fit(vectors).labels_.astype(np.int64)
 
 

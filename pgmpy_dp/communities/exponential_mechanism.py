@@ -84,8 +84,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     )
 
     def release(found: tuple[np.ndarray, float]) -> Release:
-        facts = {"method": "exponential", "max_vertices": MAX_VERTICES}
-        return communities_release(curator, settings, budget, *found, **facts)
+        return communities_release(curator, settings, budget, *found, method="exponential", max_vertices=MAX_VERTICES)
 
     def steps() -> Generator[tuple[np.ndarray, float], None, None]:
         degree = noisy_degree(curator, COUNT_SHARE) if settings.degree is None else settings.degree

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -62,46 +61,6 @@ def gaussian_log_likelihood(x: np.ndarray, mean: np.ndarray, precision: np.ndarr
         raise ValueError(f"x must have shape (n, {len(mean)}), got {x.shape}")
     squares = (((x - mean) @ root) ** 2).sum(axis=1)
     return np.log(np.diagonal(root)).sum() - 0.5 * (squares + len(mean) * math.log(2 * math.pi))
-
-
-def condition_gaussian(
-    mean: np.ndarray, precision: np.ndarray, known: Sequence[int], values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and precision of the other variables given some: mean_a - Theta_aa^-1 Theta_ab (x_b - mean_b), and Theta_aa.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (d,)
-    precision : ndarray of shape (d, d)
-    known : sequence of k different positions
-    values : ndarray of shape (k,) or (n, k)
-
-    Returns
-    -------
-    mean : ndarray of shape (d - k,) or (n, d - k)
-        Of the others, in order.
-    precision : ndarray of shape (d - k, d - k)
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, or `known` has a position twice or outside 0 .. d-1.
-
-    Examples
-    --------
-    >>> condition_gaussian(np.zeros(2), np.array([[2.0, -1.0], [-1.0, 2.0]]), [1], np.array([1.0]))
-    (array([0.5]), array([[2.]]))
-    """
-    mean, precision, _ = _checked(mean, precision)
-    b, values = list(known), np.asarray(values, dtype=float)
-    if len(set(b)) != len(b) or not set(b) <= set(range(len(mean))):
-        raise ValueError(f"known={known!r} must be different positions from 0 to {len(mean) - 1}")
-    if values.ndim not in (1, 2) or values.shape[-1] != len(b):
-        raise ValueError(f"values must have shape ({len(b)},) or (n, {len(b)}), got {values.shape}")
-    a = [i for i in range(len(mean)) if i not in set(b)]
-    inside = precision[np.ix_(a, a)]
-    shift = np.linalg.solve(inside, precision[np.ix_(a, b)] @ (values - mean[b]).T)
-    return mean[a] - shift.T, inside
 
 
 def _checked(mean: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -106,80 +105,3 @@ def log_linear_of(
         aligned = term.transpose([subset.index(i) for i in own])
         tables[host] += aligned.reshape([cardinalities[i] if i in subset else 1 for i in scope])
     return LogLinearModel(cliques, cliques.join(tables))
-
-
-def pure_effects(
-    model: LogLinearModel, max_order: int | None = None, rounding: float = 0.0
-) -> dict[tuple[int, ...], np.ndarray]:
-    """The log-potential as a sum of tables each of which has mean 0 over each of its axes.
-
-    This decomposition is unique, and the tables are orthogonal to each other. Per table theta_C of the model it is,
-    for each subset U of C,
-
-        effect_U = prod_{i in U} (1 - M_i) prod_{i in C - U} M_i theta_C,      M_i the mean over axis i,
-
-    summed over the tables that hold U. The constant (U empty) is left out.
-
-    Parameters
-    ----------
-    model : LogLinearModel
-        Without structural zeros.
-    max_order : int, optional
-        Refuse effects of more variables than this.
-    rounding : float
-        Effects whose entries are all at most `rounding` times the largest log-potential are left out.
-
-    Returns
-    -------
-    dict of sorted positions to ndarray
-        Axes in the order of the positions; ordered by size, then positions.
-
-    Raises
-    ------
-    ValueError
-        If a log-potential is -inf, or an effect exceeds `max_order`.
-
-    Examples
-    --------
-    >>> cliques = Cliques(("a", "b"), (2, 2), (("a", "b"),))
-    >>> effects = pure_effects(LogLinearModel(cliques, np.array([2.0, 0.0, 0.0, 2.0])), rounding=1e-10)
-    >>> effects[0, 1]
-    array([[ 1., -1.],
-           [-1.,  1.]])
-    """
-    cliques = model.cliques
-    total: dict[tuple[int, ...], np.ndarray] = {}
-    for names, scope, table in zip(cliques.scopes, cliques.indices, cliques.split(model.theta), strict=True):
-        if np.isneginf(table).any():
-            raise ValueError(
-                f"model has structural zeros (theta = -inf) in the table of {names}; a random field with finite "
-                "weights gives every record a positive probability. Replace them by large negative log-potentials, if "
-                "an approximation will do"
-            )
-        order = sorted(range(len(scope)), key=lambda axis: scope[axis])
-        positions = [scope[axis] for axis in order]
-        # In place of the last state of each axis, which follows from the others, the mean; it comes first.
-        split = table.transpose(order)
-        for axis in range(split.ndim):
-            mean = split.mean(axis=axis, keepdims=True)
-            split = np.concatenate([mean, np.delete(split - mean, -1, axis=axis)], axis=axis)
-        for size in range(1, len(scope) + 1):
-            for axes in itertools.combinations(range(len(scope)), size):
-                effect = split[tuple(slice(1, None) if axis in axes else 0 for axis in range(len(scope)))]
-                for axis in range(size):
-                    effect = np.concatenate([effect, -effect.sum(axis=axis, keepdims=True)], axis=axis)
-                subset = tuple(positions[axis] for axis in axes)
-                total[subset] = total[subset] + effect if subset in total else effect
-    floor = rounding * float(np.abs(model.theta).max(initial=0.0))
-    kept = {
-        subset: total[subset]
-        for subset in sorted(total, key=lambda subset: (len(subset), subset))
-        if np.abs(total[subset]).max() > floor
-    }
-    largest = max(kept, key=len, default=())
-    if max_order is not None and len(largest) > max_order:
-        raise ValueError(
-            f"model has an interaction of the {len(largest)} variables {[cliques.variables[i] for i in largest]}, and "
-            f"this family has none of more than {max_order}"
-        )
-    return kept

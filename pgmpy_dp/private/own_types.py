@@ -40,7 +40,6 @@ _OTHERS = (
     "pgmpy_dp.communities.operators.block_projection",
     "pgmpy_dp.private.curator.charged_base",
     "pgmpy_dp.private.curator.curator_base",
-    "pgmpy_dp.private.curator.gradient_curator",
     "pgmpy_dp.gaussian.operators.precision",
     "pgmpy_dp.private.curator.schedule",
     "pgmpy_dp.private.curator.table_curator",

@@ -11,8 +11,8 @@ import pytest
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.fields.published import frank_wolfe_steps
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import gradient_curator as curators
 from pgmpy_dp.private.curator import mechanism
+from pgmpy_dp.private.curator import schedule as curators
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.noise import subsampling

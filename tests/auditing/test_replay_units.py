@@ -16,7 +16,7 @@ from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.fields.operators import interactions, parities, vote_operators
 from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes
 from pgmpy_dp.fields.published.regression_layout import regression_layout
-from pgmpy_dp.private.curator import curator_base, gradient_curator, schedule
+from pgmpy_dp.private.curator import curator_base, schedule
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import gradients as data_gradients
 from pgmpy_dp.private.data import table as table_module
@@ -198,21 +198,21 @@ class TestMutants:
         assert ("moved by" in problems) == mutant
 
     def test_steps_of_the_clip_norm_of_one_record(self, monkeypatch):
-        true = gradient_curator.sampled_gradient_sum
-        monkeypatch.setattr(gradient_curator, "sampled_gradient_sum", lambda *a: true(*a[:-2], 1, a[-1]))
-        opened = schedule.SampledCurator.__init__
+        true = schedule.sampled_gradient_sum
+        monkeypatch.setattr(schedule, "sampled_gradient_sum", lambda *a: true(*a[:-2], 1, a[-1]))
+        opened = schedule.GradientCurator.__init__
 
         def of_one_record(self, *a, **k):
             opened(self, *a, **k)
             self._scale *= self._grid.bound / self._bound
             self._bound = self._grid.bound
 
-        monkeypatch.setattr(schedule.SampledCurator, "__init__", of_one_record)
+        monkeypatch.setattr(schedule.GradientCurator, "__init__", of_one_record)
         assert "moved by" in found("persons, 3: one table")
 
     def test_a_count_with_the_noise_of_one_record(self, monkeypatch):
-        true = gradient_curator.record_count
-        monkeypatch.setattr(gradient_curator, "record_count", lambda table, rows, parts: true(table, 1, parts))
+        true = schedule.record_count
+        monkeypatch.setattr(schedule, "record_count", lambda table, rows, parts: true(table, 1, parts))
         assert "count: exact statistics moved by 3" in found("persons, 3: sgd")
 
     def test_counts_by_shares_with_the_sensitivity_of_one_part(self, monkeypatch):

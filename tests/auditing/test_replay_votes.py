@@ -18,7 +18,7 @@ from pgmpy_dp.auditing.movements import INVENTED, invented, movement
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.fields.operators import vote_operators as votes
 from pgmpy_dp.fields.operators.vote_operators import AgreedGraph, EdgeVotes, StableMode, agreement_test
-from pgmpy_dp.fields.votes import block_graphs, edge_voting, graph_votes
+from pgmpy_dp.fields.votes import block_graphs, edge_voting, stable_structure
 from pgmpy_dp.private.curator import outside_functions
 from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.observer import Coins
@@ -46,7 +46,7 @@ def edges(frame, n_blocks=1, learner=LEARNER):
 
 def graph(frame, n_blocks=2, learner=FEW):
     table = PrivateTable(frame, VOTERS, ledger=DELTA)
-    return graph_votes.run(table, learner.but(n_blocks=n_blocks), DELTA)
+    return stable_structure.run(table, learner.but(n_blocks=n_blocks), DELTA)
 
 
 def found(fit, data=None) -> str:
@@ -82,7 +82,7 @@ def test_what_delta_is_for_is_no_problem():
 
     def fit(frame):
         table = PrivateTable(frame, VOTERS, ledger=budget)
-        return graph_votes.run(table, FEW.but(n_blocks=1), budget)
+        return stable_structure.run(table, FEW.but(n_blocks=1), budget)
 
     published = {fit(frame).values[1].tobytes() for frame in (one, another) for _ in range(30)}
     assert len(published) == 3, "none, and the graph of each"

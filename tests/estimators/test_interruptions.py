@@ -8,7 +8,7 @@ import pytest
 from pgmpy_dp import Budget, PrivateTable
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.curator.charged_base import ChargedCurator
-from pgmpy_dp.private.curator.gradient_curator import GradientCurator
+from pgmpy_dp.private.curator.schedule import GradientCurator
 from pgmpy_dp.tables.collective.published.gradient_ascent import PARAMETER_UNIT, ascend
 from tests.estimators.cases import CASES, ORDINARY, STATES
 from tests.estimators.test_every_estimator import OF_EACH, fit, fit_release, public

@@ -1,4 +1,4 @@
-"""Ising, pairwise and t-wise binary fields: definitions by brute force, conversions both ways, pgmpy's factors."""
+"""Ising, pairwise and t-wise binary fields: definitions by brute force, conversions, pgmpy's factors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from pgmpy.inference import VariableElimination
 from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.analysis_of_variance import log_linear_of, pure_effects
 from pgmpy_dp.models.markov_network import MarkovNetwork
 
 NAMES = ("d", "a", ("b", 1), 0, "c")
@@ -82,24 +80,6 @@ def test_the_log_linear_model_has_the_same_probabilities(field):
     np.testing.assert_allclose(np.exp(model.log_probability(codes)), joint(field), atol=1e-13)
 
 
-def parameters(field) -> list[np.ndarray]:
-    if isinstance(field, Ising):
-        return [field.weights, field.fields]
-    if isinstance(field, Pairwise):
-        return [*field.fields, *field.weights.values()]
-    return [np.array(list(field.coefficients.values()))]
-
-
-def test_the_way_through_a_log_linear_model_and_back_is_exact(field):
-    there = field.to_log_linear(NAMES)
-    back = type(field).from_log_linear(there)
-    start = field.centred() if isinstance(field, Pairwise) else field
-    for ours, theirs in zip(parameters(back), parameters(start), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-13)
-    assert back.edges() == field.edges()
-    assert (back.width, back.min_edge_weight) == pytest.approx((field.width, field.min_edge_weight), abs=1e-12)
-
-
 def test_the_tables_of_a_graph_can_be_asked_for(field):
     """Into the layout that the given-graph learners use: edges and isolated nodes only, here of the complete graph."""
     if field.cardinalities == (2,) * P and isinstance(field, BinaryField):
@@ -112,9 +92,6 @@ def test_the_tables_of_a_graph_can_be_asked_for(field):
     model = field.to_log_linear(cliques=cliques)
     assert model.cliques == cliques
     np.testing.assert_allclose(np.exp(model.log_probability(all_codes(field.cardinalities))), joint(field), atol=1e-13)
-    back = type(field).from_log_linear(model)
-    np.testing.assert_allclose(joint(back), joint(field), atol=1e-13)
-    assert back.edges() == field.edges()
 
 
 def test_a_layout_that_lacks_a_term_is_refused():
@@ -156,15 +133,6 @@ def test_pgmpys_variable_elimination_gives_the_marginals(pgmpy_field):
     found.normalize()
     values = found.values.transpose([found.variables.index(NAMES[1]), found.variables.index(NAMES[3])])
     np.testing.assert_allclose(values, truth.sum(axis=(0, 2, 4)), atol=1e-12)
-
-
-def test_from_pgmpys_factors_and_back(pgmpy_field):
-    """Factors are merged, exponentiated and normalised on the way: the parameters survive all of it."""
-    back = type(pgmpy_field).from_log_linear(pgmpy_network(pgmpy_field).to_log_linear())
-    start = pgmpy_field.centred() if isinstance(pgmpy_field, Pairwise) else pgmpy_field
-    assert back.edges() == pgmpy_field.edges()
-    for ours, theirs in zip(parameters(back), parameters(start), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
 def test_conversions_between_the_families():
@@ -221,43 +189,10 @@ def test_widths_by_hand():
 
 
 def test_what_is_not_of_the_family_is_refused():
-    third = twise().to_log_linear(NAMES)
-    with pytest.raises(ValueError, match="interaction of the 4 variables"):
-        Ising.from_log_linear(third)
-    with pytest.raises(ValueError, match="interaction of the 4 variables"):
-        Pairwise.from_log_linear(third)
     with pytest.raises(ValueError, match="order 4"):
         twise().to_ising()
-    with pytest.raises(ValueError, match="binary variables only"):
-        BinaryField.from_log_linear(pairwise().to_log_linear(NAMES))
     with pytest.raises(ValueError, match="binary variables, got the cardinalities"):
         pairwise().to_ising()
-
-
-@pytest.mark.parametrize("family", [Ising, Pairwise, BinaryField])
-def test_structural_zeros_are_refused_with_their_table(family):
-    model = LogLinearModel(Cliques(("u", "v"), (2, 2), (("u", "v"),)), np.array([0.0, 0, 0, -np.inf]))
-    with pytest.raises(ValueError, match=r"structural zeros .*'u', 'v'"):
-        family.from_log_linear(model)
-
-
-def test_pairwise_interactions_inside_a_table_of_three_are_found():
-    model = ising(6)
-    cliques = Cliques(tuple(range(P)), (2,) * P, tuple(itertools.combinations(range(P), 3)))
-    np.testing.assert_allclose(
-        Ising.from_log_linear(model.to_log_linear(cliques=cliques)).weights, model.weights, atol=1e-13
-    )
-
-
-def test_effects_have_no_means_and_sum_to_the_log_potential(cliques):
-    model = LogLinearModel(cliques, np.random.default_rng(7).normal(size=cliques.n_cells))
-    effects = pure_effects(model)
-    for effect in effects.values():
-        for axis in range(effect.ndim):
-            np.testing.assert_allclose(effect.sum(axis=axis), 0, atol=1e-12)
-    again = log_linear_of(effects, cliques.cardinalities, cliques.variables)
-    codes = all_codes(cliques.cardinalities)
-    np.testing.assert_allclose(again.log_probability(codes), model.log_probability(codes), atol=1e-11)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import laplace
 
-from pgmpy_dp.fields.published import frank_wolfe_plan
-from pgmpy_dp.fields.published.frank_wolfe_steps import run
+from pgmpy_dp.fields.published.frank_wolfe_steps import frank_wolfe_plan, run
 from pgmpy_dp.fields.published.regression_layout import regression_layout
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -105,7 +104,7 @@ def exact_loss(adjacency: str, budget: Budget, steps: int) -> float:
     table = PrivateTable(
         pd.DataFrame({"coin": [0]}), STATES, adjacency=adjacency, ledger=Budget(epsilon=1.0), n_records=1
     )
-    plan = frank_wolfe_plan.frank_wolfe_plan(table.schema, table.adjacency, 1, settings, budget)
+    plan = frank_wolfe_plan(table.schema, table.adjacency, 1, settings, budget)
     scale = plan.scale(steps + 1) / RESIDUAL_UNIT
     p, q = (log_law(tuple(coins), scale, budget.rho is None, steps).ravel() for coins in COINS[adjacency])
     if budget.rho is None:

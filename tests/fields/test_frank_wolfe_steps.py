@@ -15,8 +15,7 @@ import pytest
 from scipy.optimize import minimize
 
 from pgmpy_dp.fields.published import frank_wolfe_steps
-from pgmpy_dp.fields.published.frank_wolfe_plan import STEPS, frank_wolfe_plan
-from pgmpy_dp.fields.published.frank_wolfe_steps import regression_weights, regressions_of, run
+from pgmpy_dp.fields.published.frank_wolfe_steps import frank_wolfe_plan, regression_weights, regressions_of, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -109,7 +108,6 @@ class TestScalesAndGuarantees:
         # (2 R n sqrt(2 rho/p)/ln 2p)^(2/3)/8, with R = 3, p = 3.
         bound = (2 * 3 * 1e5 * math.sqrt(2 / 3) / math.log(6)) ** (2 / 3)
         assert iterations(10**5, Budget(rho=1.0)) == round(bound / 8)
-        assert iterations(10**5, Budget(rho=1.0), step="2/(t+2)") == round(bound / 6)
         assert iterations(10**5, Budget(rho=4.0), "replace_one") == round(bound / 8)
         pure = math.sqrt(3 * 1e5 / (2 * 3 * math.log(6)))
         assert iterations(10**5, Budget(epsilon=1.0)) == round(pure / 4)
@@ -117,7 +115,6 @@ class TestScalesAndGuarantees:
         assert iterations(10**5, Budget(rho=1.0), family="pairwise", schema=MIXED) == round(pairwise / 8)
         assert iterations(0, Budget(rho=1.0)) == 10
         assert iterations(10**15, Budget(rho=1.0)) == 10_000
-        assert iterations(10**15, Budget(rho=1.0), step="2/(t+2)") < 2_000  # what the table of residuals allows
         assert iterations(5, Budget(rho=1.0), n_iter=77) == 77
 
     def test_iterations_follow_the_noisy_count(self):
@@ -132,9 +129,8 @@ class TestScalesAndGuarantees:
 
 
 class TestWhatIsReleased:
-    @pytest.mark.parametrize("step", STEPS)
-    def test_contents(self, step, tmp_path):
-        settings = field_settings(1.0, "pairwise", step=step, graph=[("a", "b"), ("b", "c")], n_iter=12)
+    def test_contents(self, tmp_path):
+        settings = field_settings(1.0, "pairwise", graph=[("a", "b"), ("b", "c")], n_iter=12)
         release = run(table(MIXED, n_records=60), settings, Budget(rho=1.0))
         assert release.kind == "regressions" and not release.reproducible and release.n_records == 60
         assert release.schema == MIXED and release.public["family"] == "pairwise"
@@ -263,7 +259,6 @@ class TestOrderOfEvents:
                 "graph has the unknown variables 'z'",
             ),
             (BINARY, field_settings(1.0), Budget(rho=1e-40), "needs noise of scale"),
-            (BINARY, field_settings(1.0, n_iter=2000, step="2/(t+2)"), Budget(rho=1.0), "n_iter=2000 is more than 14"),
             (BINARY, field_settings(1.0, n_iter=10**7), Budget(rho=1.0), "n_iter=10000000 is more than 1048576"),
             (BINARY, field_settings(1.0, n_iter=5), Budget(epsilon=1e-30), "needs noise of scale"),
             (
@@ -351,22 +346,18 @@ def _constrained_minimum(codes, layout, row: int, radius: float) -> float:
 
 class TestConvergence:
     @pytest.mark.parametrize(
-        ("family", "schema", "order", "width", "step", "n_iter"),
+        ("family", "schema", "order", "width", "n_iter"),
         [
             pytest.param(*family, *how, marks=[pytest.mark.slow] * (j != k))  # one of each in the quick part
             for j, family in enumerate([("ising", BINARY, 2), ("binary", BINARY, 3), ("pairwise", MIXED, 2)])
             for k, how in enumerate(  # the constraint binds, or does not
-                [
-                    *((0.15, "2/(t+2)", 150), (1.5, "2/(t+2)", 150), (1.5, "1/(t+1)", 200)),
-                    *((0.15, "2/(t+2)", 250), (1.5, "2/(t+2)", 250)),
-                    *((0.15, "1/(t+1)", 200), (0.15, "1/(t+1)", 800), (1.5, "1/(t+1)", 800)),
-                ]
+                [(1.5, 200), (0.15, 200), (0.15, 800), (1.5, 800)]
             )
         ],
     )
-    def test_without_noise_it_reaches_the_constrained_minimum(self, family, schema, order, width, step, n_iter):
+    def test_without_noise_it_reaches_the_constrained_minimum(self, family, schema, order, width, n_iter):
         subject = table(schema, data=frame(schema, 400, seed=5), n_records=400)
-        release = run(subject, field_settings(width, family, order, n_iter=n_iter, step=step), Budget(rho=1e14))
+        release = run(subject, field_settings(width, family, order, n_iter=n_iter), Budget(rho=1e14))
         layout, radius = regressions_of(release), release.public["radius"]
         ours = risk(regression_weights(release), subject._codes, layout)
         for row in range(layout.n_regressions):

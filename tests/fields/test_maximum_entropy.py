@@ -18,7 +18,7 @@ from pgmpy_dp.fields.maximum_entropy import MomentFit, match_interactions, match
 from pgmpy_dp.fields.mean_features import Enumeration, JunctionTreeMoments, elimination_cells
 from pgmpy_dp.fields.persistent_gibbs import PairwiseChains, ParityChains, make_chains
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.fields.support_search import grow_support
+from pgmpy_dp.fields.sparse_moment_fit import grow_support
 from pgmpy_dp.learning.analysis_of_variance import helmert
 from pgmpy_dp.models.markov_network import MarkovNetwork
 

@@ -121,10 +121,9 @@ def test_pairwise_disagreement_and_centring_of_bad_regressions():
     np.testing.assert_allclose(model.fields[0], [0.5 / 3, -0.5 / 3, 0], atol=1e-15)
 
 
-@pytest.mark.parametrize("combine", ["mean", "min"])
-def test_binary_field_from_exact_regressions(combine):
+def test_binary_field_from_exact_regressions():
     field = twise(6)
-    found, disagreement = binary_field_from_regressions(binary_regressions(field, 4), 4, combine=combine)
+    found, disagreement = binary_field_from_regressions(binary_regressions(field, 4), 4)
     for subset in field_scopes(field.n_variables, 4):
         assert found.coefficients.get(subset, 0.0) == pytest.approx(field.coefficients.get(subset, 0.0), abs=1e-10)
     assert max(disagreement.values()) < 1e-10
@@ -155,12 +154,10 @@ def test_the_l_infinity_objective_recovers_the_maximal_monomials():
     assert found.coefficients[0, 2] != pytest.approx(field.coefficients[0, 2], abs=1e-4)
 
 
-def test_mean_min_and_disagreement_of_unequal_estimates():
+def test_mean_and_disagreement_of_unequal_estimates():
     weights = np.array([[0.0, 2.0, 4.0], [0.0, 6.0, 0.0], [0.0, 0.0, 0.0]])
     mean, disagreement = binary_field_from_regressions(weights, 2)
-    first, _ = binary_field_from_regressions(weights, 2, combine="min")
     assert mean.coefficients == {(0, 1): 2.0, (0, 2): 1.0}
-    assert first.coefficients == {(0, 1): 1.0, (0, 2): 2.0}
     assert disagreement == {(0, 1): 2.0, (0, 2): 2.0, (1, 2): 0.0}
 
 
@@ -184,7 +181,6 @@ def test_order_two_is_the_ising_model():
         (lambda: pairwise_from_regressions((2, 2), np.zeros((2, 4)), np.zeros(3)), "constants"),
         (lambda: binary_field_from_regressions(np.zeros((3, 4)), 2), "node_monomials"),
         (lambda: binary_field_from_regressions(np.zeros((3, 3)), 0), "order=0"),
-        (lambda: binary_field_from_regressions(np.zeros((3, 3)), 2, combine="max"), "combine"),
         (lambda: binary_field_from_regressions(np.ones((3, 3)), 2, {(0,): 0.1, (1,): 0.2}), r"positions \(2,\)"),
     ],
 )

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pgmpy_dp.fields.published.frank_wolfe_plan import STEPS, denominator, step_units, weights_of
+from pgmpy_dp.fields.published.frank_wolfe_steps import weights_of
 from pgmpy_dp.fields.published.regression_layout import regression_layout, weight_count
 
 
@@ -68,20 +68,18 @@ class TestLayouts:
 
 
 class TestPath:
-    @pytest.mark.parametrize("step", STEPS)
-    def test_whole_numbers_follow_the_recursion(self, step):
+    def test_whole_numbers_follow_the_recursion(self):
         rng = np.random.default_rng(1)
         radius, q = Fraction(7, 2), 3
         vertices = rng.integers(0, 2 * q, size=(20, 1))
         weights = [Fraction(0)] * q
         for t, (vertex,) in enumerate(vertices, start=1):
-            mu = Fraction(1, t + 1) if step == "1/(t+1)" else Fraction(2, t + 2)
+            mu = Fraction(1, t + 1)
             weights = [(1 - mu) * w for w in weights]
             weights[vertex % q] += mu * radius * (1 if vertex < q else -1)
-            assert mu == Fraction(step_units(step, t), denominator(step, t + 1))
-            ours = weights_of(vertices[:t], q, float(radius), step)
+            ours = weights_of(vertices[:t], q, float(radius))
             assert ours[0] == pytest.approx([float(w) for w in weights], rel=1e-14)
             assert np.abs(ours).sum() <= float(radius)
 
     def test_no_steps_are_zero_weights(self):
-        assert not weights_of(np.zeros((0, 4), dtype=np.int64), 2, 1.0, STEPS[0]).any()
+        assert not weights_of(np.zeros((0, 4), dtype=np.int64), 2, 1.0).any()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import itertools
 import math
 import pickle
 
 import numpy as np
 import pytest
-from pgmpy import config
 from threadpoolctl import ThreadpoolController
 
 from pgmpy_dp.fields.published.regression_layout import regression_layout
@@ -104,26 +102,6 @@ class TestValues:
             monkeypatch.setattr(regressions, "_THREADS", threads)
             assert np.array_equal(whole, sums(codes, layout, path))
             assert np.array_equal(whole, sums(np.asfortranarray(codes[::-1]), layout, path))
-
-    @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is an extra")
-    @pytest.mark.parametrize("kept", [0, 1 << 31])
-    def test_are_the_same_in_torch(self, name, kept, monkeypatch):
-        from pgmpy_dp.fields.operators import regressions_torch
-
-        layout, rng = LAYOUTS[name], np.random.default_rng(3)
-        codes = everyone(layout)[rng.integers(0, len(everyone(layout)), 70)]
-        path = moves(layout, rng, 3, 6)
-        ours = sums(codes, layout, path)
-        monkeypatch.setattr(regressions_torch, "_BATCH", 32)
-        monkeypatch.setattr(regressions_torch, "_KEPT_BYTES", kept)
-        config.set_backend("torch")
-        try:
-            assert np.array_equal(ours, sums(codes, layout, path))
-            assert not sums(codes[:0], layout, path).any()
-            monkeypatch.setattr(regressions, "_DISTINCT_LIMIT", 0)
-            assert np.array_equal(ours, sums(codes, layout, path))
-        finally:
-            config.set_backend("numpy")
 
     def test_of_no_records_are_zero(self, name):
         layout = LAYOUTS[name]

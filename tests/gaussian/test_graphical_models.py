@@ -11,7 +11,6 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from pgmpy_dp.gaussian.gaussian_distribution import (
-    condition_gaussian,
     gaussian_log_likelihood,
     sample_gaussian,
 )
@@ -194,20 +193,6 @@ def test_the_likelihood_is_scipys():
     np.testing.assert_allclose(gaussian_log_likelihood(x, mean, theta), expected)
 
 
-def test_conditionals_are_ratios_of_densities():
-    theta, mean = precision_on(CHORDAL, 10), np.arange(5.0)
-    values = np.array([[0.3, -1.0], [2.0, 0.5]])
-    conditional, inside = condition_gaussian(mean, theta, [3, 0], values)
-    marginal = multivariate_normal(mean[[3, 0]], np.linalg.inv(theta)[np.ix_([3, 0], [3, 0])])
-    for row, centre in zip(values, conditional, strict=True):
-        others = np.array([0.1, 0.2, 0.3])
-        whole = np.array([row[1], *others[:2], row[0], others[2]])
-        ratio = gaussian_log_likelihood(whole[None], mean, theta)[0] - marginal.logpdf(row)
-        assert gaussian_log_likelihood(others[None], centre, inside)[0] == pytest.approx(ratio)
-    alone = condition_gaussian(mean, theta, [3, 0], values[0])[0]
-    np.testing.assert_allclose(alone, conditional[0])
-
-
 def test_draws_have_the_moments():
     theta, mean, n = precision_on(CYCLE, 11), np.arange(4.0), 200_000
     x = sample_gaussian(mean, theta, n, np.random.default_rng(2))
@@ -223,9 +208,6 @@ def test_draws_have_the_moments():
         lambda: sample_gaussian(np.zeros(3), np.eye(2), 1, np.random.default_rng(0)),
         lambda: sample_gaussian(np.zeros(2), -np.eye(2), 1, np.random.default_rng(0)),
         lambda: gaussian_log_likelihood(np.zeros(2), np.zeros(2), np.eye(2)),
-        lambda: condition_gaussian(np.zeros(2), np.eye(2), [0, 0], np.zeros(2)),
-        lambda: condition_gaussian(np.zeros(2), np.eye(2), [2], np.zeros(1)),
-        lambda: condition_gaussian(np.zeros(2), np.eye(2), [1], np.zeros(2)),
         lambda: project_psd(np.zeros((2, 3))),
         lambda: project_psd(np.eye(2), -1.0),
     ],

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget
-from pgmpy_dp.communities.operators.stability import (
+from pgmpy_dp.communities.operators.block_projection import (
     projection_sensitivity,
     stable_objective_sensitivity,
     stable_set_sensitivity,

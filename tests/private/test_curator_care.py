@@ -18,7 +18,7 @@ import pytest
 
 from pgmpy_dp import Budget, Ledger, PrivateSequences, PrivateTable
 from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.curator.gradient_curator import GradientCurator
+from pgmpy_dp.private.curator.schedule import GradientCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, ReservedZCDP

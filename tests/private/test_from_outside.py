@@ -32,9 +32,9 @@ from pgmpy_dp.private import ledger as ledger_module
 from pgmpy_dp.private.curator import charged_base, curator_base, schedule
 from pgmpy_dp.private.curator.charged_base import Answer, ChargedCurator
 from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.curator.gradient_curator import GradientCurator
 from pgmpy_dp.private.curator.observer import Observer, observed
 from pgmpy_dp.private.curator.outside_functions import outside_function
+from pgmpy_dp.private.curator.schedule import GradientCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.columns import PrivateColumns
 from pgmpy_dp.private.data.data_base import PrivateData

@@ -16,10 +16,9 @@ from pgmpy_dp.fields.published.regression_layout import RegressionLayout, regres
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import gradient_curator as curators
+from pgmpy_dp.private.curator import schedule as curators
 from pgmpy_dp.private.curator.curator_base import Curator
-from pgmpy_dp.private.curator.gradient_curator import GradientCurator
-from pgmpy_dp.private.curator.schedule import sampled_schedule
+from pgmpy_dp.private.curator.schedule import GradientCurator, sampled_schedule
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded

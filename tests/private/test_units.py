@@ -34,7 +34,7 @@ from pgmpy_dp.fields.published.regression_layout import regression_layout
 from pgmpy_dp.fields.votes.block_graphs import plan_blocks
 from pgmpy_dp.learning.merging import merged_cells
 from pgmpy_dp.private.budget import UnitBudget
-from pgmpy_dp.private.curator.gradient_curator import GradientCurator
+from pgmpy_dp.private.curator.schedule import GradientCurator
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data import units
 from pgmpy_dp.private.data.contributions import GRID

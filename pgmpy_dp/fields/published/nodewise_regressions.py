@@ -205,7 +205,6 @@ def binary_field_from_regressions(
     weights: np.ndarray,
     order: int,
     parity_means: Mapping[tuple[int, ...], float] | None = None,
-    combine: str = "mean",
 ) -> tuple[BinaryField, dict[tuple[int, ...], float]]:
     """Binary t-wise field from one regression for each node (Algorithms 4 and 5).
 
@@ -228,8 +227,6 @@ def binary_field_from_regressions(
         t, the largest number of variables in a monomial of the field.
     parity_means : mapping of sorted positions to float, optional
         Estimates of Q for all sets of 1 to ``order - 1`` positions (more are ignored).
-    combine : {"mean", "min"}
-        c_I is estimated by the regression of each i in I: take the mean, or that of the smallest i as in [1]_.
 
     Returns
     -------
@@ -240,8 +237,8 @@ def binary_field_from_regressions(
     Raises
     ------
     ValueError
-        If a shape does not fit, a number is not finite, the parity mean that a coefficient other than 0 needs is
-        missing, or `combine` is unknown.
+        If a shape does not fit, a number is not finite, or the parity mean that a coefficient other than 0 needs is
+        missing.
 
     Examples
     --------
@@ -252,8 +249,6 @@ def binary_field_from_regressions(
     weights = _finite(weights)
     if order < 1:
         raise ValueError(f"order={order!r} must be at least 1")
-    if combine not in ("mean", "min"):
-        raise ValueError(f'combine={combine!r} must be "mean" or "min"')
     p = len(weights)
     q = len(node_monomials(p, order, 0)) if p else 0
     if weights.ndim != 2 or weights.shape[1] != q:
@@ -268,8 +263,7 @@ def binary_field_from_regressions(
             derivative = _mean_derivatives(derivative, parity_means)
         for rest, value in derivative.items():
             estimates.setdefault(tuple(sorted((i, *rest))), []).append(value)
-    # Nodes come in order, so the first estimate of a set is that of its smallest position.
-    coefficients = {s: float(np.mean(found)) if combine == "mean" else found[0] for s, found in estimates.items()}
+    coefficients = {s: float(np.mean(found)) for s, found in estimates.items()}
     disagreement = {s: max(found) - min(found) for s, found in estimates.items() if len(s) > 1}
     return BinaryField(p, coefficients), disagreement
 

@@ -38,7 +38,7 @@ block of multipliers with a step of its own. No guarantee rests on the certifica
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,14 +95,11 @@ class MembershipProblem:
         1 within reach, else 0.
     row_limit : float
         c.
-    xp : module
-        ``numpy``, or ``torch`` if the arrays are its tensors.
     """
 
     y: Any
     linked: Any
     row_limit: float
-    xp: Any = np
 
     @classmethod
     def of(
@@ -133,12 +130,12 @@ class MembershipProblem:
 
     def primal(self, p: Any, m: Any, u: Any) -> Any:
         """W(P, M, u)."""
-        return self.xp.clip(1.0 + p - self.adjoint(m) - 0.5 * (u[:, None] + u[None, :]), 0.0, 1.0) * self.linked
+        return np.clip(1.0 + p - self.adjoint(m) - 0.5 * (u[:, None] + u[None, :]), 0.0, 1.0) * self.linked
 
     def semidefinite(self, a: Any) -> Any:
         """The semidefinite matrix nearest to a symmetric one."""
-        values, vectors = self.xp.linalg.eigh(0.5 * (a + a.T))
-        kept = vectors * self.xp.clip(values, 0.0, None)
+        values, vectors = np.linalg.eigh(0.5 * (a + a.T))
+        kept = vectors * np.clip(values, 0.0, None)
         return kept @ vectors.T
 
     def point(self, p: Any, m: Any, u: Any) -> MembershipPoint:
@@ -164,7 +161,7 @@ class MembershipProblem:
         >>> bool(exact.distance < 1e-4 < poor.distance), exact.weights.tolist()
         (True, [[1.0, 0.0], [0.0, 1.0]])
         """
-        xp, size = self.xp, len(self.y)
+        size = len(self.y)
         w = self.primal(p, m, u)
         rows = w.sum(1)
         terms = (
@@ -183,19 +180,19 @@ class MembershipProblem:
         lost = norms[0] + 4.0 * longest * norms[1] + 2.0 * float(u.max())
         rounding += 2.0**-51 * (size + self.y.shape[1]) * size * size * lost
         # Into K(y): D W D with the diagonal D of min(1, c/row) has rows of at most c, by twice the shrinking needed.
-        shrink = xp.clip(self.row_limit / xp.clip(rows, self.row_limit, None), None, 1.0)
+        shrink = np.clip(self.row_limit / np.clip(rows, self.row_limit, None), None, 1.0)
         w = w * shrink[:, None] * shrink[None, :]
-        short = max(0.0, -float(xp.linalg.eigvalsh(w)[0]))
+        short = max(0.0, -float(np.linalg.eigvalsh(w)[0]))
         mixed = short / (1.0 + short)
         w = (1.0 - mixed) * w
         w.reshape(-1)[:: size + 1] += mixed
-        largest = float(xp.linalg.eigvalsh(self.moments(w))[-1])
+        largest = float(np.linalg.eigvalsh(self.moments(w))[-1])
         w = w / max(1.0, largest)
         objective = float(((1.0 - w) ** 2).sum())
         gap = max(0.0, 0.5 * objective - bound) + rounding
         distance = math.sqrt(2.0 * gap) if gap >= 0.0 else math.inf  # also for NaN
         residuals = {
-            "semidefinite": max(0.0, -float(xp.linalg.eigvalsh(w)[0])),
+            "semidefinite": max(0.0, -float(np.linalg.eigvalsh(w)[0])),
             "box": max(0.0, -float(w.min()), float(w.max()) - 1.0),
             "rows": max(0.0, float(w.sum(1).max()) - self.row_limit),
             "moments": max(0.0, largest / max(1.0, largest) - 1.0),
@@ -242,7 +239,6 @@ def membership_program(
     reach: float = math.inf,
     tolerance: float | None = None,
     max_iter: int | None = 5000,
-    device: str | None = None,
 ) -> Membership:
     """Minimise ``||J - W||_F^2`` over K(y); see this module.
 
@@ -266,8 +262,6 @@ def membership_program(
         Certified distance at which to stop. Default: a hundredth of ``n/sqrt(k)``, the norm of k equal clusters.
     max_iter : int, optional
         None: go on until the tolerance is certified.
-    device : str, optional
-        A device of torch, e.g. "cpu" or "cuda". Default: NumPy.
 
     Returns
     -------
@@ -290,31 +284,25 @@ def membership_program(
     if size == 0:
         nothing = np.zeros((0, 0)), np.zeros(y.shape[1:] * 2), np.zeros(0)
         return Membership(nothing[0], 0.0, 0.0, dict.fromkeys(_SETS, 0.0), True, 0, "no records", nothing)
-    problem = MembershipProblem.of(y, n_clusters, scale, slack, n, reach)
-    if device is not None:
-        import torch  # here, so that the package can be imported without it
-
-        tensors = [torch.as_tensor(array, device=device) for array in (problem.y, problem.linked)]
-        problem = replace(problem, y=tensors[0], linked=tensors[1], xp=torch)
-    return _solved(problem, tolerance, max_iter)
+    return _solved(MembershipProblem.of(y, n_clusters, scale, slack, n, reach), tolerance, max_iter)
 
 
 _SETS = ("semidefinite", "box", "rows", "moments")
 
 
 def _solved(problem: MembershipProblem, tolerance: float, max_iter: int | None) -> Membership:
-    xp, size = problem.xp, len(problem.y)
+    size = len(problem.y)
     p, m, u = 0.0 * problem.linked, 0.0 * (problem.y.T @ problem.y), 0.0 * problem.y[:, 0]
     # Lipschitz constants of the three blocks; the whole is at most three times the blocks'.
     steps = (1.0 / 3.0, 1.0 / (3.0 * _norm(problem)), 1.0 / (3.0 * size))
-    eye = xp.eye(len(m), dtype=m.dtype) if xp is np else xp.eye(len(m), dtype=m.dtype, device=m.device)
+    eye = np.eye(len(m))
     ahead, momentum, n_iter = (p, m, u), 1.0, 0
     best: Membership | None = None
     while True:
         w = problem.primal(*ahead)
         slope = (-w, problem.moments(w) - eye, w.sum(1) - problem.row_limit)
         new = tuple(a + t * g for a, t, g in zip(ahead, steps, slope, strict=True))
-        new = (problem.semidefinite(new[0]), problem.semidefinite(new[1]), xp.clip(new[2], 0.0, None))
+        new = (problem.semidefinite(new[0]), problem.semidefinite(new[1]), np.clip(new[2], 0.0, None))
         n_iter += 1
         last = max_iter is not None and n_iter >= max_iter
         if n_iter % _EVERY == 0 or last:
@@ -350,8 +338,7 @@ def _certified(problem: MembershipProblem, multipliers: Any, tolerance: float, n
     point = problem.point(*multipliers)
     converged = point.distance <= tolerance
     status = "certified" if converged else f"stopped after {n_iter} steps, above the tolerance"
-    weights, p, m, u = (a if isinstance(a, np.ndarray) else a.cpu().numpy() for a in (point.weights, *multipliers))
-    return Membership(weights, point.objective, point.distance, point.residuals, converged, n_iter, status, (p, m, u))
+    return Membership(**vars(point), converged=converged, n_iter=n_iter, status=status, multipliers=multipliers)
 
 
 def membership_clusters(

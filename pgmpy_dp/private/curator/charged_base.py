@@ -102,7 +102,7 @@ class ChargedCurator(ABC):
     """Private data that a ledger was charged for, whole, before anything is counted; abstract.
 
     :class:`~pgmpy_dp.private.curator.curator_base.Curator` divides what was charged into shares, of which an answer
-    costs what it says. :class:`~pgmpy_dp.private.curator.schedule.SampledCurator` has a schedule instead, and counts
+    costs what it says. :class:`~pgmpy_dp.private.curator.schedule.GradientCurator` has a schedule instead, and counts
     requests: nothing else can be asked of it.
 
     Attributes

@@ -4,17 +4,18 @@ In the measures in which sampling pays, shares do not add up: what T steps cost 
 So everything that decides the cost, which operators, how many requests of each, the rate of the samples and the scales,
 is fixed from public numbers when the curator is opened. Arguments stay adaptive, as a step's divergences are bounded
 whatever they are. Nothing else is answered, and nothing beyond the schedule. ``gradient.md`` has the proof.
+
+Clipped gradients of log-likelihoods of a table's records, summed over Poisson samples.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -25,26 +26,18 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.charged_base import ChargedCurator, require_to_open
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
 from pgmpy_dp.private.data.contributions import GRID
-from pgmpy_dp.private.data.data_base import PrivateData
+from pgmpy_dp.private.data.gradients import ClippingGrid, record_count, sampled_gradient_sum
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget, share_grid, table_units
+from pgmpy_dp.private.data.table_facts import checked_scopes, require_scopes
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
 from pgmpy_dp.private.noise.subsampling import rounded_rate
 from pgmpy_dp.private.sensitive import Noise, Sensitive
+from pgmpy_dp.schema import Schema, encode_label
 
 _MOST_STEPS = 10**6
 _PARTS_OF_STEPS = 1 << 10  # beside 10 bits of the clipping weights
-
-
-class Grid(Protocol):
-    """The public grid of clipped contributions: their length, the norm that none exceeds, in units, and a unit."""
-
-    @property
-    def n_cells(self) -> int: ...
-    @property
-    def bound(self) -> int: ...
-    @property
-    def unit(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -161,24 +154,28 @@ def sampled_schedule(
     return Schedule(cost, n_steps, rate, multiplier, count_share, count_scale)
 
 
-class SampledCurator(ChargedCurator):
-    """A curator that answers what :func:`sampled_schedule` declares, and nothing else; abstract.
+_EXAMPLE = "a Budget, e.g. Budget(rho=0.1)"
+
+
+class GradientCurator(ChargedCurator):
+    """A table that answers noisy sums of clipped gradients of log-linear models, as many as are declared.
+
+    The parameters of a step are the marginals of the model at its current potentials, one table after the other, flat:
+    a record's gradient is one 1 per table at its own cell, less the marginals. They are rounded to a public grid.
 
     Parameters
     ----------
-    data : PrivateData
+    data : PrivateTable
     budget : Budget
-    public_count : int or None
-        The public number of units.
-    grid : Grid
-        With `n_cells`; `bound`, the l2 norm that no unit's (of a table: no record's) contribution to a step exceeds, in
-        units of the grid; and `unit`, what one of these is.
-    columns, random_state
-        Of :class:`~pgmpy_dp.private.curator.curator_base.Curator`.
-    of : str
-        What the steps are for, for the reader of the ledger.
-    schedule
-        ``n_steps``, ``batch_rate`` and ``count_share`` of :func:`sampled_schedule`.
+        ``epsilon`` with ``delta``, or ``rho``.
+    scopes : sequence of sequences of variable names
+        The tables of the model.
+    clip_norm : float, optional
+        l2 norm that no record's gradient exceeds. Default: sqrt(number of tables), the norm of a record's indicator.
+    n_steps, batch_rate, count_share
+        See :func:`sampled_schedule`.
+    random_state : int, optional
+        For tests and benchmarks only: repeatable samples and noise. Nothing is protected then.
 
     Attributes
     ----------
@@ -193,22 +190,52 @@ class SampledCurator(ChargedCurator):
     BudgetExceeded
         If the ledger does not have the budget left.
     TypeError, ValueError
-        For a schedule that the budget cannot give, or whose noise is beyond 64-bit integers; nothing is charged.
+        For unknown variables, a clip norm that does not fit 64-bit integers, a schedule that the budget cannot give, or
+        whose noise is beyond 64-bit integers. All depend on public arguments only and come before the charge.
+
+    Notes
+    -----
+    Privacy: a record's clipped gradient has l2 norm at most B, exactly, and depends on the record and on the marginals
+    alone (:func:`~pgmpy_dp.private.data.gradients.clipped_sum`). See ``step`` and ``gradient.md``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = PrivateTable(pd.DataFrame({"a": [0, 1, 1]}), {"a": [0, 1]}, ledger=Budget(rho=1.0))
+    >>> curator = GradientCurator(table, Budget(rho=1.0), [("a",)], n_steps=2)
+    >>> curator.step([0.5, 0.5]).shape, curator.left, dict(curator.schedule.requests)
+    ((2,), Fraction(2, 3), {'step': 2, 'count': 1})
     """
+
+    kind = PrivateTable
+    _data: PrivateTable
+    _grid: ClippingGrid
 
     def __init__(
         self,
-        data: PrivateData,
+        data: PrivateTable,
         budget: Budget,
-        public_count: int | None,
-        grid: Grid,
-        of: str,
-        columns: Iterable[Hashable],
+        scopes: Sequence[Sequence[Hashable]],
+        clip_norm: float | None = None,
         random_state: int | None = None,
         **schedule: Any,
     ) -> None:
+        require_table_and_budget(data, budget, _EXAMPLE)
+        if data.n_records is None and data.n_units is not None and data.adjacency == Adjacency.REPLACE_ONE:
+            raise ValueError(
+                f"rows_per_unit={data.rows_per_unit!r} with adjacency='replace_one' leaves no public number of "
+                "records, which gradients of samples need there; pass rows_per_unit=1, or adjacency='add_remove'"
+            )
+        asked = checked_scopes(scopes)
+        require_scopes(data.schema, asked)
+        cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in asked)
+        norm = math.sqrt(len(asked)) if clip_norm is None else clip_norm
+        # A float: an array of no axes would be a norm that can be changed after its noise is fixed.
+        grid = ClippingGrid(checked_number("clip_norm", norm, positive=True), len(asked), cells)
+        used = {name for scope in asked for name in scope}
+        columns = [name for name in data.schema.variables if name in used]
         require_to_open(self, data, budget)
-        made = sampled_schedule(budget, data.adjacency, public_count, **schedule)
+        made = sampled_schedule(budget, data.adjacency, data.n_records, **schedule)
         bound = data._rows_of_unit * grid.bound
         scale = math.nextafter(made.multiplier * bound, math.inf)
         if scale > LARGEST_SCALE:
@@ -216,19 +243,18 @@ class SampledCurator(ChargedCurator):
                 f"{budget} needs noise of {made.multiplier:.3g} times the clip norm in each of n_steps={made.n_steps}, "
                 "which would bury any gradient; raise the budget, or take fewer steps"
             )
-        what, named = f"{made.n_steps} gradient steps for {of}", "subsampled_discrete_gaussian"
         self._open(
             data,
             budget,
             made.cost,
             made.cost,
-            what=what,
+            what=f"{made.n_steps} gradient steps for {len(asked)} tables",
             columns=columns,
-            mechanism=named,
+            mechanism="subsampled_discrete_gaussian",
             random_state=random_state,
         )
         self._schedule, self._grid, self._bound, self._scale = made, grid, bound, scale
-        self._asked = Counter[str]()
+        self._asked, self._scopes = Counter[str](), asked
 
     @property
     def schedule(self) -> Schedule:
@@ -267,8 +293,9 @@ class SampledCurator(ChargedCurator):
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
             assert self._schedule.count_scale is not None
             scale = self._data._rows_of_unit * self._schedule.count_scale
-            parts = self._parts_of_records(scale, GRID)
-            return AdditiveNoise((self._exact_count(parts),), (Noise("discrete_gaussian", scale),), parts)
+            parts = share_grid(self._data, scale, GRID)
+            exact = record_count(self._data, self._data._rows_of_unit, parts)
+            return AdditiveNoise((exact,), (Noise("discrete_gaussian", scale),), parts)
 
         return int(self._scheduled("count", {}, mechanism)[0][0])
 
@@ -278,7 +305,7 @@ class SampledCurator(ChargedCurator):
         Parameters
         ----------
         parameters : ndarray
-            Of which kind and shape, the class says.
+            Marginals, shape (n_cells,).
 
         Returns
         -------
@@ -308,7 +335,7 @@ class SampledCurator(ChargedCurator):
             )
 
         def mechanism(_cost: Any, _share: Fraction) -> AdditiveNoise:
-            parts = self._parts_of_records(self._scale, _PARTS_OF_STEPS)
+            parts = share_grid(self._data, self._scale, _PARTS_OF_STEPS)
             return AdditiveNoise((self._exact_sum(checked, parts),), (Noise("discrete_gaussian", self._scale),), parts)
 
         return self._scheduled("step", {"parameters": checked}, mechanism, keep=False)[0]
@@ -318,15 +345,15 @@ class SampledCurator(ChargedCurator):
         """Length of the parameters, and of what a step returns."""
         return self._grid.n_cells
 
-    def _parts_of_records(self, scale: float, most: int) -> int:
-        """In how many parts records count, where they do by shares, beside noise of this scale."""
-        return 1
+    def _exact_sum(self, parameters: np.ndarray, parts: int) -> Sensitive:
+        rows = self._data._rows_of_unit
+        return sampled_gradient_sum(self._data, self._scopes, parameters, self._grid, self._taking_part, rows, parts)
 
-    @abstractmethod
-    def _exact_count(self, parts: int) -> Sensitive: ...
-
-    @abstractmethod
-    def _exact_sum(self, parameters: np.ndarray, parts: int) -> Sensitive: ...
+    def _taking_part(self, codes: np.ndarray) -> np.ndarray:
+        """Positions of the records of the units that take part."""
+        units, count, owner = table_units(self._data)
+        sample = self._coins.sample(units, count, self._schedule.rate)
+        return sample if isinstance(owner, slice) else np.flatnonzero(np.isin(owner, sample))
 
     def _scheduled(
         self,
@@ -351,3 +378,16 @@ class SampledCurator(ChargedCurator):
             )
         self._asked[operator] += 1
         self._left -= share
+
+    @property
+    def schema(self) -> Schema:
+        """Public description of the variables."""
+        return self._data.schema
+
+    @property
+    def scopes(self) -> tuple[tuple[Hashable, ...], ...]:
+        """The tables of the model."""
+        return self._scopes
+
+    def _public(self) -> dict[str, Any]:
+        return super()._public() | {"scopes": [[encode_label(name) for name in scope] for scope in self._scopes]}

@@ -57,7 +57,7 @@ class RegressionPath:
     """Weights of all logistic regressions of a random field, moved by public steps, and where their gradients point.
 
     Weights are integers times a slope that each request names, as
-    :mod:`pgmpy_dp.fields.published.frank_wolfe_plan` makes them; they begin at 0.
+    :mod:`pgmpy_dp.fields.published.frank_wolfe_steps` makes them; they begin at 0.
 
     Parameters
     ----------

@@ -31,14 +31,12 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
-from pgmpy import config
 from threadpoolctl import ThreadpoolController
 
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.one_thread import one_thread
-from pgmpy_dp.private.operators.regressions_torch import TorchSums
 from pgmpy_dp.private.sensitive import Sensitive
 
 RESIDUAL_UNIT = 1 << 12
@@ -272,8 +270,7 @@ class GradientSums:
     -----
     Memory: the codes, and 2 bytes per record and regression (4 beyond a reach of 5460) for the logits; floating-point
     numbers exist in batches of rows only. Where the joint states are at most 2**20, equal records are counted first and
-    each distinct one is worked on once; that choice is by public numbers alone. pgmpy's torch backend
-    (``pgmpy.config.set_backend("torch")``), on a GPU if that is its device, returns the same integers.
+    each distinct one is worked on once; that choice is by public numbers alone.
     """
 
     def __init__(
@@ -287,12 +284,7 @@ class GradientSums:
         codes, repeats = _distinct(codes, layout.cardinalities, weights)
         self._layout, self._adjacency, self.reach = layout, adjacency, reach
         start = _initial_logits(codes, layout, reach)
-        features = partial(_features_of_batch, codes, layout)
-        self._engine: TorchSums | _BatchSums
-        if config.get_backend() == "torch":
-            self._engine = TorchSums(features, start, repeats)
-        else:
-            self._engine = _BatchSums(features, start, repeats)
+        self._engine = _BatchSums(partial(_features_of_batch, codes, layout), start, repeats)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("GradientSums cannot be copied or pickled: they hold private records")

@@ -2,7 +2,8 @@
 
 The general tool of Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel (2023, section 4): records define a
 convex program; if its optimum moves by at most S in l2 norm between neighbours, the optimum plus Gaussian noise is
-private, and everything made from it is post-processing. :mod:`pgmpy_dp.communities.operators.stability` has ways to S.
+private, and everything made from it is post-processing. A way to S is in
+:mod:`~pgmpy_dp.communities.operators.block_projection`.
 
 No solver returns the optimum. A program therefore states a `distance` in advance, from public numbers, and what is
 released has a **certificate**, a proven bound on its distance from the optimum. Points within that distance of their

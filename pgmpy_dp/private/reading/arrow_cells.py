@@ -9,8 +9,6 @@ that ends at its first zero character, 1 and True) is no matter, and no cell cha
 
 from __future__ import annotations
 
-import threading
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,11 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pgmpy_dp.private.silence import silence
 from pgmpy_dp.schema import INTERRUPTS, clock_text, duration_nanoseconds, match_key, moment_text
-
-FILTERS = threading.RLock()
-"""Held by whoever changes the filters of warnings. They are the process's: a second thread that saved and restored them
-meanwhile would leave them off for good."""
 
 NOT_OURS = (*INTERRUPTS, MemoryError)
 """What is no failure to read a cell. Some failures are not an Exception: engines in Rust panic with their own class."""
@@ -81,12 +76,8 @@ Column: TypeAlias = pa.Array | Cells
 
 
 def quietly(read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Call without warnings: a library's warning about odd cells would be an output that depends on records.
-
-    Nor does numpy raise or print an overflow, if it is told to.
-    """
-    with FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    """Call a library without its warnings about odd cells."""
+    with silence():
         return read(*arguments, **options)
 
 

@@ -7,7 +7,6 @@ import logging
 import math
 import os
 import traceback
-import warnings
 from asyncio import CancelledError
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from pgmpy import config
 
@@ -30,7 +28,7 @@ from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.reading.arrow_cells import FILTERS
+from pgmpy_dp.private.silence import silence
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.tables.networks.budget_shares import network_shares, select_and_measure
 from pgmpy_dp.tables.networks.private_network import PrivateNetwork
@@ -274,9 +272,8 @@ def _tested(
 @contextmanager
 def _silence() -> Iterator[None]:
     """Nothing is shown, logged or warned of in this block, by one attempt at a time: these are the process's."""
-    with FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
+    with silence():
         shown, disabled = config.get_show_progress(), logging.root.manager.disable
-        warnings.simplefilter("ignore")
         config.set_show_progress(False)
         logging.disable(logging.CRITICAL)
         try:

@@ -16,16 +16,16 @@ from scipy.stats import chi2
 from benchmarks.field_sampling import sample_field
 from pgmpy_dp.fields.operators.vote_operators import EdgeVotes, vote_sensitivity
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
-from pgmpy_dp.fields.votes import block_graphs, edge_voting, graph_votes
+from pgmpy_dp.fields.votes import block_graphs, edge_voting, stable_structure
 from pgmpy_dp.fields.votes.block_graphs import (
     BlockLearner,
     block_arguments,
     least_records,
+    node_regressions,
     plan_blocks,
 )
-from pgmpy_dp.fields.votes.block_scores import node_regressions
 from pgmpy_dp.fields.votes.edge_voting import edge_frequencies
-from pgmpy_dp.fields.votes.graph_votes import stable_graph
+from pgmpy_dp.fields.votes.stable_structure import stable_graph
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import observer as curator_module
@@ -229,13 +229,13 @@ class TestBlockLearners:
         assert learner.graph(CODES[:100], np.full(100, 0.24)) is None
         assert learner.graph(CODES[:100], np.full(100, 0.25)) is not None
 
-    @pytest.mark.parametrize("plan", [graph_votes, edge_voting])
+    @pytest.mark.parametrize("plan", [stable_structure, edge_voting])
     def test_a_learner_that_fails_is_a_null_vote(self, plan, monkeypatch):
         monkeypatch.setattr(block_graphs, "inverse_covariance_scores", lambda codes, weights: 1 / 0)
         with observed(Exact()):
             release = plan.run(private(), vote_settings(n_blocks=9), BUDGET)
         # Nobody voted, not for the graph without edges either: one vote would make a mode.
-        assert release.values[0].tolist() == ([-1] if plan is graph_votes else [0] * 6)
+        assert release.values[0].tolist() == ([-1] if plan is stable_structure else [0] * 6)
 
     def test_graphs_are_cut_to_their_strongest_edges(self):
         weights = np.zeros((4, 4))
@@ -284,7 +284,7 @@ def test_counts_of_neighbouring_records_stay_within_it(adjacency):
 
 
 MECHANISMS = {
-    "stable": (graph_votes.run, vote_settings),
+    "stable": (stable_structure.run, vote_settings),
     "votes": (edge_voting.run, vote_settings),
 }
 
@@ -352,24 +352,24 @@ class TestReleases:
 class TestStable:
     def test_a_clear_graph_is_released_and_costs_the_budget(self):
         subject = private(ledger=BUDGET)
-        release = graph_votes.run(subject, vote_settings(random_state=0), BUDGET)
+        release = stable_structure.run(subject, vote_settings(random_state=0), BUDGET)
         found = stable_graph(release)
         assert found.edges == EDGES and found.n_blocks == math.ceil(4 * math.log(100)) and found.threshold == 5
         assert release.guarantee == ApproxDP(1.0, 1e-2) == subject.ledger.spent
 
     def test_no_stable_structure_costs_the_same(self):
         subject = private(np.random.default_rng(0).integers(0, 2, (60, 4)), ledger=BUDGET)
-        release = graph_votes.run(subject, vote_settings(n_blocks=8, random_state=0), BUDGET)
+        release = stable_structure.run(subject, vote_settings(n_blocks=8, random_state=0), BUDGET)
         found = stable_graph(release)
         assert found.edges is None and found.noisy_distance < found.threshold and release.values[1].shape == (0, 2)
         assert [entry.cost for entry in subject.ledger.entries] == [ApproxDP(1.0, 1e-2)]
 
     def test_an_empty_graph_is_not_no_graph(self):
         codes = np.random.default_rng(0).integers(0, 2, (8000, 4))
-        found = stable_graph(graph_votes.run(private(codes), vote_settings(random_state=0), BUDGET))
+        found = stable_graph(stable_structure.run(private(codes), vote_settings(random_state=0), BUDGET))
         assert found.edges == () and found.noisy_distance >= found.threshold
         # More blocks than records have no graph: nearly all blocks are empty, which is nothing to agree on.
-        release = graph_votes.run(private(CODES[:2]), vote_settings(n_blocks=99, random_state=0), BUDGET)
+        release = stable_structure.run(private(CODES[:2]), vote_settings(n_blocks=99, random_state=0), BUDGET)
         assert stable_graph(release).edges is None
         assert release.public["settings"]["least_records"] == least_records([2] * 4, 0.6)
 
@@ -386,7 +386,7 @@ class TestStable:
     def test_it_needs_a_delta(self, budget):
         subject = private()
         with pytest.raises(ValueError, match="delta above 0"):
-            graph_votes.run(subject, vote_settings(random_state=0), budget)
+            stable_structure.run(subject, vote_settings(random_state=0), budget)
         assert subject.ledger.entries == ()
 
 

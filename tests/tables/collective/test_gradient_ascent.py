@@ -22,7 +22,7 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator import gradient_curator as curators
+from pgmpy_dp.private.curator import schedule as curators
 from pgmpy_dp.private.data import gradients
 from pgmpy_dp.private.data.gradients import ClippingGrid, clipped_sum, sampled_gradient_sum
 from pgmpy_dp.private.data.table import PrivateTable

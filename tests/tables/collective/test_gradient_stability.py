@@ -14,7 +14,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.gradient_curator import GradientCurator
+from pgmpy_dp.private.curator.schedule import GradientCurator
 from pgmpy_dp.private.data.gradients import bounded_sum
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.noise import samplers

@@ -8,7 +8,7 @@ import pytest
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema
 from pgmpy_dp.estimators import NaiveMLE, PrivateSGD
 from pgmpy_dp.inference.divergence import kl_divergence
-from pgmpy_dp.private.curator import charged_base, gradient_curator, schedule
+from pgmpy_dp.private.curator import charged_base, schedule
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
 from pgmpy_dp.private.noise import samplers
@@ -129,9 +129,9 @@ def raises(*_args, **_kwargs):
         ((gradient_ascent, "run"), False),
         ((gradient_ascent, "SumProduct"), False),
         ((schedule.accounting, "subsampled_gaussian_multiplier"), False),
-        ((gradient_curator, "record_count"), True),
+        ((schedule, "record_count"), True),
         ((samplers, "discrete_gaussian"), True),
-        ((gradient_curator, "sampled_gradient_sum"), True),
+        ((schedule, "sampled_gradient_sum"), True),
         ((charged_base, "Release"), True),
         ((private_sgd, "LogLinearModel"), True),
     ],

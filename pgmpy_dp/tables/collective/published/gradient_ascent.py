@@ -19,8 +19,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import released_parameters
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.curator.gradient_curator import GradientCurator
-from pgmpy_dp.private.curator.schedule import SampledCurator
+from pgmpy_dp.private.curator.schedule import GradientCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.data.table_facts import require_scopes
 from pgmpy_dp.private.sensitive import Release
@@ -69,7 +68,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     Notes
     -----
     Privacy
-        *Sensitivity.* That of :class:`~pgmpy_dp.private.curator.gradient_curator.GradientCurator`: a record's clipped
+        *Sensitivity.* That of :class:`~pgmpy_dp.private.curator.schedule.GradientCurator`: a record's clipped
         gradient has l2 norm at most B, exactly.
 
         *Guarantee.* (epsilon, delta)-DP for such a budget: under ``add_remove`` by the Renyi divergences of the
@@ -185,7 +184,7 @@ class Ascent:
 
 def ascend(
     settings: Settings,
-    curator: SampledCurator,
+    curator: GradientCurator,
     n_parameters: int,
     *,
     public_count: int | None,
@@ -201,7 +200,7 @@ def ascend(
     ----------
     settings : Settings
         `n_steps`, `learning_rate` (of every step, for the mean gradient of a unit), and what `KEPT` has.
-    curator : SampledCurator
+    curator : GradientCurator
         Opened for the steps of `settings`.
     public_count : int or None
         The number of units, if it is public.
