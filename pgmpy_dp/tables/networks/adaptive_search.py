@@ -327,10 +327,10 @@ class Search:
             some, own = [named[place] for place in places.tolist()], weights[places]
             own_ends = np.cumsum(sizes[places])
             cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
-            # A fit that shrinks gains about D^4/(D^2 + o^2) by a table with the misfit D and the noise o, in l1. It gains
-            # as much if D grows by oD/(D^2 + 2 o^2) of what o does, at most .35; half of it keeps smaller tables before
-            # larger ones where noise is little. Weights do not count there: what is below its noise would be chosen for
-            # mattering less.
+            # A fit that shrinks gains about D^4/(D^2 + o^2) by a table with the misfit D and the noise o, in l1. It
+            # gains as much if D grows by oD/(D^2 + 2 o^2) of what o does, at most .35; half of it keeps smaller tables
+            # before larger ones where noise is little. Weights do not count there: what is below its noise would be
+            # chosen for mattering less.
             floors = _FLOOR * sizes[places] * noise / np.maximum(own / own.max(), _LEAST_WEIGHT)
             at = self.curator.ask(WorstFit(some, cells, floors, own), selecting)
             weight = {"weight": float(own[at]), "heaviest": float(own.max())}
