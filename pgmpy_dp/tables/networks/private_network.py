@@ -61,8 +61,8 @@ class PrivateNetwork(BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
     Tables of single variables are released first. Then, round by round, the pair or triple of variables that the
-    model so far gets most wrong is selected and its table released, until the budget is spent. The final model is
-    learned from all tables as `CollectiveMAP` does; records drawn from it are synthetic data.
+    model so far gets most wrong is selected and its table released, while that is worth more than single variables
+    would gain, which get the rest. The final model is learned from all tables as `CollectiveMAP` does; records drawn from it are synthetic data.
 
     Parameters
     ----------
@@ -82,9 +82,8 @@ class PrivateNetwork(BaseStructureEstimator):
         budget, the number of variables and the estimated number of records ask for. Shares grow once measurements
         say nothing new. (A round selects a table for each 16 variables, and more above 512, before it refits.)
     one_way_share : float in (0, 1), optional
-        Share of the budget for single variables. Default: a tenth (3 % with a target), and more, up to nearly all that
-        is for rounds, the more noise there is over the dependence that is expected, and then found
-        (:meth:`~pgmpy_dp.tables.networks.budget_shares.NetworkShares.singles`).
+        Share of the budget for single variables. Default: a tenth at first, and last what the tables of several leave
+        (:class:`~pgmpy_dp.tables.networks.search_policy.Spending`); with a workload a tenth.
     selection_share : float in (0, 1), optional
         Share of each round for choosing the table. Default: more where there is more to choose from and less budget.
     merge_rare : bool
@@ -109,17 +108,16 @@ class PrivateNetwork(BaseStructureEstimator):
         the model is learned from them too, but for those whose noise is expected to exceed the number of records. 0:
         none.
     target : variable, optional
-        What will be predicted from the others. All pairs with it are measured first, as precisely as predictions need
-        it, with at most half of what single variables and probes leave, more where half would drown. Rounds get the
-        rest, and choose among sets with the target, these pairs again among them. Other pairs are measured inside these
+        What will be predicted from the others. All pairs with it are measured first, with what makes single variables
+        wrong by 10 % more, and with more while they pay, up to what predictions need; not where noise would hide them.
+        Rounds choose among sets with the target, these pairs again among them. Other pairs are measured inside these
         alone. Not together with `workload`.
     number_share : float in [0, 1)
         Share of the budget for second tables of numbers that the schema does not divide, in cells that follow what
         their first tables on a fine grid say. 0: none.
     optimise : {"likelihood", "pairs"}
         What the budget is divided for, where it is weak: "likelihood" for what new records will look like, and so for
-        dependence and predictions; "pairs" for tables of one and two variables as near as can be, with fewer edges:
-        then single variables get more even late, and for little. (docs/structure.md has what each costs.)
+        dependence and predictions; "pairs" for tables of one and two variables as near as can be, with fewer edges.
     missing_at_random : mapping of variable to list of variables, optional
         Variables whose state None (missing) the model shall not have, each with its drivers: what decides whether its
         value is missing. Tables of each with its drivers are required, and the model is completed from them
