@@ -62,7 +62,8 @@ class PrivateNetwork(BaseStructureEstimator):
 
     Tables of single variables are released first. Then, round by round, the pair or triple of variables that the
     model so far gets most wrong is selected and its table released, while that is worth more than single variables
-    would gain, which get the rest. The final model is learned from all tables as `CollectiveMAP` does; records drawn from it are synthetic data.
+    would gain, which get the rest. The final model is learned from all tables as `CollectiveMAP` does; records drawn
+    from it are synthetic data.
 
     Parameters
     ----------
