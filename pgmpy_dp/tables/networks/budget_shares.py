@@ -46,9 +46,9 @@ _ONE_WAY = 0.1
 _DROWNED = Fraction(1, 4)  # of their share: what probes keep that drown in noise
 _SMALL, _SEEN = 0.25, 0.5
 """Of :meth:`NetworkShares.start`: the quantile of pairs' cells that is a small table, and its noise."""
-WORSE = Fraction(21, 20), Fraction(11, 10)
-"""Times the error of single variables: what rounds that find nothing may cost; and with a target, or pairs in favour of
-the likelihood."""
+WORSE, WORSE_STAR, WORSE_PAIRS = Fraction(21, 20), Fraction(11, 10), Fraction(6, 5)
+"""Times the error of single variables: what rounds that find nothing may cost, what a star may, and how much worse tables
+of all pairs may be expected to become in favour of the likelihood."""
 _CLEAR = 0.05  # the total variation that noise may add to tables with the target, on average
 
 
@@ -202,7 +202,7 @@ class NetworkShares:
 
     def allowance(self, left: Fraction) -> Fraction:
         """What rounds, or the star, may lose of what is left."""
-        return self.lost(WORSE[self.sets.target is not None], left) if self.adaptive else left
+        return self.lost(WORSE if self.sets.target is None else WORSE_STAR, left) if self.adaptive else left
 
     def strength(self, n_records: float) -> float:
         """Records over the noise of a cell that a table would have if it got the whole budget."""

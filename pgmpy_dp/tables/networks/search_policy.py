@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from pgmpy_dp.inference.scope_marginals import Scope
-from pgmpy_dp.tables.networks.budget_shares import WORSE
+from pgmpy_dp.tables.networks.budget_shares import WORSE_PAIRS
 
 if TYPE_CHECKING:
     from pgmpy_dp.tables.networks.adaptive_search import Search
@@ -53,14 +53,14 @@ class Spending:
 
     A round is worth its price while rounds have lately gained as much (each counts half of what the next does), or
     while what was lost since they were best is no more than makes single variables wrong by 5 % more. Tables of
-    pairs may not be expected to become wrong by 10 % more, whatever the likelihood gains.
+    pairs may not be expected to become wrong by 20 % more, whatever the likelihood gains.
     """
 
     def __init__(self, search: Search) -> None:
         self._search, self._measure, self._worth = search, search.shares.measure, np.zeros(2)
         self._best = self._lately = 0.0
         self._may_lose = self._price(self.allowance)
-        self._pairs_may_lose = self._price(search.shares.lost(WORSE[1], search.left))[1]
+        self._pairs_may_lose = self._price(search.shares.lost(WORSE_PAIRS, search.left))[1]
 
     @property
     def allowance(self) -> Fraction:
