@@ -126,7 +126,10 @@ def _cases() -> list[AuditCase]:
         _table_case("PrivateSGD", "delta", "replace_one", **sgd),
         _table_case("PrivateSGD", "rho", "replace_one", n_steps=2, clip_norm=1.0),
     ]
-    steps: dict[str, dict[str, Any]] = {"PrivateNetwork": {"n_rounds": 1}, "PrivateChowLiu": {"n_edges": 1}}
+    steps: dict[str, dict[str, Any]] = {
+        "PrivateNetwork": {"n_rounds": 1, "one_way_share": 0.25},
+        "PrivateChowLiu": {"n_edges": 1},
+    }
     cases += [
         _structure_case(name, budget, adjacency, **arguments)
         for name, arguments in steps.items()

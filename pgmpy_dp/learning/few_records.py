@@ -36,7 +36,7 @@ class FewRecordsWarning(_Doubt):
     >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     fitted = learn(data, Budget(rho=0.5), {"sex": ["F", "M"], "ill": ["no", "yes"]})
     >>> [warning.category.__name__ for warning in caught]
-    ['FewRecordsWarning']
+    ['FewRecordsWarning', 'NoEdgeWarning']
     """
 
 
@@ -105,7 +105,7 @@ class NoEdgeWarning(_Doubt):
     >>> with warnings.catch_warnings(record=True, action="always") as caught:
     ...     fitted = learn(data, Budget(epsilon=0.3, delta=1e-9), {name: range(5) for name in data})
     >>> [warning.category.__name__ for warning in caught], fitted.graph_.number_of_edges()
-    (['FewRecordsWarning', 'NoEdgeWarning'], 1)
+    (['FewRecordsWarning', 'NoEdgeWarning'], 0)
     """
 
 

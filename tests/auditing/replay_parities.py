@@ -144,7 +144,7 @@ FITS: dict[str, tuple[Callable[..., Any], States, Sequence[int]]] = {
     "parity matrix": (partial(_parities, method="wishart"), BINARY, _ALL),
     "parity matrix of triples": (partial(_parities, order=3, method="wishart"), BINARY, _FEW),
     "parity matrix of a graph": (partial(_parities, graph=_GRAPH, method="wishart"), BINARY, _FEW),
-    "interactions": (partial(_interactions, states=EQUAL), EQUAL, _FEW),
+    "interactions": (partial(_interactions, states=EQUAL), EQUAL, _ALL),
     "interaction matrix": (partial(_interactions, states=EQUAL, noise="wishart"), EQUAL, _FEW),
     "interaction matrix, uneven": (partial(_interactions, states=ANY, noise="wishart"), ANY, _FEW),
     "interaction matrix of a graph": (partial(_interactions, states=EQUAL, graph=_GRAPH, noise="wishart"), EQUAL, _FEW),

@@ -204,6 +204,7 @@ def _published(data: pd.DataFrame, *, budget: Budget, adjacency: str, bounds: tu
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger.open(Path(folder, "ledger.json"), budget)
         listed = criteria_of(*bounds) * (15 if max(bounds) < 1e-6 else 1)  # by chance 2**-45 of them is "yes"
+        how |= {"one_way_share": 0.1}  # so that there are rounds, whatever their tables say
         found = publish_if(data, budget, listed, STATES, ledger=ledger, test_share=0.5, **how)
         tests = None if found.tests is None else found.tests.to_dict()
         return found.published, found.learner and found.learner.release_, tests, ledger.entries, os.listdir(folder)
@@ -266,12 +267,15 @@ _FITS = {
     "NaiveMLE": partial(_parameters, NaiveMLE),
     "CollectiveMAP": partial(_parameters, CollectiveMAP),
     "CollectiveEM": partial(_parameters, CollectiveEM),
-    "PrivateNetwork": partial(_structure, PrivateNetwork, n_rounds=4),
-    "PrivateNetwork, required": partial(_structure, PrivateNetwork, n_rounds=3, required_edges=[("a", "c")]),
+    "PrivateNetwork": partial(_structure, PrivateNetwork, n_rounds=4, one_way_share=0.1),
+    "PrivateNetwork, what rounds leave": partial(_structure, PrivateNetwork),
+    "PrivateNetwork, required": partial(
+        _structure, PrivateNetwork, n_rounds=3, one_way_share=0.1, required_edges=[("a", "c")]
+    ),
     "PrivateNetwork, workload": partial(
         _structure, PrivateNetwork, n_rounds=3, workload={("a", "b"): 0.3, ("b", "c", "a"): 1.0}
     ),
-    "PrivateNetwork with a target": partial(_structure, PrivateNetwork, n_rounds=3, target="b"),
+    "PrivateNetwork with a target": partial(_structure, PrivateNetwork, n_rounds=3, one_way_share=0.1, target="b"),
     "PrivateChowLiu, selection": partial(_structure, PrivateChowLiu, method="selection"),
     "PrivateChowLiu, tables": partial(_structure, PrivateChowLiu, method="tables"),
 }

@@ -117,7 +117,8 @@ class TestCode:
         """Of rows that say by which code they were made; the others are measured again by the next run."""
         rows = map(json.loads, (ROOT / "benchmarks" / "results" / "audits.jsonl").read_text().splitlines())
         marked = {row["name"]: row["floating_point"] for row in rows if row["kind"] == "case" and "code" in row}
-        assert marked and marked == {name: catalogue()[name].floating_point for name in marked}
+        known = marked.keys() & catalogue().keys()
+        assert known and all(marked[name] == catalogue()[name].floating_point for name in known)
 
 
 class TestCommandLine:

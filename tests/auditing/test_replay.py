@@ -47,7 +47,7 @@ def fit_parameters(frame, budget=EPSILON):
 
 
 def fit_network(frame):
-    return PrivateNetwork(rho=0.5, state_names=STATES, n_rounds=4).fit(frame)
+    return PrivateNetwork(rho=0.5, state_names=STATES, n_rounds=4, one_way_share=0.1).fit(frame)
 
 
 def found(fit=fit_network, data=FIRST, neighbour=ODD, **options) -> str:
@@ -191,26 +191,26 @@ class TestMutantsOfPlans:
         return len(curator._data._codes)
 
     def test_one_that_stops_early(self, monkeypatch):
-        true = adaptive_search.Search.measure_worst
+        true = adaptive_search.Search._measure_worst
 
-        def measure(search, number, share):
+        def measure(search, share, together):
             if self.number(search.curator) > 40:
                 share = search.curator.left
-            return true(search, number, share)
+            return true(search, share, together)
 
-        monkeypatch.setattr(adaptive_search.Search, "measure_worst", measure)
+        monkeypatch.setattr(adaptive_search.Search, "_measure_worst", measure)
         assert "its share differ" in found()
 
     def test_one_that_asks_once_more(self, monkeypatch):
-        true = adaptive_search.Search.measure_worst
+        true = adaptive_search.Search._measure_worst
 
-        def measure(search, number, share):
-            if self.number(search.curator) > 40 and number == 1:
+        def measure(search, share, together):
+            if self.number(search.curator) > 40 and search.number == 0:
                 search.curator.ask(Tables([("a",)]), share / 100)
                 share = share * 99 / 100
-            return true(search, number, share)
+            return true(search, share, together)
 
-        monkeypatch.setattr(adaptive_search.Search, "measure_worst", measure)
+        monkeypatch.setattr(adaptive_search.Search, "_measure_worst", measure)
         assert "tables was asked in the place of worst_fit" in found()
         assert "worst_fit was asked in the place of tables" in found(data=ODD, neighbour=FIRST)
 

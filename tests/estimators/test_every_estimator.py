@@ -90,7 +90,7 @@ def test_what_the_page_of_guarantees_leads_to_derives_them():
     root = Path(__file__).parents[2]
     page = (root / "docs" / "guarantees.md").read_text(encoding="utf-8")
     rows = page.partition("## Where each is derived\n")[2].partition("\n## ")[0].split("\n| ")[3:]
-    assert len(rows) >= 20
+    assert len(rows) >= 19
     for row in rows:
         what, modules, tests = row.split(" | ")
         read = [(root / "docs" / link).read_text(encoding="utf-8") for link in re.findall(r"\]\(([^)]+)\)", modules)]
@@ -334,6 +334,7 @@ def test_what_is_no_release_of_its_own_is_refused_and_changes_nothing(case):
     assert all(vars(estimator)[name] is value for name, value in before.items())
 
 
+@pytest.mark.filterwarnings("ignore::pgmpy_dp.learning.few_records.NoEdgeWarning")
 @each_estimator
 def test_the_gate_catches_a_fit_release_that_checks_nothing(case, monkeypatch):
     monkeypatch.setattr(case.estimator, "_check_release", lambda self, release: None)

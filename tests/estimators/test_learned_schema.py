@@ -116,21 +116,6 @@ class TestMergedCells:
         second = learn(PrivateTable(people(), first.model_.schema, ledger=ledger), SECOND)
         assert [entry.cost for entry in ledger.entries[before:]] == [second.release_.guarantee]
 
-    def test_models_of_files_of_before_say_what_they_cost(self, first, tmp_path):
-        first.model_.save(tmp_path / "model.npz")
-        with np.load(tmp_path / "model.npz") as file:
-            parts = dict(file)
-        header = json.loads(parts["header"].tobytes())
-        header["version"] = 3
-        del header["digest"], header["schema"]["discovered"]
-        parts["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        np.savez(tmp_path / "before.npz", **parts)
-        before = MarkovNetwork.load(tmp_path / "before.npz")
-        (said,) = before.schema.discovered
-        assert said["guarantee"] == first.privacy_.guarantee.to_dict() and costs_of(before.states["age"])
-        again = learn(people(), SECOND, before.schema)
-        assert again.privacy_.guarantee == composed(again.release_.guarantee, first.release_.guarantee)
-
 
 def _learner():
     from pgmpy_dp.estimators import PrivateNetwork

@@ -228,7 +228,7 @@ class TestNetworks:
         how = {"epsilon": 0.05, "delta": 1e-6, "state_names": STATES, "random_state": 3}
         alone, around = (PrivateNetwork(**how, prior=prior).fit(data) for prior in (None, last.model_))
         truth = CollectiveMAP(epsilon=1e4, state_names=STATES).fit(MarkovNetwork(PAIRS), records(100_000, 2)).model_
-        assert error(around.model_, truth) < 0.3 * error(alone.model_, truth)
+        assert error(around.model_, truth) < 0.5 * error(alone.model_, truth)
         assert {*map(frozenset, PAIRS)} <= {*map(frozenset, around.graph_.edges)}
         assert around.privacy_.prior == last.privacy_
         assert len(around.errors_) == 3

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, Date, Number
+from pgmpy_dp import Budget, Date, Number, learn_linked
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -21,7 +21,6 @@ from pgmpy_dp.linked import (
     LinkedSchema,
     PrivateLinkedNetwork,
     PrivateLinkedTables,
-    learn_linked,
     made_up_families,
 )
 from pgmpy_dp.linked.linked_model import guarantee_of_a_child
@@ -337,7 +336,7 @@ class TestWhatIsRefusedBeforeTheCharge:
             ({"schema": FAMILIES, "key": "house"}, "key='house' differs"),
             ({"siblings": 2}, "siblings=2"),
             ({"siblings": "many"}, "siblings='many'"),
-            ({"epsilon": 1.0}, "drop them"),
+            ({"epsilon": 1.0}, "multiple values for argument 'epsilon'"),
             ({"adjacency": "replace_one"}, "n_records"),
         ],
     )

@@ -19,10 +19,10 @@ import pytest
 from typer.testing import CliRunner
 
 import pgmpy_dp.reporting.explorer as explorer_module
-from pgmpy_dp import Budget, MarkovNetwork, Number, Schema, learn
+from pgmpy_dp import Budget, MarkovNetwork, Number, Schema, learn, learn_linked
 from pgmpy_dp.cli import app
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence
-from pgmpy_dp.linked import LinkedModel, LinkedSchema, learn_linked, made_up_families
+from pgmpy_dp.linked import LinkedModel, LinkedSchema, made_up_families
 from pgmpy_dp.reporting import report_page
 from pgmpy_dp.reporting.explorer import explorer_data
 from pgmpy_dp.reporting.linked_report import linked_report_page

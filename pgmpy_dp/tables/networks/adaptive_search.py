@@ -297,7 +297,7 @@ class Search:
         while share > 0 and not drowned and spending.affords(share):
             yield from spending.measured(Measurement("tables", share, scopes))
             whole -= share
-            share = min(2 * share, whole)
+            share = min(2 * share, whole, self.left)
 
     def _measure_worst(self, spent: Fraction, together: int) -> None:
         """One round: select sets, measure them, refit."""

@@ -47,8 +47,8 @@ _DROWNED = Fraction(1, 4)  # of their share: what probes keep that drown in nois
 _SMALL, _SEEN = 0.25, 0.5
 """Of :meth:`NetworkShares.start`: the quantile of pairs' cells that is a small table, and its noise."""
 WORSE, WORSE_STAR, WORSE_PAIRS = Fraction(21, 20), Fraction(11, 10), Fraction(6, 5)
-"""Times the error of single variables: what rounds that find nothing may cost, what a star may, and how much worse tables
-of all pairs may be expected to become in favour of the likelihood."""
+"""Times the error of single variables: what rounds that find nothing may cost, what a star may, and how much worse
+tables of all pairs may be expected to become in favour of the likelihood."""
 _CLEAR = 0.05  # the total variation that noise may add to tables with the target, on average
 
 

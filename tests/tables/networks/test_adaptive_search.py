@@ -6,7 +6,6 @@ import itertools
 import warnings
 from fractions import Fraction
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,7 @@ from pgmpy_dp.private.sensitive import Release, Sensitive
 from pgmpy_dp.schema import Number, Schema
 from pgmpy_dp.tables.networks import adaptive_search, budget_shares, candidates
 from pgmpy_dp.tables.networks.adaptive_search import run
-from pgmpy_dp.tables.networks.budget_shares import network_shares
+from pgmpy_dp.tables.networks.budget_shares import OPTIMISE, network_shares
 from pgmpy_dp.tables.networks.candidates import Candidates
 from pgmpy_dp.tables.networks.network_estimate import NetworkEstimate, estimate_network
 from pgmpy_dp.tables.networks.search_policy import Spending, gain, losses
@@ -794,16 +793,20 @@ class TestSpending:
         release, _ = self.released(self.alike(30, 6, 0.0, k=9), k=9, **settings)
         assert sum(len(scope) == 1 for scope in release.scopes) == 6 and release.public["rounds"]
 
-    @pytest.mark.parametrize("cost", [ZCDP(0.01), PureDP(0.3)], ids=str)
+    @pytest.mark.parametrize("budget", [Budget(rho=0.01), Budget(epsilon=0.3)], ids=str)
     @pytest.mark.parametrize("measure", [0, 1])
-    def test_rounds_that_gain_nothing_end_before_the_error_has_grown_by_five_per_cent(self, cost, measure):
+    def test_rounds_that_gain_nothing_end_before_the_error_has_grown_by_five_per_cent(self, budget, measure):
         """The stated worst case, of any shares: the l1 error of single variables goes like the noise."""
         rng = np.random.default_rng(0)
-        power = 0.5 if isinstance(cost, ZCDP) else 1.0
+        power = 0.5 if budget.rho else 1.0
 
         class Hopeless:
-            sets = Candidates((2,) * 4, 2, 100, (), {})
-            shares = SimpleNamespace(adaptive=True, cost=cost, measure=measure)
+            shares = network_shares(
+                Schema({name: [0, 1] for name in "abcd"}),
+                Adjacency.ADD_REMOVE,
+                network_settings(optimise=OPTIMISE[measure]),
+                budget,
+            )
             precision, gained = np.zeros(1), np.zeros(2)
 
             def loss(self, share, precision):
