@@ -250,7 +250,7 @@ print(f"released {published:g}, minus the noise of seed 7: {published - same_noi
 #
 # **Outputs of checks, logs, errors, times.** "3 cells of row 17 could not be read" is about row 17.
 # `print(records.describe())` in a notebook that is handed on publishes what it prints. The package says nothing that
-# depends on a record without paying; `check_schema` estimates with noise how many records a schema leaves out.
+# depends on a record without paying; `check` estimates with noise how many records a schema leaves out.
 #
 # ## 8. Choosing epsilon and delta for a real release
 #
@@ -266,7 +266,7 @@ print(f"released {published:g}, minus the noise of seed 7: {published - same_noi
 # under the eyes of many. Three questions help more than a number from somebody else:
 #
 # 1. *What may be learned about one person?* Read the table of odds above with the people concerned.
-# 2. *What do users need?* `preview` and `pgmpy-dp plan` say beforehand, from public numbers, which error a budget buys.
+# 2. *What do users need?* `plan` says beforehand, from public numbers, which error a budget buys.
 # 3. *What comes later?* The next release, a correction, a request: keep a part of the ledger for it.
 #
 # A habit that stands up to questions: epsilon about 1 in all for people who expect secrecy, delta at most 1/(10 n), a

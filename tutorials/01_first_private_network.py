@@ -45,7 +45,7 @@ from pgmpy_dp import (
     Schema,
     VariableElimination,
     learn,
-    preview,
+    plan,
 )
 from pgmpy_dp.estimators import NaiveMLE, PrivateNetwork
 from pgmpy_dp.plotting import plot_graph, plot_marginals
@@ -81,7 +81,7 @@ train, test = records[~held_out], records[held_out]
 # %% [markdown]
 # ## 2. Preview the size and the error
 #
-# What will this budget buy? `preview` answers from public numbers alone. It makes up about as many records, releases
+# What will this budget buy? `plan` answers from public numbers alone. It makes up about as many records, releases
 # and learns as a fit would, and looks at the error. We do not know the graph yet. A dozen pairs that should matter by
 # common sense give the size of things.
 
@@ -90,7 +90,7 @@ budget = Budget(epsilon=1.0, delta=1e-9)
 guess = [("income", other) for other in ("education", "age", "sex", "marital-status", "occupation", "hours-per-week")]
 guess += [("marital-status", other) for other in ("relationship", "age", "sex")]
 guess += [("occupation", other) for other in ("education", "workclass", "sex")]
-print(preview(schema, guess, budget, n=40_000, n_simulations=3))
+print(plan(schema, budget, 40_000, graph=guess, simulations=3).details)
 
 # %% [markdown]
 # Total variation goes from 0, for equal tables, to 1. At .01 no probability in the table is off by more than a
@@ -249,13 +249,13 @@ print(f"Wrote {', '.join(sorted(path.name for path in OUT.iterdir()))} to {OUT.r
 #
 # Answers unfold. They ran with this page.
 #
-# **1.** `preview` costs nothing, so change the budget. What does epsilon = .1 buy for the table of sex and income, and
+# **1.** `plan` costs nothing, so change the budget. What does epsilon = .1 buy for the table of sex and income, and
 # what epsilon = 1 from 4,000 people instead of 40,000?
 
 # %% tags=["hide-cell"]
 few = schema.subset(["sex", "income"])
 for epsilon, n in ((1.0, 40_000), (0.1, 40_000), (1.0, 4_000)):
-    found = preview(few, [("sex", "income")], Budget(epsilon=epsilon), n=n, n_simulations=5)
+    found = plan(few, Budget(epsilon=epsilon), n, graph=[("sex", "income")], simulations=5).details
     print(f"epsilon = {epsilon}, {n:6,} people: total variation {found.expected_total_variation:.5f}")
 print("The last two are about equal. The noise is the same number of people whoever is asked, so what counts is")
 print("epsilon times the number of people: ten times as many people are worth ten times the budget.")
@@ -270,7 +270,7 @@ alone = nx.Graph()
 alone.add_node("education")
 lost = NaiveMLE(epsilon=1.0).fit(alone, PrivateTable(train, forgetful, ledger=Ledger(Budget(epsilon=1.0))))
 print(f"Nobody. About {lost.n_records_:,.0f} records were counted, of about {network.n_records_:,.0f}.")
-print("An error or a warning would depend on a record. check_schema estimates, for a small budget, how many are lost.")
+print("An error or a warning would depend on a record. check estimates, for a small budget, how many are lost.")
 assert lost.n_records_ < 0.8 * network.n_records_
 
 # %% [markdown]

@@ -32,7 +32,7 @@ warnings.filterwarnings("ignore", message="IProgress not found")  # of notebooks
 from pgmpy import config
 from pgmpy.inference import BeliefPropagation
 
-from pgmpy_dp import ApproxDP, Budget, BudgetExceeded, Ledger, MarkovNetwork, PrivateTable, PureDP, Schema, preview
+from pgmpy_dp import ApproxDP, Budget, BudgetExceeded, Ledger, MarkovNetwork, PrivateTable, PureDP, Schema, plan
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, PrivateSGD
 from pgmpy_dp.plotting import plot_error, plot_ledger, plot_privacy_profile
 
@@ -80,14 +80,14 @@ train, test = records.iloc[order[:10_000]], records.iloc[order[10_000:]]
 # %% [markdown]
 # ## 2. Preview: what does a budget buy?
 #
-# `preview` takes no records. It computes sizes and noise, makes up records from random public models, learns from them,
+# `plan` takes no records. It computes sizes and noise, makes up records from random public models, learns from them,
 # and reports the error. The number of records is a guess, because the true number is private too. Do not count the
 # records for it.
 
 # %%
 epsilons = [0.03, 0.1, 0.3, 1.0]
 predicted = {
-    epsilon: preview(schema, graph, Budget(epsilon=epsilon), n=10_000, n_simulations=3, random_state=0)
+    epsilon: plan(schema, Budget(epsilon=epsilon), 10_000, graph=graph, simulations=3, random_state=0).details
     for epsilon in epsilons
 }
 print(predicted[1.0])
@@ -128,7 +128,9 @@ numbers = [1, 2, 5, 8, 10, 11, 12, 20, 40, 78]
 noise = pd.DataFrame(
     {
         kind: [
-            preview(everything, pairs[:k], budget, n=10_000, noise=kind, n_simulations=0).table["sd"].max()
+            plan(everything, budget, 10_000, graph=pairs[:k], estimator=CollectiveMAP(noise=kind), simulations=0)
+            .details.table["sd"]
+            .max()
             for k in numbers
         ]
         for kind in ("laplace", "gaussian")
@@ -151,7 +153,7 @@ print(f"Gaussian noise is the smaller one from {wins} tables on.")
 # (epsilon, delta):
 
 # %%
-gaussian = preview(schema, graph, budget, n=10_000, n_simulations=0).guarantee
+gaussian = plan(schema, budget, 10_000, graph=graph, simulations=0).details.guarantee
 ax = plot_privacy_profile(
     {
         "Laplace noise: 1-DP": PureDP(1.0),
@@ -175,7 +177,9 @@ ax = plot_privacy_profile(
 
 # %%
 for adjacency in ("add_remove", "replace_one"):
-    found = preview(schema, graph, Budget(epsilon=1.0), n=10_000, adjacency=adjacency, n_simulations=3, random_state=0)
+    found = plan(
+        schema, Budget(epsilon=1.0), 10_000, graph=graph, adjacency=adjacency, simulations=3, random_state=0
+    ).details
     error = found.expected_total_variation
     print(f"{adjacency}: noise {found.table['sd'].max():.0f} persons in each cell, total variation {error:.4f}")
 
@@ -296,7 +300,9 @@ print(lost.round(3).to_string())
 
 # %%
 for n, epsilon in ((10_000, 0.03), (10_000, 0.1), (5_000, 1.0)):
-    found = preview(schema, graph, Budget(epsilon=epsilon), n=n, model=bayes.model_, n_simulations=2, random_state=0)
+    found = plan(
+        schema, Budget(epsilon=epsilon), n, graph=graph, model=bayes.model_, simulations=2, random_state=0
+    ).details
     print(f"{n:6,} persons, epsilon = {epsilon:4}: total variation {found.expected_total_variation:.3f}")
 
 # %%
@@ -330,7 +336,7 @@ print(Ledger.load(OUT / "ledger.json"))
 
 # %% tags=["hide-cell"]
 for epsilon, n in ((1.0, 10_000), (0.5, 10_000), (0.5, 20_000)):
-    sd = preview(schema, graph, Budget(epsilon=epsilon), n=n, n_simulations=0).table["sd"].max()
+    sd = plan(schema, Budget(epsilon=epsilon), n, graph=graph, simulations=0).details.table["sd"].max()
     print(f"epsilon = {epsilon}, {n:,} persons: {sd:5.1f} persons, {sd / n:.5f} of all")
 print("Twice the noise, and the same share with twice the persons: epsilon and n come as a product.")
 
@@ -343,7 +349,9 @@ star = [edge for edge in graph.edges if "income" in edge]
 for budget in (Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-6)):
     kind = "gaussian" if budget.delta else "laplace"
     sizes = [
-        preview(schema, tables, budget, n=10_000, noise=kind, n_simulations=0).table["sd"].max()
+        plan(schema, budget, 10_000, graph=tables, estimator=CollectiveMAP(noise=kind), simulations=0)
+        .details.table["sd"]
+        .max()
         for tables in (list(graph.edges), star)
     ]
     print(f"{kind:8} {graph.number_of_edges()} tables {sizes[0]:.1f}, {len(star)} tables {sizes[1]:.1f}")
@@ -374,7 +382,7 @@ assert releases > 10
 
 # %% tags=["hide-cell"]
 by_replacement = {
-    adjacency: preview(schema, graph, Budget(epsilon=1.0), n=10_000, adjacency=adjacency, n_simulations=0)
+    adjacency: plan(schema, Budget(epsilon=1.0), 10_000, graph=graph, adjacency=adjacency, simulations=0).details
     for adjacency in ("add_remove", "replace_one")
 }
 sds = {name: found.table["sd"].max() for name, found in by_replacement.items()}

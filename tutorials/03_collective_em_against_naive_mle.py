@@ -43,7 +43,7 @@ from pgmpy import config
 from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.inference import BeliefPropagation
 
-from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, preview
+from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, plan
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
 from pgmpy_dp.plotting import plot_error, plot_marginals
 
@@ -92,7 +92,7 @@ print(records.head(3).to_string())
 edges = list(graph.edges)
 cells = len(places) ** 2
 for epsilon in (0.03, 0.1, 0.3, 1.0):
-    found = preview(schema, graph, Budget(epsilon=epsilon), n=10_000, n_simulations=0)
+    found = plan(schema, Budget(epsilon=epsilon), 10_000, graph=graph, simulations=0).details
     print(f"epsilon = {epsilon:4}: noise of {found.table['sd'].max():5.0f} persons in each cell")
 print(f"An average cell has {found.table['records_per_cell'].mean():.0f} of the 10,000 persons in it.")
 
@@ -102,7 +102,7 @@ print(f"An average cell has {found.table['records_per_cell'].mean():.0f} of the 
 # it:
 
 # %%
-print(preview(schema, graph, Budget(epsilon=0.1), n=10_000, n_simulations=5))
+print(plan(schema, Budget(epsilon=0.1), 10_000, graph=graph, simulations=5).details)
 
 # %% [markdown]
 # ## 3. Spend the budget, once
@@ -361,7 +361,7 @@ assert divergence(left_out.model_) > divergence(kept.model_)
 
 # %% tags=["hide-cell"]
 for adjacency in ("add_remove", "replace_one"):
-    found = preview(schema, graph, Budget(epsilon=0.1), n=10_000, adjacency=adjacency, n_simulations=0)
+    found = plan(schema, Budget(epsilon=0.1), 10_000, graph=graph, adjacency=adjacency, simulations=0).details
     print(f"{adjacency}: noise of {found.table['sd'].max():.0f} persons in each cell")
 print("It doubles: a person who is replaced leaves one cell of each of the nine tables and enters another, 18 in all.")
 

@@ -46,7 +46,7 @@ from pgmpy_dp import (
     Release,
     Schema,
     combine_synthetic,
-    preview,
+    plan,
 )
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
 from pgmpy_dp.plotting import plot_ledger, plot_marginals
@@ -89,11 +89,11 @@ population, records = records[~chosen], records[chosen]
 # %% [markdown]
 # ## 2. Preview what epsilon buys
 #
-# `preview` knows the schema, the graph, the budget and a rough number of records. It makes up records and never sees
+# `plan` knows the schema, the graph, the budget and a rough number of records. It makes up records and never sees
 # a real one, so it may be run as often as one likes.
 
 # %%
-print(preview(schema, graph, Budget(epsilon=0.4), n=10_000, n_simulations=3))
+print(plan(schema, Budget(epsilon=0.4), 10_000, graph=graph, simulations=3).details)
 
 # %% [markdown]
 # ## 3. Spend, with a ledger that outlives the process

@@ -31,7 +31,7 @@ warnings.filterwarnings("ignore", message="`pgmpy", category=FutureWarning)
 warnings.filterwarnings("ignore", message="IProgress not found")
 from pgmpy import config
 
-from pgmpy_dp import Budget, Date, Ledger, Number, PrivateTable, Schema, check_schema, discover, learn
+from pgmpy_dp import Budget, Date, Ledger, Number, PrivateTable, Schema, check, discover, learn
 
 config.set_show_progress(False)
 here = Path(globals().get("__file__", ".")).resolve()
@@ -115,12 +115,12 @@ ledger = Ledger(Budget(epsilon=2.0, delta=1e-7))
 # %% [markdown]
 # ## 3. Spend a little: check, and discover
 #
-# Nobody is told when a cell cannot be read, because that depends on a record. `check_schema` says about how many there
+# Nobody is told when a cell cannot be read, because that depends on a record. `check` says about how many there
 # are, with noise.
 
 # %%
 first = Schema(known, **reading)
-checked = check_schema(PrivateTable(FILE, first, ledger=ledger), Budget(epsilon=0.1))
+checked = check(PrivateTable(FILE, first, ledger=ledger), Budget(epsilon=0.1))
 print(checked)
 
 # %% [markdown]
@@ -131,7 +131,7 @@ print(checked)
 # %%
 reading |= {"missing": ["?", "-9"], "recode": {"sex": {"Female": "F", "Male": "M"}}}
 second = Schema(known, **reading)
-checked = check_schema(PrivateTable(FILE, second, ledger=ledger), Budget(epsilon=0.1))
+checked = check(PrivateTable(FILE, second, ledger=ledger), Budget(epsilon=0.1))
 print(checked)
 
 # %% [markdown]

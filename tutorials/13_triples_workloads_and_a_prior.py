@@ -35,7 +35,7 @@ from pgmpy import config
 
 config.set_show_progress(False)
 
-from pgmpy_dp import ZCDP, ApproxDP, Budget, Ledger, MarkovNetwork, PrivateTable, Schema, learn, preview
+from pgmpy_dp import ZCDP, ApproxDP, Budget, Ledger, MarkovNetwork, PrivateTable, Schema, learn, plan
 from pgmpy_dp.estimators import PrivateNetwork
 
 here = Path(globals().get("__file__", ".")).resolve()
@@ -77,7 +77,7 @@ print(f"{len(last_year):,} records last year, {len(this_year):,} this year; nobo
 # %%
 tables = [("education", "income"), ("occupation", "income"), ("education", "occupation", "income")]
 budget = Budget(epsilon=0.3, delta=1e-9)
-print(preview(schema, tables, budget, n=10_000, n_simulations=3).table[["cells", "sd", "released", "fitted"]])
+print(plan(schema, budget, 10_000, graph=tables, simulations=3).details.table[["cells", "sd", "released", "fitted"]])
 
 # %% [markdown]
 # ## 3. Spend: last year
@@ -210,7 +210,7 @@ print(kept.privacy)
 
 # %% tags=["hide-cell"]
 for n in (10_000, 100_000):
-    rehearsed = preview(schema, tables, budget, n=n, n_simulations=2).table
+    rehearsed = plan(schema, budget, n, graph=tables, simulations=2).details.table
     print(f"{n:7,} records: " + ", ".join(f"{row.cells} cells {row.released:.3f}" for row in rehearsed.itertuples()))
 print("All fall to about a tenth. The large table stays far worse than a pair, but with 100,000 records it is good")
 print("enough to show what no pair shows. Tables of three pay where there are many records.")

@@ -40,8 +40,7 @@ from pgmpy_dp import (
     Schema,
     combine_synthetic,
     learn,
-    preview,
-    preview_score,
+    plan,
     score_model,
 )
 
@@ -73,7 +72,7 @@ print(schema)
 
 # %%
 budget = Budget(epsilon=1.0, delta=1e-9)
-print(preview(schema, [(name, "income") for name in variables[:-1]], budget, n=20_000))
+print(plan(schema, budget, 20_000, graph=[(name, "income") for name in variables[:-1]]).details)
 
 # %% [markdown]
 # ## 3. Spend
@@ -173,11 +172,11 @@ assert covered["pairs"] > 0.75
 # ### How far from the records?
 #
 # That is a question about the records, so it costs something: here an epsilon of .1, from the ledger that paid for the
-# model. `preview_score` says before, from public numbers, how precise the answer would be.
+# model. `plan` says before, from public numbers, how precise the answer would be.
 
 # %%
 asked = Budget(epsilon=0.1)
-print(preview_score(model, 20_000, asked).round(4).to_string())
+print(plan(model, asked, 20_000).table.round(4).to_string())
 score = score_model(model, table, asked)
 print(score)
 print("left:", table.ledger.account.left)
@@ -241,7 +240,7 @@ print("With two sets the spread between them is hardly known, so the interval is
 
 # %% tags=["hide-cell"]
 for epsilon in (0.01, 0.1, 1.0):
-    pairs = preview_score(model, 20_000, Budget(epsilon=epsilon)).loc["pairs"]
+    pairs = plan(model, Budget(epsilon=epsilon), 20_000).table.loc["pairs"]
     print(f"epsilon = {epsilon:4}: give or take {pairs.half_width:.4f}, sampling alone is {pairs.sampling:.4f}")
 print("At .01 the answer is vaguer than what sampling does to it, and tells nothing. At 1 it has digits nobody needs.")
 

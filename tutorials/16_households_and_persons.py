@@ -38,10 +38,9 @@ from pgmpy_dp import (
     PrivateLinkedTables,
     PrivateTable,
     Schema,
-    check_linked,
+    check,
     learn,
-    learn_linked,
-    plan_linked,
+    plan,
 )
 from pgmpy_dp.linked import made_up_families
 
@@ -69,15 +68,15 @@ print(schema.child)
 #
 # What is protected is a household with all its persons. One of them who comes or goes changes every row of the
 # household, so one person alone is promised less: four times the rho. Decide before you spend whether that is enough.
-# `check_linked` spends a little on whether keys match, and how many households a fit would leave out.
+# `check` spends a little on whether keys match, and how many households a fit would leave out.
 
 # %%
 budget = Budget(epsilon=3.2, delta=1e-9)
 ledger = Ledger(Budget(epsilon=8.0, delta=1e-8))
 tables = PrivateLinkedTables(households, persons, schema, ledger=ledger)
-print(plan_linked(schema, budget, 3_000))  # of about so many households; it reads no records
+print(plan(schema, budget, 3_000))  # of about so many households; it reads no records
 print()
-print(check_linked(tables, None, Budget(epsilon=0.2)))  # that the schema and the keys fit, with noise
+print(check(tables, Budget(epsilon=0.2)))  # that the schema and the keys fit, with noise
 
 # %% [markdown]
 # ## 3. Spend on persons alone: what goes wrong
@@ -128,7 +127,7 @@ for name, people in {"true": persons, "alone": flat}.items():
 # ## 4. Fit both tables together
 
 # %%
-estimator = learn_linked(tables, None, budget)
+estimator = learn(tables, budget)
 model = estimator.model_
 print(model)
 print(f"About {model.n_records:,.0f} households (standard deviation {model.n_records_sd:,.0f})")
@@ -241,7 +240,7 @@ visits = pd.DataFrame({"patient": [f"p{k}" for k in owner], "visit": day, "ill":
 
 columns = Schema({"visit": [0, 1, 2, 3, 4], "ill": ["no", "yes"]})
 in_order = LinkedSchema(None, columns, key="patient", most=5, order=["visit"])
-chains = learn_linked(visits, None, Budget(epsilon=2.0, delta=1e-9), in_order).model_
+chains = learn(visits, Budget(epsilon=2.0, delta=1e-9), in_order).model_
 after = chains.query("ill", of="pair").values
 print(f"Ill after an ill visit: {after[1, 1] / after[1].sum():.2f}; after another: {after[0, 1] / after[0].sum():.2f}")
 assert after[1, 1] / after[1].sum() > 0.6 > 0.4 > after[0, 1] / after[0].sum()
@@ -264,7 +263,7 @@ print("Samples answer what no question was made for; a count that matters is bet
 # **2.** Learn with `siblings=0`, where the persons of a household are independent given the household. What is lost?
 
 # %% tags=["hide-cell"]
-unrelated = learn_linked(households, persons, budget, schema, siblings=0).model_
+unrelated = learn(households, budget, schema, children=persons, siblings=0).model_
 _, people = unrelated.sample(3_000, random_state=0)
 print(f"two speak the same: {same(people, 'speaks'):.3f}, linked {same(new_persons, 'speaks'):.3f}")
 print("The household's own columns say nothing of its language, so two of its persons have nothing in common.")
@@ -285,7 +284,7 @@ print("Look at large families before you rely on them.")
 # **4.** What is promised to a household, and to one person, with a budget of epsilon 1 and delta 0?
 
 # %% tags=["hide-cell"]
-pure = learn_linked(households, persons, Budget(epsilon=1.0), schema, n_rounds=2).model_
+pure = learn(households, Budget(epsilon=1.0), schema, children=persons, n_rounds=2).model_
 print(f"{pure.privacy}; one person: {pure.privacy_of_a_child}")
 print("A person who changes takes one household out and puts another in: twice a pure epsilon.")
 

@@ -186,10 +186,7 @@ def suggest(
     if not 0 < level < 1:
         ask_for("--level", str(level), "pass a number between 0 and 1")
     found = suggested_rules(tables, level)
-    rows = [
-        {"rule": x.rule, "probability": x.probability, "at_most": x.at_most, "independent": x.independent}
-        for x in found
-    ]
+    rows = [one.to_dict() for one in found]
     texts = [
         [f"{x.probability:.3f}", f"{x.at_most:,.0f} records", f"{x.independent:,.0f}", shown(x.rule)] for x in found
     ]

@@ -104,35 +104,9 @@ def score(
             found = score_model(network, table, budget, level=level, **asked)
             if release is not None:
                 found.release_.save(release)
-        document = _document(found) | {"release": None if release is None else str(release)}
+        document = found.to_dict() | {"release": None if release is None else str(release)}
         show_charged(document, str(found), as_json, account.ledger, table.ledger)
         for warning in document["warnings"]:
             note(warning, quiet)
         if account.ledger is None:
             note_uncounted(quiet)
-
-
-def _document(found: Any) -> dict[str, Any]:
-    from pgmpy_dp.learning.few_records import few_records
-    from pgmpy_dp.schema import encode_label
-
-    few = few_records(found.n_records, found.n_records_sd)
-    each = [] if found.each is None else found.each.itertuples()
-    return {
-        "level": found.level,
-        "scores": [{"score": name, **_row(row)} for name, row in found.table.iterrows()],
-        "each": [
-            {"variables": [encode_label(name) for name in row.Index], **_row(row._asdict(), "distance")} for row in each
-        ],
-        "worst": None if found.worst is None else [encode_label(name) for name in found.worst],
-        "n_records": found.n_records,
-        "n_records_sd": found.n_records_sd,
-        **found.privacy_.told(),
-        "warnings": [] if few is None else [few],
-    }
-
-
-def _row(row: Any, *first: str) -> dict[str, Any]:
-    names = first or ("tables", "distance")
-    told = {name: row[name] for name in (*names, "lower", "upper", "sampling")}
-    return {name: int(value) if name == "tables" else float(value) for name, value in told.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _SURE = 0.95
 """Least probability, on average over the cells of a rule, that nobody is in one."""
+_TOLD = ["rule", "probability", "at_most", "independent"]
 _MANY = 3  # A state that goes with so many others, or fewer, and not with most, is said to imply them.
 
 
@@ -47,6 +48,10 @@ class SuggestedRule:
     at_most: float
     independent: float
     cells: frozenset[int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What programs are told."""
+        return {name: getattr(self, name) for name in _TOLD}
 
 
 def suggested_rules(release: Release, level: float = 0.95) -> list[SuggestedRule]:
@@ -135,8 +140,7 @@ class SuggestsRules:
         self.check_is_fitted()
         known = self.model_.schema.impossible  # of a given graph, the release may not have them
         found = suggested_rules(self.release_, checked_level(level))
-        rows = [asdict(one) for one in found if one.rule not in known]
-        return pd.DataFrame(rows, columns=["rule", "probability", "at_most", "independent"])
+        return pd.DataFrame([one.to_dict() for one in found if one.rule not in known], columns=_TOLD)
 
 
 def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> list[SuggestedRule]:

@@ -62,7 +62,7 @@ def score_model(
         The records, as an estimator's `fit` takes them. A `PrivateTable` charges its own ledger.
     budget : Budget
         What the scores spend, e.g. ``Budget(epsilon=0.1)``. The noise of a mean has a standard deviation of
-        about ``6.5/epsilon`` records, over their number: see `preview_score`.
+        about ``6.5/epsilon`` records, over their number: see `plan`.
     workload : mapping of sets of variables to positive numbers, or list of such sets, optional
         What the mean is over, and how much each set of up to eight variables counts in it. Default: two means, over all
         pairs and over all triples, or over 500 of each that are drawn by a fixed rule; of a model under loopy inference

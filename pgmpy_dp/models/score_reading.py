@@ -15,6 +15,7 @@ import pandas as pd
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.display import as_text
+from pgmpy_dp.learning.few_records import few_records
 from pgmpy_dp.learning.privacy_record import Privacy, require_release
 from pgmpy_dp.models.posterior.noisy_ratio import ratio_interval
 from pgmpy_dp.private.guarantee import Guarantee
@@ -134,6 +135,22 @@ class ModelScore:
     def at(self, level: float) -> ModelScore:
         """The same with intervals of another level."""
         return type(self).of(self.release_, level, self.privacy_)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What programs are told."""
+        few = few_records(self.n_records, self.n_records_sd)
+        scores = self.table.reset_index().astype(object).to_dict("records")
+        each = [] if self.each is None else self.each.reset_index().to_dict("records")
+        return {
+            "level": self.level,
+            "scores": scores,
+            "each": [{**row, "variables": [encode_label(name) for name in row["variables"]]} for row in each],
+            "worst": None if self.worst is None else [encode_label(name) for name in self.worst],
+            "n_records": self.n_records,
+            "n_records_sd": self.n_records_sd,
+            **self.privacy_.told(),
+            "warnings": [] if few is None else [few],
+        }
 
     @property
     def guarantee(self) -> Guarantee:
