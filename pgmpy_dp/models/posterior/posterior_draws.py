@@ -7,7 +7,7 @@ are read quickly.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -130,10 +130,6 @@ class Posterior:
             raise ImpossibleEvidence(f"given={evidence!r} are states that the model gives the probability 0")
         return tables / total
 
-    def functional(self, function: Callable[[LogLinearModel], np.ndarray | float]) -> np.ndarray:
-        """Any quantity of the model under each draw, shape (n_draws, ...)."""
-        return np.array([function(self.model(k)) for k in range(self.n_draws)])
-
     def interval(
         self,
         variables: Sequence[Hashable],
@@ -143,10 +139,6 @@ class Posterior:
     ) -> Interval:
         """Interval for each cell of a marginal or conditional distribution; see `query` and `interval_of`."""
         return self.interval_of(self.query(variables, given), level)
-
-    def clique_intervals(self, level: float = 0.9) -> Interval:
-        """Interval for each cell of each table of the model, arrays of shape (n_cells,)."""
-        return self.interval_of(self.marginals, level)
 
     def interval_of(self, draws: np.ndarray, level: float = 0.9) -> Interval:
         """Mean and equal-tailed interval of a quantity from its value under each draw.

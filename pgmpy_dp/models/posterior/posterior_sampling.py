@@ -23,9 +23,6 @@ optimum, in contrast, still has to fit its perturbed tables. benchmarks/results/
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import numpy as np
 
 from pgmpy_dp.inference.lbfgs import Solution, minimize_lbfgs
@@ -38,12 +35,8 @@ from pgmpy_dp.models.posterior.posterior_target import Case, DenseMetric, Diagon
 DENSE_LIMIT = 2500
 """Cells up to which the covariance of the tables is held as a dense matrix (50 MB each, four of them)."""
 
-METHODS = ("perturb", "laplace", "hmc")
-
-_TRAJECTORY = 1.5
-"""Length of an HMC trajectory in units of the posterior's own scale; pi/2 would be a new draw if it were normal."""
-
-_ACCEPTANCE = 0.8
+_MAX_ITER = 60
+"""Iterations of L-BFGS per draw."""
 
 
 def sample_posterior(
@@ -52,11 +45,7 @@ def sample_posterior(
     rng: np.random.Generator,
     *,
     n_draws: int = 200,
-    method: str = "perturb",
-    n_steps: int = 5,
-    max_iter: int = 60,
     dense_limit: int = DENSE_LIMIT,
-    callback: Callable[[], None] | None = None,
 ) -> Posterior:
     """Draw parameters from their posterior given noisy tables.
 
@@ -70,20 +59,9 @@ def sample_posterior(
         Post-processing: no privacy rests on it.
     n_draws : int
         Number of independent draws.
-    method : {"perturb", "laplace", "hmc"}
-        "perturb" minimises a perturbed objective for each draw. "laplace" draws from the normal distribution at the fit
-        with the Gauss-Newton curvature: quick, and good only where nearly all cells are far above the noise. "hmc"
-        moves each perturbed optimum by Hamiltonian Monte Carlo on the unperturbed posterior at the draw's prior
-        variances; for small models, and as a check of "perturb".
-    n_steps : int
-        HMC transitions per draw.
-    max_iter : int
-        Iterations of L-BFGS per draw.
     dense_limit : int
         Up to this number of cells A and the curvature are dense, exact matrices. Above it the sampling error is drawn
-        by drawing records, and 1/C and the preconditioner are diagonal; only "perturb" works so.
-    callback : callable, optional
-        Called after each draw.
+        by drawing records, and 1/C and the preconditioner are diagonal.
 
     Returns
     -------
@@ -103,8 +81,7 @@ def sample_posterior(
     References
     ----------
     Oliver, He, Reynolds (1996), Conditioning permeability fields to pressure data, ECMOR V (randomised maximum
-    likelihood); Papandreou, Yuille (2010), Gaussian sampling by local perturbations, NeurIPS 23; Neal
-    (2011), MCMC using Hamiltonian dynamics, Handbook of MCMC, chapter 5.
+    likelihood); Papandreou, Yuille (2010), Gaussian sampling by local perturbations, NeurIPS 23.
 
     Examples
     --------
@@ -118,53 +95,28 @@ def sample_posterior(
     >>> bool(lower[0] < 0.8 < upper[0]), bool(upper[0] - lower[0] < 0.1)
     (True, True)
     """
-    _require_posterior(noisy, fit, method)
-    if n_draws < 1 or n_steps < 1 or max_iter < 1:
-        raise ValueError(
-            f"n_draws, n_steps and max_iter must be at least 1, got {n_draws!r}, {n_steps!r}, {max_iter!r}"
-        )
+    _require_posterior(noisy, fit)
+    if n_draws < 1:
+        raise ValueError(f"n_draws must be at least 1, got {n_draws!r}")
     dense = noisy.cliques.n_cells <= dense_limit
-    if method != "perturb" and not dense:
-        raise ValueError(
-            f"method={method!r} needs dense matrices over {noisy.cliques.n_cells} cells, more than "
-            f'dense_limit={dense_limit}: use "perturb" or raise the limit'
-        )
-    memory_limit = fit.model.memory_limit
     target = Target(noisy, fit, n_draws, rng)
     metric = (DenseMetric if dense else DiagonalMetric)(target)
     theta = np.empty((n_draws, noisy.cliques.n_cells))
-    failures, accepted = 0, 0.0
-    step = _tuned_step(target, metric, rng) if method == "hmc" else np.nan
+    failures = 0
     for k in range(n_draws):
-        if method == "laplace":
-            drawn = target.centre + metric.whiten(rng.normal(size=len(target.centre)))
-        else:
-            perturbed = target.perturbed(metric, k, rng)
-            solution = _optimum(target, metric, perturbed, max_iter)
-            failures += not solution.converged
-            z = solution.x
-            if method == "hmc":
-                z, rate = _hmc(target, metric, target.unperturbed(perturbed), z, step, n_steps, rng)
-                accepted += rate / n_draws
-            drawn = target.centre + metric.whiten(z)
-        theta[k] = target.identified(drawn)
-        if callback is not None:
-            callback()
+        solution = _optimum(target, metric, target.perturbed(metric, k, rng))
+        failures += not solution.converged
+        theta[k] = target.identified(target.centre + metric.whiten(solution.x))
     status = f"{n_draws} draws, {'dense' if dense else 'diagonal'} covariance"
-    if method != "laplace":
-        status += f", {failures} of the optimisations stopped at {max_iter} iterations"
-    if method == "hmc":
-        status += f", {accepted:.2f} of HMC's proposals accepted at step {step:.2g}"
+    status += f", {failures} of the optimisations stopped at {_MAX_ITER} iterations"
     theta.flags.writeable = False
-    return Posterior(noisy.cliques, theta, method, status, memory_limit)
+    return Posterior(noisy.cliques, theta, "perturb", status, fit.model.memory_limit)
 
 
-def _require_posterior(noisy: NoisyMarginals, fit: Fit, method: str) -> None:
+def _require_posterior(noisy: NoisyMarginals, fit: Fit) -> None:
     """A fit of these tables, and tables with noise."""
     if noisy.noise == "none":
         raise ValueError('noisy must carry noise, got noise="none": a posterior given exact tables needs none of this')
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
     if fit.model.cliques != with_zeros(noisy.cliques, noisy.impossible):
         raise ValueError("fit must be of the same tables as noisy: pass collective_map(noisy)")
     if not np.isfinite(fit.details.get("theta", fit.model.theta)).all():
@@ -173,58 +125,13 @@ def _require_posterior(noisy: NoisyMarginals, fit: Fit, method: str) -> None:
         )
 
 
-def _optimum(target: Target, metric: Metric, case: Case, max_iter: int) -> Solution:
+def _optimum(target: Target, metric: Metric, case: Case) -> Solution:
     """The minimum of one perturbed objective, in whitened variables."""
     return minimize_lbfgs(
         lambda z: target.whitened(metric, case, z),
         np.zeros_like(target.centre),
-        max_iter=max_iter,
+        max_iter=_MAX_ITER,
         gradient_tol=1e-2,
         decrease_tol=1e-5,
         memory=15,
     )
-
-
-def _tuned_step(target: Target, metric: Metric, rng: np.random.Generator) -> float:
-    """A step size at which about 80 % of HMC's proposals are accepted, from 40 transitions that are thrown away."""
-    step = 0.3
-    case = target.unperturbed(target.perturbed(metric, 0, rng))
-    z = np.zeros_like(target.centre)
-    for k in range(40):
-        z, rate = _hmc(target, metric, case, z, step, 1, rng)
-        step *= math.exp((rate - _ACCEPTANCE) / math.sqrt(1 + k))
-        step = min(max(step, 0.02), 1.0)
-    return step
-
-
-def _hmc(
-    target: Target,
-    metric: Metric,
-    case: Case,
-    z: np.ndarray,
-    step: float,
-    n_steps: int,
-    rng: np.random.Generator,
-) -> tuple[np.ndarray, float]:
-    """HMC transitions in whitened variables; the last state and the mean acceptance probability."""
-    value, gradient = target.whitened(metric, case, z)
-    rate = 0.0
-    for _ in range(n_steps):
-        momentum = rng.normal(size=len(z))
-        energy = value + 0.5 * float(momentum @ momentum)
-        size = step * rng.uniform(0.8, 1.2)
-        proposal, slope, proposed = z, gradient, value
-        momentum = momentum - 0.5 * size * slope
-        for _ in range(math.ceil(_TRAJECTORY / size)):
-            proposal = proposal + size * momentum
-            proposed, slope = target.whitened(metric, case, proposal)
-            if not proposed - value < 1e4:  # lost, or not a number
-                break
-            momentum = momentum - size * slope
-        momentum = momentum + 0.5 * size * slope
-        change = energy - proposed - 0.5 * float(momentum @ momentum)
-        probability = math.exp(min(0.0, change)) if math.isfinite(change) else 0.0
-        rate += probability / n_steps
-        if rng.random() < probability:
-            z, value, gradient = proposal, proposed, slope
-    return z, rate

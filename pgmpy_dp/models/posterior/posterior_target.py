@@ -97,10 +97,6 @@ class Target:
             interaction, main = interaction + further[0], main + further[1]
         return Case(counts, replace(noisy, counts=counts).n_records, t_cell, t_state, interaction, main)
 
-    def unperturbed(self, case: Case) -> Case:
-        """The posterior itself at the prior variances, and the total, of a perturbed case."""
-        return replace(case, counts=self.noisy.counts, interaction=self.base_interaction, main=self.base_main)
-
     def value_and_gradient(self, metric: Metric, case: Case, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """F and its gradient; an infinite value where the derivative leaves the range of floats."""
         mu, _ = self.engine.calibrate(theta)

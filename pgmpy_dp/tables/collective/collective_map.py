@@ -120,9 +120,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         how = self._given("entropy_share", "margin_share", "n_rounds", "max_iter", "tol", "memory_limit", "inference")
         return {**how, **self._given("prior_tail", "variance_shape"), "callback": progress}
 
-    def posterior(
-        self, n_draws: int = 200, random_state: int | None = None, method: str = "perturb"
-    ) -> ParameterPosterior:
+    def posterior(self, n_draws: int = 200, random_state: int | None = None) -> ParameterPosterior:
         """Draws from the posterior of the parameters given the release; needs no records and costs nothing.
 
         Intervals are for the population that the records were drawn from, so they account for the sampling of the
@@ -134,7 +132,6 @@ class CollectiveMAP(BaseMarginalsEstimator):
             Independent draws; each takes about as long as a short fit.
         random_state : int, optional
             For repeatable draws; unlike the estimator's own it has no part in privacy.
-        method : {"perturb", "laplace", "hmc"}
 
         Returns
         -------
@@ -164,7 +161,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         graph = nx.Graph(self.model_.edges)
         graph.add_nodes_from(self.model_.nodes)
         noisy = self._noisy(self.release_, self.model_)
-        draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws, method=method)
+        draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws)
         schema = self._schema(self.release_, graph)
         draws = draws.obeying(schema.subset(graph.nodes).zeros)
         numbers = {"within": self.model_.within, "network": type(self.model_)}

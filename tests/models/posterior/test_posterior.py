@@ -82,8 +82,6 @@ def test_synthetic_data_sets_come_from_different_models(fitted):
 def test_bad_input_is_named(fitted):
     with pytest.raises(Exception, match="not been fitted"):
         CollectiveMAP(epsilon=1.0, state_names=STATES).posterior()
-    with pytest.raises(ValueError, match="magic"):
-        fitted.posterior(method="magic")
     posterior = fitted.posterior(n_draws=19, random_state=0)
     with pytest.raises(ValueError, match="snow"):
         posterior.interval(["snow"])
