@@ -12,7 +12,6 @@ from pgmpy_dp.auditing.cases_base import AuditCase, OneRunCase
 from pgmpy_dp.auditing.movements import invented
 from pgmpy_dp.auditing.neighbours import (
     Neighbours,
-    graph_neighbours,
     sequence_neighbours,
     table_neighbours,
     vector_neighbours,
@@ -33,7 +32,6 @@ __all__ = [
     "audit_catalogue",
     "audit_scores",
     "catalogue",
-    "graph_neighbours",
     "invented",
     "one_run_audit",
     "plot_audit",

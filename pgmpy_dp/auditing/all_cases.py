@@ -12,9 +12,6 @@ about all others, and the many runs of the other cases say more.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 import networkx as nx
@@ -23,7 +20,7 @@ import pandas as pd
 from pgmpy import config
 from tqdm.auto import tqdm
 
-from pgmpy_dp.auditing.attack import AuditReport, one_thread_per_process
+from pgmpy_dp.auditing.attack import AuditReport
 from pgmpy_dp.auditing.cases_base import COSTS, AuditCase, OneRunCase, fitted, settings
 from pgmpy_dp.auditing.one_run import OneRunReport
 from pgmpy_dp.gaussian import noisy_moments
@@ -104,7 +101,6 @@ def audit_catalogue(
     cost: str | int = "small",
     *,
     confidence: float = 0.99,
-    n_workers: int = 1,
 ) -> list[AuditReport | OneRunReport]:
     """Attack every public estimator and mechanism, or some.
 
@@ -118,8 +114,6 @@ def audit_catalogue(
     confidence : float
         Of all reports together: if all claims are true, none is called broken but with probability
         ``1 - confidence``. Each case gets its equal part of that (Bonferroni).
-    n_workers : int
-        Cases at the same time, in processes.
 
     Returns
     -------
@@ -147,13 +141,9 @@ def audit_catalogue(
             f"cost={cost!r}, confidence={confidence!r}: pass one of {COSTS} or a number of releases, and a confidence "
             "in (0, 1)"
         )
-    attack = partial(_attack, cost=cost, confidence=family_wise(confidence, len(chosen)))
-    bar = partial(tqdm, total=len(chosen), desc="audits", disable=not config.get_show_progress())
-    if n_workers == 1:
-        return list(bar(map(attack, chosen)))
-    # New processes: a fork would copy the threads of the libraries in the middle of what they do.
-    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn"), initializer=one_thread_per_process) as pool:
-        return list(bar(pool.map(attack, chosen)))
+    each = family_wise(confidence, len(chosen))
+    bar = tqdm(chosen, desc="audits", disable=not config.get_show_progress())
+    return [known[name].run(cost, each) for name in bar]
 
 
 def family_wise(confidence: float, tests: int) -> float:
@@ -165,7 +155,3 @@ def family_wise(confidence: float, tests: int) -> float:
     0.999
     """
     return 1.0 - (1.0 - confidence) / max(tests, 1)
-
-
-def _attack(name: str, cost: str | int, confidence: float) -> AuditReport | OneRunReport:
-    return catalogue()[name].run(cost, confidence)

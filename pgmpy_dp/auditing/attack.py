@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from pgmpy import config
-from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from pgmpy_dp.auditing.bounds import (
@@ -148,8 +145,6 @@ def audit(
     n_events: int = 3,
     features: Callable[[Any], np.ndarray] | None = None,
     score: Score | None = None,
-    n_workers: int = 1,
-    processes: bool = False,
 ) -> AuditReport:
     """Attack a mechanism on two neighbouring datasets.
 
@@ -173,10 +168,6 @@ def audit(
         From features, shape (releases, n_features), to scores that are high where the first dataset is more likely. The
         log-likelihood ratio is best, where it is known. Default: learned on the releases that choose the event, linear
         discriminant and each single feature.
-    n_workers : int
-        Trials at the same time, in threads.
-    processes : bool
-        In processes instead; `mechanism` and the datasets must then be picklable.
 
     Returns
     -------
@@ -206,22 +197,13 @@ def audit(
     """
     _check(trials, confidence, n_events)
     read = release_features if features is None else features
-    pool: Any = None
-    if n_workers > 1:
-        pool = (
-            ProcessPoolExecutor(n_workers, initializer=one_thread_per_process)
-            if processes
-            else ThreadPoolExecutor(n_workers)
-        )
     total = 2 * (trials + trials // 2)
     with tqdm(total=total, desc="audit", disable=not config.get_show_progress(), leave=False) as progress:
 
         def draw(dataset: int, count: int) -> np.ndarray:
-            run = partial(_features_of, mechanism, read)
-            datasets: Iterator = iter([neighbours[dataset]] * count)
             results = []
-            for result in pool.map(run, datasets) if pool is not None else map(run, datasets):
-                results.append(result)
+            for _ in range(count):
+                results.append(np.asarray(read(mechanism(neighbours[dataset])), dtype=np.float64).ravel())
                 progress.update()
             if len({result.shape for result in results}) > 1:
                 raise ValueError(
@@ -230,18 +212,7 @@ def audit(
                 )
             return np.array(results)
 
-        try:
-            return audit_scores(
-                draw, score, neighbours, guarantee, trials=trials, confidence=confidence, n_events=n_events
-            )
-        finally:
-            if pool is not None:
-                pool.shutdown()
-
-
-def one_thread_per_process() -> None:
-    """Start of each of several processes: threads of linear algebra on small tables only get in each other's way."""
-    threadpool_limits(1)
+        return audit_scores(draw, score, neighbours, guarantee, trials=trials, confidence=confidence, n_events=n_events)
 
 
 def audit_scores(
@@ -325,10 +296,6 @@ def release_features(output: Any) -> np.ndarray:
     release = getattr(output, "release_", output)
     values = release.values if isinstance(release, Release) else (release,)
     return np.concatenate([np.asarray(value, dtype=np.float64).ravel() for value in values])
-
-
-def _features_of(mechanism: Mechanism, read: Callable[[Any], np.ndarray], data: Any) -> np.ndarray:
-    return np.asarray(read(mechanism(data)), dtype=np.float64).ravel()
 
 
 def _check(trials: int, confidence: float, n_events: int) -> None:

@@ -1,7 +1,7 @@
 """Made-up datasets that differ in one record, one user or one edge, for attacks on mechanisms.
 
-None of them holds a real record. The *worst* ones are as far apart as the adjacency allows in every statistic that this
-package counts; *random* ones try what nobody thought of.
+None of them holds a real record. They are as far apart as the adjacency allows in every statistic that this package
+counts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import pandas as pd
 
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.schema import Schema
-
-KINDS = ("worst", "random")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +75,11 @@ def table_neighbours(
     schema: Schema | dict,
     adjacency: str = "add_remove",
     n: int = 20,
-    kind: str = "worst",
-    random_state: int | np.random.Generator | None = None,
 ) -> Neighbours:
     """Two tables of a discrete schema.
+
+    All records hold each variable's first state. In the second table one of them is missing, or holds each variable's
+    last state, which moves every contingency table by as much as one record can.
 
     Parameters
     ----------
@@ -88,12 +87,6 @@ def table_neighbours(
     adjacency : {"add_remove", "replace_one"}
     n : int
         Records of the first table, at least 1.
-    kind : {"worst", "random"}
-        "worst": all records hold each variable's first state; in the second table one of them is missing, or holds
-        each variable's last state, which moves every contingency table by as much as one record can.
-        "random": independent uniform records, and one at random is missing, or another.
-    random_state : int or numpy.random.Generator, optional
-        For "random".
 
     Returns
     -------
@@ -108,24 +101,14 @@ def table_neighbours(
     """
     schema = Schema.coerce(schema, argument="schema")
     schema.require_discrete(argument="schema")
-    _check(adjacency, n, kind)
-    names = schema.variables
-    rng = np.random.default_rng(random_state)
-    sizes = [schema.cardinality(name) for name in names]
-    drawn = np.stack([rng.integers(0, size, n + 1) for size in sizes], axis=1)
-    if kind == "worst":
-        drawn[:] = 0
-        drawn[n] = np.array(sizes) - 1
+    _check(adjacency, n)
+    last = [] if adjacency == Adjacency.ADD_REMOVE else [-1]
 
-    def frame(codes: np.ndarray) -> pd.DataFrame:
-        columns = {
-            name: pd.Series([schema.states[name][k] for k in codes[:, j]], dtype=object) for j, name in enumerate(names)
-        }
+    def frame(places: list[int]) -> pd.DataFrame:
+        columns = {name: pd.Series([states[k] for k in places], dtype=object) for name, states in schema.states.items()}
         return pd.DataFrame(columns)
 
-    first, last = drawn[:n], drawn[n:]
-    second = first[:-1] if adjacency == Adjacency.ADD_REMOVE else np.concatenate([first[:-1], last])
-    return Neighbours(frame(first), frame(second), adjacency, f"{kind} tables of {n} records")
+    return Neighbours(frame([0] * n), frame([0] * (n - 1) + last), adjacency, f"worst tables of {n} records")
 
 
 def sequence_neighbours(
@@ -133,21 +116,17 @@ def sequence_neighbours(
     adjacency: str = "add_remove",
     n: int = 3,
     length: int = 50,
-    kind: str = "worst",
-    random_state: int | np.random.Generator | None = None,
 ) -> Neighbours:
     """Users with a sequence each, in the wide form of `PrivateSequences` (columns "user" and "sequence").
+
+    Every user stays in the first state for `length` visits, and the one that differs is missing, or stays in the last.
 
     Parameters
     ----------
     schema : Schema or dict of one variable to its states
     adjacency : {"add_remove", "replace_one"}
     n, length : int
-        Users of the first table, and visits of the user that differs; at least 1.
-    kind : {"worst", "random"}
-        "worst": every user stays in the first state for `length` visits, and the one that differs is missing, or stays
-        in the last one. "random": uniform visits.
-    random_state : int or numpy.random.Generator, optional
+        Users of the first table, and visits of each; at least 1.
 
     Returns
     -------
@@ -159,19 +138,16 @@ def sequence_neighbours(
     [['a', 'a', 'a']]
     """
     schema = Schema.coerce(schema, argument="schema")
-    _check(adjacency, n, kind)
+    _check(adjacency, n)
     states: tuple = schema.states[schema.variables[0]]
-    rng = np.random.default_rng(random_state)
-    visits = rng.integers(0, len(states), (n + 1, length)) if kind == "random" else np.zeros((n + 1, length), int)
-    if kind == "worst":
-        visits[n] = len(states) - 1
-    sequences = [[states[k] for k in row] for row in visits]
-    kept = sequences[: n - 1] + ([] if adjacency == Adjacency.ADD_REMOVE else sequences[n:])
-    first, second = (
-        pd.DataFrame({"user": pd.Series(range(len(part)), dtype=object), "sequence": pd.Series(part, dtype=object)})
-        for part in (sequences[:n], kept)
-    )
-    return Neighbours(first, second, adjacency, f"{kind} sequences of {n} users")
+    last = [] if adjacency == Adjacency.ADD_REMOVE else [states[-1:] * length]
+
+    def frame(sequences: list[tuple]) -> pd.DataFrame:
+        users = pd.Series(range(len(sequences)), dtype=object)
+        return pd.DataFrame({"user": users, "sequence": pd.Series(map(list, sequences), dtype=object)})
+
+    first = states[:1] * length
+    return Neighbours(frame([first] * n), frame([first] * (n - 1) + last), adjacency, f"worst sequences of {n} users")
 
 
 def vector_neighbours(
@@ -179,10 +155,11 @@ def vector_neighbours(
     norm: float,
     adjacency: str = "add_remove",
     n: int = 5,
-    kind: str = "worst",
-    random_state: int | np.random.Generator | None = None,
 ) -> Neighbours:
     """Records of d numbers.
+
+    All are zero but the one that differs, which has equal coordinates; under replace_one another one, nearly orthogonal
+    to it, stands in its place.
 
     Parameters
     ----------
@@ -193,10 +170,6 @@ def vector_neighbours(
     adjacency : {"add_remove", "replace_one"}
     n : int
         Records of the first array, at least 1.
-    kind : {"worst", "random"}
-        "worst": all records are zero but the one that differs, which has equal coordinates; under replace_one it is
-        replaced by one orthogonal to it. "random": normal records, and one long one in a random direction.
-    random_state : int or numpy.random.Generator, optional
 
     Returns
     -------
@@ -209,62 +182,12 @@ def vector_neighbours(
     >>> pair.first.tolist(), pair.second.tolist()
     ([[0.0, 0.0, 0.0, 0.0], [5.0, 5.0, 5.0, 5.0]], [[0.0, 0.0, 0.0, 0.0]])
     """
-    _check(adjacency, n, kind)
-    rng = np.random.default_rng(random_state)
-    if kind == "worst":
-        rows, long = np.zeros((n, d)), np.ones((2, d))
-        long[1, 1::2] = -1.0
-    else:
-        rows, long = rng.normal(scale=norm, size=(n, d)), rng.normal(size=(2, d))
+    _check(adjacency, n)
+    rows, long = np.zeros((n - 1, d)), np.ones((2, d))
+    long[1, 1::2] = -1.0
     long *= 10 * norm / np.linalg.norm(long, axis=1, keepdims=True)
-    first = np.concatenate([rows[:-1], long[:1]])
-    second = rows[:-1] if adjacency == Adjacency.ADD_REMOVE else np.concatenate([rows[:-1], long[1:]])
-    return Neighbours(first, second, adjacency, f"{kind} records of {d} numbers")
-
-
-def graph_neighbours(
-    n: int, kind: str = "worst", edge_probability: float = 0.5, random_state: int | None = None
-) -> Neighbours:
-    """Two graphs on the vertices 0 .. n - 1 that differ in one edge.
-
-    Parameters
-    ----------
-    n : int
-        At least 2.
-    kind : {"worst", "random"}
-        "worst": two cliques of equal size, and the same with an edge between them, where the projection on correlation
-        matrices moves furthest. "random": independent edges, one of which is flipped.
-    edge_probability : float
-        For "random".
-    random_state : int, optional
-
-    Returns
-    -------
-    Neighbours
-
-    Examples
-    --------
-    >>> pair = graph_neighbours(4)
-    >>> set(pair.second.edges) - set(pair.first.edges)
-    {(1, 2)}
-    """
-    _check(Adjacency.ADD_REMOVE, n - 1, kind)
-    if kind == "worst":
-        first = nx.Graph()
-        first.add_nodes_from(range(n))
-        half = n // 2
-        for part in (range(half), range(half, n)):
-            first.add_edges_from((i, j) for i in part for j in part if i < j)
-        changed = (half - 1, half)
-    else:
-        first = nx.gnp_random_graph(n, edge_probability, seed=random_state)
-        changed = tuple(np.random.default_rng(random_state).choice(n, 2, replace=False).tolist())
-    second = first.copy()
-    if second.has_edge(*changed):
-        second.remove_edge(*changed)
-    else:
-        second.add_edge(*changed)
-    return Neighbours(first, second, Adjacency.EDGE, f"{kind} graphs of {n} vertices")
+    second = rows if adjacency == Adjacency.ADD_REMOVE else np.concatenate([rows, long[1:]])
+    return Neighbours(np.concatenate([rows, long[:1]]), second, adjacency, f"worst records of {d} numbers")
 
 
 def _require_one_record(first: Any, second: Any, adjacency: str, unit: Hashable) -> None:
@@ -303,9 +226,7 @@ def _require_one_edge(first: Any, second: Any) -> None:
         raise ValueError(f"the graphs differ in {len(edges[0] ^ edges[1])} edges; change one")
 
 
-def _check(adjacency: str, n: int, kind: str) -> None:
+def _check(adjacency: str, n: int) -> None:
     Adjacency.parse(adjacency, allowed=(Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE))
-    if kind not in KINDS:
-        raise ValueError(f"kind={kind!r} is unknown; use one of {KINDS}")
     if n < 1:
-        raise ValueError(f"n={n!r} leaves no record to differ in; pass at least 1 (for graphs 2)")
+        raise ValueError(f"n={n!r} leaves no record to differ in; pass at least 1")
