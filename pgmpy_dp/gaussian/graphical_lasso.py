@@ -372,40 +372,16 @@ def _check_options(max_eigenvalue: float | None, tolerance: float, max_iter: int
         raise ValueError(f"max_iter={max_iter!r} must be at least 1")
 
 
-def _symmetric(matrix: np.ndarray, name: str) -> np.ndarray:
+def square(matrix: np.ndarray, name: str) -> np.ndarray:
+    """A square matrix of finite numbers, or ValueError."""
     matrix = np.asarray(matrix, dtype=float)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
         raise ValueError(f"{name} must be a square matrix of finite numbers, got shape {matrix.shape}")
+    return matrix
+
+
+def _symmetric(matrix: np.ndarray, name: str) -> np.ndarray:
+    matrix = square(matrix, name)
     if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-10 * np.abs(matrix).max(initial=0.0)):
         raise ValueError(f"{name} must be symmetric, got a matrix that differs from its transpose")
     return (matrix + matrix.T) / 2
-
-
-def uncapped_distance_bound(gap: float, largest: float) -> float:
-    """Upper bound on ||Theta - Theta*||_F from a duality gap, where no cap bounds eigenvalues.
-
-    F(Theta) - F* is at least the Bregman divergence of -log det, sum_k x_k - log(1 + x_k) for the
-    eigenvalues x_k of Theta*^-1/2 (Theta - Theta*) Theta*^-1/2. With r = ||x||_2 this is at least v(r) = r - log(1 +
-    r): v(|x|) <= x - log(1 + x), and v(sqrt(.)) is concave and 0 at 0, so subadditive. v(s + s^2/2) >= s^2/2, as
-    1 + s + s^2/2 <= e^s, hence r <= sqrt(2 gap) + gap. If that is below 1, (1 - r) Theta* <= Theta, and the distance
-    is at most r lambda_max(Theta*) <= r / (1 - r) lambda_max(Theta).
-
-    Parameters
-    ----------
-    gap : float
-        Upper bound on F(Theta) - F*.
-    largest : float
-        Largest eigenvalue of Theta.
-
-    Returns
-    -------
-    float
-        Infinite if the gap is too large for a bound.
-
-    Examples
-    --------
-    >>> round(uncapped_distance_bound(5e-9, 10.0), 6), uncapped_distance_bound(2.0, 1.0)
-    (0.001, inf)
-    """
-    r = np.sqrt(2 * gap) + gap
-    return float(largest * r / (1 - r)) if r < 1 else np.inf

@@ -17,7 +17,7 @@ from pgmpy.base import UndirectedGraph
 from pgmpy.factors.continuous import LinearGaussianCPD
 from pgmpy.models import LinearGaussianBayesianNetwork
 
-from pgmpy_dp.gaussian.graphical_lasso import GraphicalLassoSolution, graphical_lasso
+from pgmpy_dp.gaussian.graphical_lasso import GraphicalLassoSolution, graphical_lasso, square
 
 
 def project_psd(matrix: np.ndarray, floor: float = 1e-9) -> np.ndarray:
@@ -45,7 +45,7 @@ def project_psd(matrix: np.ndarray, floor: float = 1e-9) -> np.ndarray:
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
-    matrix = _square(matrix, "matrix")
+    matrix = square(matrix, "matrix")
     if not floor >= 0:
         raise ValueError(f"floor={floor!r} must be at least 0")
     w, v = np.linalg.eigh((matrix + matrix.T) / 2)
@@ -85,7 +85,7 @@ def unclipped_moments(moments: np.ndarray, row_norm: float) -> np.ndarray:
     >>> clipped.diagonal().round(), unclipped_moments(clipped, 2.0).diagonal().round()
     (array([2., 1., 1.]), array([4., 1., 1.]))
     """
-    moments = _square(moments, "moments")
+    moments = square(moments, "moments")
     if not row_norm > 0:
         raise ValueError(f"row_norm={row_norm!r} must be above 0")
     values, vectors = np.linalg.eigh((moments + moments.T) / 2)
@@ -239,7 +239,7 @@ def partial_correlations(precision: np.ndarray) -> np.ndarray:
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
-    precision = _positive_definite(precision, "precision")
+    precision = _positive_definite(precision)
     size = np.sqrt(np.diagonal(precision))
     result = -precision / np.outer(size, size) + 0.0  # no zeros with a sign
     np.fill_diagonal(result, 1.0)
@@ -309,7 +309,7 @@ def linear_gaussian_network(
     array([[0.6667, 0.3333],
            [0.3333, 0.6667]])
     """
-    left = _positive_definite(precision, "precision").copy()
+    left = _positive_definite(precision).copy()
     d = len(left)
     mean = np.asarray(mean, dtype=float)
     if mean.shape != (d,) or not np.isfinite(mean).all():
@@ -351,15 +351,8 @@ def _names(names: Sequence[Hashable] | None, d: int) -> list[Hashable]:
     return result
 
 
-def _square(matrix: np.ndarray, name: str) -> np.ndarray:
-    matrix = np.asarray(matrix, dtype=float)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-        raise ValueError(f"{name} must be a square matrix of finite numbers, got shape {matrix.shape}")
-    return matrix
-
-
-def _positive_definite(matrix: np.ndarray, name: str) -> np.ndarray:
-    matrix = _square(matrix, name)
+def _positive_definite(matrix: np.ndarray) -> np.ndarray:
+    matrix = square(matrix, "precision")
     if not np.allclose(matrix, matrix.T) or not np.linalg.eigvalsh(matrix).min(initial=1.0) > 0:
-        raise ValueError(f"{name} must be symmetric and positive definite")
+        raise ValueError("precision must be symmetric and positive definite")
     return matrix

@@ -88,11 +88,6 @@ class SumProduct:
         self._derivative: list[Operation] = []
         self._log_partition: float | None = None  # of the last calibration, which is not done twice
 
-    @property
-    def n_extra_cells(self) -> int:
-        """Length of the part of the marginals that belongs to `extra`."""
-        return self._beliefs.output.size - self.cliques.n_cells
-
     def calibrate(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
         """Marginals of all scopes, the model's and then the extra ones, and log Z.
 
@@ -103,7 +98,7 @@ class SumProduct:
 
         Returns
         -------
-        marginals : ndarray of shape (n_cells + n_extra_cells,)
+        marginals : ndarray of shape (n_cells + cells of the extra scopes,)
         log_partition : float
         """
         tables = self._beliefs
@@ -126,7 +121,7 @@ class SumProduct:
 
         Returns
         -------
-        ndarray of shape (n_cells + n_extra_cells,)
+        ndarray of shape (n_cells + cells of the extra scopes,)
         """
         if self._directions is None:
             self._directions = _Tables(self.plan, self.cliques)

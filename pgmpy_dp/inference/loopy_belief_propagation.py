@@ -325,8 +325,6 @@ class LoopyBeliefPropagation:
     (0.25, 8.0, True)
     """
 
-    n_extra_cells = 0
-
     def __init__(
         self,
         cliques: Cliques,

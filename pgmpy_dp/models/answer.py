@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pgmpy_dp.learning.display import as_text
+from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.models.evidence import Known
 from pgmpy_dp.schema import Number, encode_label
 from pgmpy_dp.shown import aligned, shown
@@ -111,7 +111,7 @@ class Worth:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer:
+class Answer(Shown):
     """Shares of all states of what is asked about; ``str`` of it is a table to read, in notebooks too.
 
     Attributes
@@ -202,9 +202,6 @@ class Answer:
         return "\n".join([*told, *([self.worth.held] if self.evidence else []), *self.worth.sentences])
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return as_text(str(self))
 
     def _plain(self, value: float | None, rounded: Callable[[float], int] = int) -> Any:
         """A number, or a day's text; None where there is none."""

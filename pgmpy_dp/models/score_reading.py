@@ -14,7 +14,7 @@ import pandas as pd
 
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.display import as_text
+from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.few_records import few_records
 from pgmpy_dp.learning.privacy_record import Privacy, require_release
 from pgmpy_dp.models.posterior.noisy_ratio import ratio_interval
@@ -25,7 +25,7 @@ from pgmpy_dp.shown import shown
 
 
 def digest_of(states: Mapping[Hashable, Iterable[Hashable]], model: LogLinearModel) -> str:
-    """What `model_digest` says of a model with these states of its variables, in its own order."""
+    """A short text that tells a model of these states, in its own order, from another: of its tables and parameters."""
     named = [[encode_label(v), [encode_label(s) for s in own]] for v, own in states.items()]
     scopes = [[encode_label(v) for v in scope] for scope in model.cliques.scopes]
     made = hashlib.blake2b(json.dumps([named, scopes]).encode(), digest_size=16)
@@ -34,7 +34,7 @@ def digest_of(states: Mapping[Hashable, Iterable[Hashable]], model: LogLinearMod
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelScore:
+class ModelScore(Shown):
     """How far a model is from the records, with noise; ``str`` of it is a summary to read.
 
     Attributes
@@ -159,15 +159,12 @@ class ModelScore:
 
     @property
     def model(self) -> str:
-        """Of which model it is, by its `model_digest`."""
+        """Of which model it is, by its `digest_of`."""
         return str(self.release_.public["settings"]["model"])
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name} {row.distance:.4f}" for name, row in self.table.iterrows())
         return f"ModelScore({told}; {self.privacy_})"
-
-    def _repr_html_(self) -> str:
-        return as_text(str(self))
 
     def __str__(self) -> str:
         lines = [

@@ -111,20 +111,6 @@ def schema_of_model(model: Any, schema: Schema | None = None) -> Schema:
     return scored.reading(scored.schema if schema is None else schema)
 
 
-def model_digest(model: Any) -> str:
-    """A short text that tells one model from another: of its variables, states, tables and parameters.
-
-    Examples
-    --------
-    >>> from pgmpy.factors.discrete import DiscreteFactor
-    >>> model = MarkovNetwork([("a", "b")])
-    >>> model.add_factors(DiscreteFactor(["a", "b"], [2, 2], [4, 1, 1, 4]))
-    >>> model_digest(model) == model_digest(model.copy()), len(model_digest(model))
-    (True, 32)
-    """
-    return ScoredModel.of(model).digest
-
-
 @dataclass(frozen=True, eq=False)
 class ScoredModel:
     """What the argument ``model`` comes to."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pgmpy import config
 from scipy.optimize import minimize
 
-from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso, uncapped_distance_bound
+from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 from pgmpy_dp.gaussian.operators.log_determinant import distance_bound, duality_gap
 from tests.torch_device import DEVICE
 
@@ -82,6 +82,19 @@ def test_optimality_conditions(case):
     assert (np.abs(excess[nonzero]) <= 1e-4 * scale[nonzero]).all()
     assert (np.abs(w - S)[~nonzero] <= rho + 1e-4 * scale[~nonzero]).all()
     np.testing.assert_allclose(solution.covariance @ theta, np.eye(len(S)), atol=1e-6)
+
+
+def uncapped_distance_bound(gap: float, largest: float) -> float:
+    """Upper bound on ||Theta - Theta*||_F from a duality gap, where no cap bounds eigenvalues.
+
+    F(Theta) - F* is at least the Bregman divergence of -log det, sum_k x_k - log(1 + x_k) for the
+    eigenvalues x_k of Theta*^-1/2 (Theta - Theta*) Theta*^-1/2. With r = ||x||_2 this is at least v(r) = r - log(1 +
+    r): v(|x|) <= x - log(1 + x), and v(sqrt(.)) is concave and 0 at 0, so subadditive. v(s + s^2/2) >= s^2/2, as
+    1 + s + s^2/2 <= e^s, hence r <= sqrt(2 gap) + gap. If that is below 1, (1 - r) Theta* <= Theta, and the distance
+    is at most r lambda_max(Theta*) <= r / (1 - r) lambda_max(Theta).
+    """
+    r = np.sqrt(2 * gap) + gap
+    return float(largest * r / (1 - r)) if r < 1 else np.inf
 
 
 def distance(found, tau: float | None) -> float:

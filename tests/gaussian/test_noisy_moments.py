@@ -10,7 +10,7 @@ import pytest
 
 from pgmpy_dp.estimators import PrivateGraphicalLasso
 from pgmpy_dp.gaussian import noisy_moments
-from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso, uncapped_distance_bound
+from pgmpy_dp.gaussian.graphical_lasso import graphical_lasso
 from pgmpy_dp.gaussian.noisy_moments import noisy_covariance
 from pgmpy_dp.gaussian.operators.precision import PrecisionProgram
 from pgmpy_dp.gaussian.published import output_perturbation
@@ -29,6 +29,7 @@ from pgmpy_dp.private.noise.matrix import MECHANISMS
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 from pgmpy_dp.private.operators.solutions import UncertifiedSolution, certified_solution, matrix_plan
 from pgmpy_dp.private.sensitive import Release
+from tests.gaussian.test_graphical_lasso import uncapped_distance_bound
 from tests.private import audit
 from tests.settings import settings
 

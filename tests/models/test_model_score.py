@@ -25,7 +25,7 @@ from pgmpy_dp import (
 )
 from pgmpy_dp.estimators import CollectiveMAP
 from pgmpy_dp.models.score_reading import ModelScore
-from pgmpy_dp.models.scored_model import model_digest
+from pgmpy_dp.models.scored_model import ScoredModel
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.operators.distances import Distances
@@ -138,7 +138,8 @@ class TestStates:
         assert found.table.loc["pairs", "distance"] == pytest.approx(0.5 * np.abs(counts - joint).sum(), abs=2e-3)
         MODEL.save(tmp_path / "model.npz")
         again = score(str(tmp_path / "model.npz"))
-        assert again.model == model_digest(MODEL) == model_digest(MarkovNetwork.load(tmp_path / "model.npz"))
+        loaded = MarkovNetwork.load(tmp_path / "model.npz")
+        assert again.model == ScoredModel.of(MODEL).digest == ScoredModel.of(loaded).digest
 
     def test_finer_cells_of_the_records_are_merged(self):
         rng = np.random.default_rng(1)

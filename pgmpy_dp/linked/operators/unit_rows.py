@@ -52,11 +52,11 @@ import numpy as np
 
 from pgmpy_dp.linked.operators.wide_table import WideTable
 from pgmpy_dp.private.data.contributions import GRID
+from pgmpy_dp.private.data.units import mixed
 
 MOST_PAIRS = 15
 _ALL_PAIRS = 6  # children, of which there are no more pairs than that
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _START = np.uint64(1 << 62)  # beyond the place of any child
 
 
@@ -175,7 +175,7 @@ def _in_order(codes: np.ndarray, by: np.ndarray, owner: np.ndarray, seeds: np.nd
     whose = owner[content]
     rank = np.arange(len(whose)) - np.searchsorted(whose, whose)
     drawn = np.empty(len(owner), dtype=np.uint64)
-    drawn[content] = _mixed(seeds[whose], rank.astype(np.uint64))
+    drawn[content] = mixed(seeds[whose], rank.astype(np.uint64))
     return np.lexsort((drawn, *reversed(by.T), owner))
 
 
@@ -198,7 +198,7 @@ def _placed(
             ranks = np.zeros(len(places), dtype=np.int64)
         if not wide.ordered and n > _ALL_PAIRS:
             pairs = _pairs(n)
-            start = _mixed(seeds[units], _START) % np.uint64(len(pairs))
+            start = mixed(seeds[units], _START) % np.uint64(len(pairs))
             step = np.arange(MOST_PAIRS, dtype=np.uint64) * np.uint64(len(pairs) // MOST_PAIRS)
             chosen = pairs[((start[:, None] + step) % np.uint64(len(pairs))).astype(np.int64)]
             each = chosen[:, :, [[0, 1], [1, 0]]].reshape(-1, n_slots)
@@ -234,12 +234,3 @@ def _pairs(n: int) -> np.ndarray:
     """All unordered pairs of n children, those of the first ones first."""
     by_last = sorted(pair[::-1] for pair in itertools.combinations(range(n), 2))
     return np.array([pair[::-1] for pair in by_last], dtype=np.int8)
-
-
-def _mixed(seed: np.ndarray, place: np.ndarray | np.uint64) -> np.ndarray:
-    """A number for each place of a unit from the unit's secret one: SplitMix64, whose steps are one to one."""
-    with np.errstate(over="ignore"):
-        z = seed + (place + np.uint64(1)) * _GOLDEN
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))

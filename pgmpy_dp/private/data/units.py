@@ -39,7 +39,7 @@ from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema
 
-_GOLDEN = 0x9E3779B97F4A7C15
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 _fixed: bytes | None = None
 
@@ -268,13 +268,14 @@ def drawn_rows(
     digests = (hashlib.blake2b(name, key=key, digest_size=8).digest() for name in owners.identities(units.tolist()))
     seeds = np.zeros(len(size), dtype=np.uint64)
     seeds[units] = np.frombuffer(b"".join(digests), dtype="<u8")
-    keep[many] = chosen_segments(whose, most, keys=_mixed(seeds[whose], rank))
+    keep[many] = chosen_segments(whose, most, keys=mixed(seeds[whose], rank.astype(np.uint64)))
     return keep
 
 
-def _mixed(seed: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """A number for each record of a unit from the unit's secret one: SplitMix64, whose steps are one to one."""
-    z = seed + (rank.astype(np.uint64) + np.uint64(1)) * np.uint64(_GOLDEN)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+def mixed(seed: np.ndarray, place: np.ndarray | np.uint64) -> np.ndarray:
+    """A number for each place of a unit from the unit's secret one: SplitMix64, whose steps are one to one."""
+    with np.errstate(over="ignore"):
+        z = seed + (place + np.uint64(1)) * _GOLDEN
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))

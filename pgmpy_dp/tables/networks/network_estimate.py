@@ -72,12 +72,8 @@ class NetworkEstimate:
     marginals: Marginals
     tree: GrowingTree
 
-    def expected_counts(self, scope: Scope) -> np.ndarray:
-        """Expected records in each cell of the table of some variables, axes in their order."""
-        return self.expected_tables([scope])[0]
-
     def expected_tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
-        """Expected records in each cell of several tables."""
+        """Expected records in each cell of the tables of some variables, axes in their order."""
         return [self.noisy.n_records * table for table in self.marginals.tables(scopes)]
 
     def expected_cells(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
@@ -127,7 +123,7 @@ def estimate_network(
     --------
     >>> cliques = Cliques(("a", "b"), (2, 2), (("a",), ("b",)))
     >>> noisy = NoisyMarginals(cliques, np.array([30.0, 70.0, 50.0, 50.0]), "gaussian", np.array([0.1, 0.1]))
-    >>> estimate_network(noisy).expected_counts((0, 1)).round()
+    >>> estimate_network(noisy).expected_tables([(0, 1)])[0].round()
     array([[15., 15.],
            [35., 35.]])
     """
