@@ -95,11 +95,6 @@ class Ising:
         """Pairs i < j with A_ij != 0, in order."""
         return [(int(i), int(j)) for i, j in np.argwhere(np.triu(self.weights))]
 
-    def log_potential(self, codes: np.ndarray) -> np.ndarray:
-        """log Pr up to a constant, shape (n,), of records `codes` of shape (n, p)."""
-        z = 2.0 * check_codes(codes, self.cardinalities) - 1.0
-        return 0.5 * np.einsum("ni,ni->n", z @ self.weights, z) + z @ self.fields
-
     def to_log_linear(
         self, variables: Sequence[Hashable] | None = None, cliques: Cliques | None = None
     ) -> LogLinearModel:
@@ -190,14 +185,6 @@ class BinaryField:
         """Pairs i < j that are in a monomial together, in order: the dependency graph."""
         return sorted({pair for subset in self.coefficients for pair in itertools.combinations(subset, 2)})
 
-    def log_potential(self, codes: np.ndarray) -> np.ndarray:
-        """log Pr up to a constant, shape (n,), of records `codes` of shape (n, p)."""
-        z = 2.0 * check_codes(codes, self.cardinalities) - 1.0
-        total = np.zeros(len(z))
-        for subset, value in self.coefficients.items():
-            total += value * z[:, list(subset)].prod(axis=1)
-        return total
-
     def to_log_linear(
         self, variables: Sequence[Hashable] | None = None, cliques: Cliques | None = None
     ) -> LogLinearModel:
@@ -263,14 +250,6 @@ def check_subset(given: Iterable[int], p: int, name: str, sizes: Sequence[int] |
         rule = "distinct positions" if sizes is None else "pairs i < j of positions"
         raise ValueError(f"{name} must be given for {rule} from 0 to {p - 1}, got {given!r}")
     return tuple(sorted(subset))
-
-
-def check_codes(codes: np.ndarray, cardinalities: tuple[int, ...]) -> np.ndarray:
-    """Codes of records as integers; ValueError where they do not have a column for each variable."""
-    codes = np.asarray(codes)
-    if codes.ndim != 2 or codes.shape[1] != len(cardinalities):
-        raise ValueError(f"codes must have shape (n, {len(cardinalities)}), got {codes.shape}")
-    return codes.astype(np.int64)
 
 
 _ROUNDING = 1e-10  # of a table: interactions below this are errors of rounding
@@ -372,16 +351,6 @@ class Pairwise:
         """Pairs i < j that interact, in order."""
         return list(self._centred.weights)
 
-    def log_potential(self, codes: np.ndarray) -> np.ndarray:
-        """log Pr up to a constant, shape (n,), of records `codes` of shape (n, p)."""
-        codes = check_codes(codes, self.cardinalities)
-        total = np.zeros(len(codes))
-        for i, field in enumerate(self.fields):
-            total += field[codes[:, i]]
-        for (i, j), table in self.weights.items():
-            total += table[codes[:, i], codes[:, j]]
-        return total
-
     def to_log_linear(
         self, variables: Sequence[Hashable] | None = None, cliques: Cliques | None = None
     ) -> LogLinearModel:
@@ -389,14 +358,6 @@ class Pairwise:
         # Centred: a pair whose table is no interaction, but for rounding, has no table then, as it has no edge.
         terms = {(i,): field for i, field in enumerate(self._centred.fields)} | dict(self._centred.weights)
         return log_linear_of(terms, self.cardinalities, variables, cliques)
-
-    @classmethod
-    def from_ising(cls, model: Ising) -> Pairwise:
-        """The centred form of an Ising model: W_ij = A_ij [[1, -1], [-1, 1]], theta_i = (-theta_i, theta_i)."""
-        signs = np.array([-1.0, 1.0])
-        parity = np.outer(signs, signs)
-        weights = {(i, j): model.weights[i, j] * parity for i, j in model.edges()}
-        return cls(tuple(value * signs for value in model.fields), weights)
 
     def to_ising(self) -> Ising:
         """The same model as an Ising model, where all variables are binary."""

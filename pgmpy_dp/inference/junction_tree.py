@@ -202,7 +202,7 @@ def build_junction_tree(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -
             near[u].add(v)
 
     def tree(choose: Callable[[_Graph], int | None]) -> JunctionTree:
-        return _rooted(_merged(_bag_tree(*_eliminated(near, choose))), cliques.cardinalities, scopes)
+        return rooted(_bag_tree(*_eliminated(near, choose)), cliques.cardinalities, scopes)
 
     trees = [tree(_least_fill), tree(_least_degree(near))]
     fewest = min(found.cells for found in trees)
@@ -339,12 +339,11 @@ def _merged(tree: BagTree) -> BagTree:
 
 
 def rooted(tree: BagTree, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]] = ()) -> JunctionTree:
-    """A junction tree from one of bags. Bags inside a neighbouring one are merged into it."""
-    return _rooted(_merged(tree), cardinalities, scopes)
+    """A junction tree from one of bags, of which those inside a neighbouring one are merged into it.
 
-
-def _rooted(tree: BagTree, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]]) -> JunctionTree:
-    """Orient the tree, order the axes of each clique, and give each scope its home."""
+    Orients the tree, orders the axes of each clique, and gives each scope its home.
+    """
+    tree = _merged(tree)
     predecessor: dict[int, int] = {}
     preorder, pending = [], [min(tree.bags)]
     while pending:

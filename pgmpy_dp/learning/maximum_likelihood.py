@@ -101,11 +101,9 @@ def maximum_likelihood(
     counts: np.ndarray,
     *,
     l2: float = 0.0,
-    max_iter: int = 1000,
     tol: float = 1e-6,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     inference: Inference = "exact",
-    callback: Callable[[], None] | None = None,
 ) -> Fit:
     """Maximum-likelihood parameters from exact counts or proportions (not private by itself).
 
@@ -118,8 +116,6 @@ def maximum_likelihood(
     l2 : float
         Penalty (l2/2)|theta|^2 on the mean log-likelihood. With 0 and empty cells the maximum lies at
         infinity and is approached until `tol` is met.
-    max_iter : int
-        Iterations of L-BFGS.
     tol : float
         Largest difference between fitted and given marginal probabilities (plus penalty gradient).
     memory_limit : int
@@ -128,8 +124,6 @@ def maximum_likelihood(
         Loopy belief propagation replaces A and its gradient by an approximation; "auto" takes it where exact
         inference does not fit in `memory_limit`. Settings are used as they are; "loopy" and "auto" try counting
         numbers from Bethe's to tree-reweighting until a fit is sound, see `first_sound_fit`.
-    callback : callable, optional
-        Called after each iteration.
 
     Returns
     -------
@@ -156,11 +150,10 @@ def maximum_likelihood(
         cliques,
         marginals,
         l2,
-        max_iter=max_iter,
+        max_iter=1000,
         tol=tol,
         memory_limit=memory_limit,
         inference=inference,
-        callback=callback,
     )
 
 
@@ -298,7 +291,7 @@ def _penalised(
     tol: float,
     memory_limit: int,
     inference: Inference,
-    callback: Callable[[], None] | None,
+    callback: Callable[[], None] | None = None,
     noisy: NoisyMarginals | None = None,
 ) -> Fit:
     """The fit with a penalty, of noisy tables with the one that is chosen where `l2` is None."""

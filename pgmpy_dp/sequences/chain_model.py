@@ -305,9 +305,6 @@ def map_chain(
     transition: NoisyMarginals,
     *,
     stay: bool = True,
-    n_rounds: int = 3,
-    max_iter: int = 100,
-    tol: float = 1e-5,
     callback: Callable[[], None] | None = None,
 ) -> ChainFit:
     """Learn a chain by `collective_map`, with a prior that knows that staying is not like moving.
@@ -320,7 +317,7 @@ def map_chain(
         Shrink to the model in which every state is kept with one probability, and otherwise left for any other alike,
         instead of to the uniform one. That probability comes from the release (`staying_log_odds`): the sum of K cells
         against the sum of all, known long before any single cell is.
-    n_rounds, max_iter, tol, callback
+    callback
         As for `collective_map`.
 
     Returns
@@ -340,7 +337,7 @@ def map_chain(
     array([[0.9, 0.1],
            [0.2, 0.8]])
     """
-    learn = partial(collective_map, entropy_share=0.0, n_rounds=n_rounds, max_iter=max_iter, tol=tol, callback=callback)
+    learn = partial(collective_map, entropy_share=0.0, callback=callback)
     strength = staying_log_odds(transition) if stay else 0.0
     base = strength * np.eye(transition.cliques.cardinalities[0]).ravel()
     fit = fit_chain(initial, transition, learn, partial(learn, base=base))

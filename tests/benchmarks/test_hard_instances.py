@@ -16,12 +16,13 @@ from benchmarks.hard_instances import (
     hard_structure,
     matching,
 )
+from tests.fields.definition import log_potentials
 
 
 def probabilities(model) -> np.ndarray:
     """Of all joint states, in the order of itertools.product."""
     codes = np.array(list(itertools.product(*(range(k) for k in model.cardinalities))))
-    potential = model.log_potential(codes)
+    potential = log_potentials(model, codes)
     weights = np.exp(potential - potential.max())
     return weights / weights.sum()
 

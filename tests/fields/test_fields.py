@@ -14,6 +14,7 @@ from pgmpy_dp.fields.field_scopes import field_scopes
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.models.markov_network import MarkovNetwork
+from tests.fields.definition import log_potentials, pairwise_of
 
 NAMES = ("d", "a", ("b", 1), 0, "c")
 P = len(NAMES)
@@ -51,26 +52,8 @@ def all_codes(cardinalities) -> np.ndarray:
 
 def joint(field) -> np.ndarray:
     """Probabilities of all records from the definition."""
-    weights = np.exp(field.log_potential(all_codes(field.cardinalities)))
+    weights = np.exp(log_potentials(field, all_codes(field.cardinalities)))
     return weights / weights.sum()
-
-
-def naive_log_potential(field, record) -> float:
-    """The sums of the module's docstring, term by term."""
-    z = [2 * x - 1 for x in record]
-    pairs = list(itertools.combinations(range(len(record)), 2))
-    if isinstance(field, Ising):
-        return sum(field.weights[i, j] * z[i] * z[j] for i, j in pairs) + sum(np.multiply(field.fields, z))
-    if isinstance(field, Pairwise):
-        own = sum(theta[x] for theta, x in zip(field.fields, record, strict=True))
-        return own + sum(field.weights[i, j][record[i], record[j]] for i, j in pairs if (i, j) in field.weights)
-    return sum(value * math.prod(z[i] for i in subset) for subset, value in field.coefficients.items())
-
-
-def test_log_potentials_are_those_of_the_definition(field):
-    codes = all_codes(field.cardinalities)
-    expected = [naive_log_potential(field, record) for record in codes.tolist()]
-    np.testing.assert_allclose(field.log_potential(codes), expected, atol=1e-12)
 
 
 def test_the_log_linear_model_has_the_same_probabilities(field):
@@ -137,10 +120,10 @@ def test_pgmpys_variable_elimination_gives_the_marginals(pgmpy_field):
 
 def test_conversions_between_the_families():
     model = ising(3)
-    around = Pairwise.from_ising(model).to_ising().to_binary_field().to_ising()
+    around = pairwise_of(model).to_ising().to_binary_field().to_ising()
     np.testing.assert_allclose(around.weights, model.weights, atol=1e-15)
     np.testing.assert_allclose(around.fields, model.fields, atol=1e-15)
-    for other in (Pairwise.from_ising(model), model.to_binary_field()):
+    for other in (pairwise_of(model), model.to_binary_field()):
         np.testing.assert_allclose(joint(other), joint(model), atol=1e-14)
         assert (other.width, other.min_edge_weight) == pytest.approx((model.width, model.min_edge_weight), rel=1e-12)
         assert other.edges() == model.edges()
@@ -168,7 +151,7 @@ def test_a_table_without_interaction_is_no_edge_and_no_table():
     model = field.to_log_linear("ab")
     assert field.edges() == [] and ("a", "b") not in model.cliques.scopes
     codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    potentials = field.log_potential(codes)
+    potentials = log_potentials(field, codes)
     expected = np.exp(potentials - np.logaddexp.reduce(potentials))
     alone = [model.marginal([name]) for name in "ab"]
     np.testing.assert_allclose(np.outer(*alone).ravel(), expected, rtol=1e-12)
@@ -210,7 +193,6 @@ def test_what_is_not_of_the_family_is_refused():
         (lambda: BinaryField(2, {(0, 2): 1.0}), "from 0 to 1"),
         (lambda: BinaryField(2, {(0, 1): 1.0, (1, 0): 1.0}), "twice"),
         (lambda: BinaryField(2, {(0, 1): math.inf}), "finite"),
-        (lambda: ising().log_potential(np.zeros((3, 2))), "codes must have shape"),
     ],
 )
 def test_bad_parameters_are_named(make, message):

@@ -21,6 +21,7 @@ from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.fields.sparse_moment_fit import grow_support
 from pgmpy_dp.learning.analysis_of_variance import helmert
 from pgmpy_dp.models.markov_network import MarkovNetwork
+from tests.fields.definition import log_potentials, pairwise_of
 
 EXACT = {"noise_sd": 0.0, "n": 10**12}  # a standard error of 1e-6: L-BFGS stops at a gradient of 1e-8
 
@@ -44,7 +45,7 @@ def grid(rows: int, columns: int, weight: float) -> Ising:
 def moments_of(model, order: int) -> np.ndarray:
     """Mean parities by the naive sum over all states."""
     states = all_states(model.cardinalities)
-    weight = np.exp(model.log_potential(states))
+    weight = np.exp(log_potentials(model, states))
     z = 2.0 * states - 1
     products = np.array([z[:, list(s)].prod(axis=1) for s in field_scopes(model.n_variables, order)])
     return products @ weight / weight.sum()
@@ -61,7 +62,7 @@ def ising_moments(model: Ising) -> tuple[np.ndarray, np.ndarray]:
 def interactions_of(model: Pairwise) -> tuple[list[np.ndarray], dict[tuple[int, int], np.ndarray]]:
     """Means of k e_a - 1 and of the outer products of pairs, naively."""
     states = all_states(model.cardinalities)
-    weight = np.exp(model.log_potential(states))
+    weight = np.exp(log_potentials(model, states))
     weight /= weight.sum()
     coded = [(k * np.eye(k) - 1)[states[:, i]] for i, k in enumerate(model.cardinalities)]
     pairs = itertools.combinations(range(model.n_variables), 2)
@@ -275,7 +276,7 @@ def test_pairwise_models_with_unequal_alphabets_come_back(exact, monkeypatch):
 def test_binary_interactions_are_the_ising_model():
     truth = grid(2, 3, 0.4)
     means, products = ising_moments(truth)
-    fields, pairs = interactions_of(Pairwise.from_ising(truth))
+    fields, pairs = interactions_of(pairwise_of(truth))
     # Four entries of a table average out: noise of sd 2 s in each is noise of sd s in the product's mean.
     one = match_interactions(fields, pairs, field_noise_sd=0.01 * math.sqrt(2), pair_noise_sd=0.02, n=10**12)
     other = match_ising(means, products, noise_sd=0.01, n=10**12)
