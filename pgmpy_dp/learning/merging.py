@@ -76,7 +76,7 @@ def likely_proportions(counts: np.ndarray, deviation: float, n_cells: int | None
     return proportions
 
 
-def useful_bins(n_records: float, cell_noise: float, order: int = 2, most: int = MOST_BINS) -> int:
+def useful_bins(n_records: float, cell_noise: float, order: int = 2) -> int:
     """Into how many cells each variable of a table can be divided, so that its noise is a tenth of the records.
 
     The l1 norm of the noise in a table of b times b cells is about ``b^2 E|noise|``, in one of `order` such variables
@@ -87,7 +87,7 @@ def useful_bins(n_records: float, cell_noise: float, order: int = 2, most: int =
     >>> useful_bins(30_000, 40.0), useful_bins(100, 40.0)
     (8, 2)
     """
-    return min(max(int((_ERROR * max(n_records, 1.0) / cell_noise) ** (1 / order)), 2), most)
+    return min(max(int((_ERROR * max(n_records, 1.0) / cell_noise) ** (1 / order)), 2), MOST_BINS)
 
 
 def equal_bins(proportions: np.ndarray, n_bins: int) -> np.ndarray:

@@ -45,11 +45,9 @@ def checked_graph(graph: Any, argument: str = "graph", sizes: tuple[int, ...] = 
     return tuple(items)
 
 
-def edge_positions(
-    schema: Schema, graph: Iterable[Iterable[Hashable]], argument: str = "graph"
-) -> list[tuple[int, int]]:
+def edge_positions(schema: Schema, graph: Iterable[Iterable[Hashable]]) -> list[tuple[int, int]]:
     """Edges as pairs of positions; ValueError for names that the schema does not declare."""
-    return [(item[0], item[1]) for item in set_positions(schema, graph, argument) if len(item) == 2]
+    return [(item[0], item[1]) for item in set_positions(schema, graph, "graph") if len(item) == 2]
 
 
 def set_positions(schema: Schema, sets: Iterable[Iterable[Hashable]], argument: str) -> list[tuple[int, ...]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pgmpy_dp.plotting.style import BLUE, COLOURS, PALE, VERMILLION, legend, styled_axes
 from pgmpy_dp.private.accounting import zcdp_to_approx
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, privacy_profile
+from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP, privacy_profile
 from pgmpy_dp.private.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -125,7 +125,10 @@ def plot_privacy_profile(
     labelled = guarantees.items() if isinstance(guarantees, Mapping) else ((None, item) for item in guarantees)
     curves = [(label, *_guarantee(item)) for label, item in labelled]
     if epsilons is None:
-        ends = [found.epsilon if isinstance(found, PureDP | ApproxDP) else _epsilon_at(found) for *_, found in curves]
+        ends = [
+            found.epsilon if isinstance(found, PureDP | ApproxDP) else zcdp_to_approx(found.rho, 1e-6)
+            for *_, found in curves
+        ]
         epsilons = np.linspace(0.0, 2.0 * max([*ends, 1e-3]), 200)
     epsilons = np.asarray(epsilons, dtype=float)
     if (epsilons < 0).any() or not np.isfinite(epsilons).all():
@@ -150,10 +153,6 @@ def _running_totals(ledger: Ledger) -> list[float]:
         spent = again.spent
         totals.append(spent.epsilon if isinstance(spent, PureDP | ApproxDP) else spent.rho)
     return totals
-
-
-def _epsilon_at(found: ZCDP | ReservedZCDP, delta: float = 1e-6) -> float:
-    return zcdp_to_approx(found.rho, delta)
 
 
 def _guarantee(item: object) -> tuple[str, Guarantee]:

@@ -103,7 +103,6 @@ def preview_publish_if(
     schema: Schema | dict,
     *,
     test_share: float = 0.1,
-    chance: float = noisy_test.CHANCE,
     rows_per_unit: int | str = 1,
 ) -> pd.DataFrame:
     """How sharp the test of `publish_if` is, from public numbers: nothing is spent and no record is read.
@@ -114,15 +113,13 @@ def preview_publish_if(
         As `publish_if` takes them.
     n : int
         The assumed number of records: a public guess.
-    chance : float in (0, 0.5)
-        Of a wrong answer, outside the margin.
 
     Returns
     -------
     pandas.DataFrame
         For each criterion its ``bound`` and the ``margin``. If every error is below its bound by the margin or more,
-        and every bound is twice its margin or more, the answer is "no" with a probability of at most `chance`. If one
-        error is above its bound by more than the margin, it is "yes" with one of at most `chance`, over twice the
+        and every bound is twice its margin or more, the answer is "no" with a probability of at most `CHANCE`. If one
+        error is above its bound by more than the margin, it is "yes" with one of at most `CHANCE`, over twice the
         number of criteria. In between it is either. A bound below its margin is never met: ask for more budget.
         ``sd``: the standard deviation of the noise, in records.
 
@@ -135,12 +132,11 @@ def preview_publish_if(
     """
     require_budget(budget)
     share = Fraction(checked_number("test_share", test_share, positive=True, below_one=True))
-    chance = checked_number("chance", chance, positive=True, below_one=True)
     n = int(checked_number("n", n, positive=True))
     declared = Criteria.of(criteria, Schema.coerce(schema, argument="schema"))
     test = unit_budget(_parts(cost_of(budget), share)[1], rows_per_unit)
     own, _ = noisy_test.planned_noise(declared, test)
-    found = noisy_test.margins(declared, n, test, min(chance, 0.49))
+    found = noisy_test.margins(declared, n, test, noisy_test.CHANCE)
     rows = [(str(one), one.bound, margin, own.variance**0.5) for one, margin in zip(declared.each, found, strict=True)]
     return pd.DataFrame(rows, columns=["criterion", "bound", "margin", "sd"])
 
