@@ -80,6 +80,8 @@ def _structure_case(name: str, budget: str, adjacency: str, **arguments: Any) ->
     kept = [(0, 0, 0), (0, 0, 1), (1, 1, 0)]
     rows = (kept, kept[:2]) if adjacency == "add_remove" else (kept, [*kept[:2], (1, 0, 1)])
     given = {**declared(adjacency, N), "state_names": TRIPLE, **arguments}
+    if name == "PrivateNetwork":  # so that there is a round, of however few records
+        given["one_way_share"] = 0.25
     neighbours = partial(_frames, rows, "abc", adjacency)
     options: dict[str, Any] = {"features": network_features, "trials": (100, 800)}
     return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, given, **options)
@@ -126,10 +128,7 @@ def _cases() -> list[AuditCase]:
         _table_case("PrivateSGD", "delta", "replace_one", **sgd),
         _table_case("PrivateSGD", "rho", "replace_one", n_steps=2, clip_norm=1.0),
     ]
-    steps: dict[str, dict[str, Any]] = {
-        "PrivateNetwork": {"n_rounds": 1, "one_way_share": 0.25},
-        "PrivateChowLiu": {"n_edges": 1},
-    }
+    steps: dict[str, dict[str, Any]] = {"PrivateNetwork": {"n_rounds": 1}, "PrivateChowLiu": {"n_edges": 1}}
     cases += [
         _structure_case(name, budget, adjacency, **arguments)
         for name, arguments in steps.items()
