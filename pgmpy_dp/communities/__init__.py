@@ -11,9 +11,9 @@ ESTIMATORS = {
     "PrivateBlockModel": "pgmpy_dp.communities.private_block_model",
 }
 
-__all__ = ["PrivateBlockModel"]
+__all__ = list(ESTIMATORS)
 
 if TYPE_CHECKING:
-    from pgmpy_dp.communities.private_block_model import PrivateBlockModel
+    from pgmpy_dp.communities.private_block_model import PrivateBlockModel as PrivateBlockModel
 
 __getattr__, __dir__ = front_door(__name__, ESTIMATORS)

@@ -22,8 +22,15 @@ from pgmpy_dp.private.sensitive import Release
 METHODS = ("auto", "noisy-power", "randomized-response", "exponential", "sdp", "sdp-exact")
 
 
-@dataclass(repr=False, eq=False)
-class PrivateBlockModel(BasePrivateEstimator):
+@dataclass(init=False)
+class _Method:
+    """The first options."""
+
+    n_communities: int = option(2, whole(2))
+    method: str = option("auto", one_of(METHODS))
+
+
+class PrivateBlockModel(BasePrivateEstimator, _Method):
     """Communities of a stochastic block model, learned with differential privacy for the edges.
 
     Vertices are public; neighbours differ in one edge.
@@ -105,18 +112,13 @@ class PrivateBlockModel(BasePrivateEstimator):
         "adjacency": ("edge",),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("communities",)
+    _made_for = ("n_communities",)
     _examples = ({"epsilon": 1.0}, {"rho": 0.5, "n_communities": 3, "method": "noisy-power", "degree": 10.0})
 
-    n_communities: int = option(2, whole(2))
-    method: str = option("auto", one_of(METHODS))
-    epsilon: float | None = None
-    delta: float = 0.0
-    rho: float | None = None
     degree: float | None = option(None, number())
     bias: float | None = option(None, number(most=1))
     vote: bool | None = option(None, flag())
     device: str | None = option(None, by(checked_device))
-    random_state: int | None = None
 
     def fit(self, graph: Any, nodes: Iterable[Hashable] | None = None) -> PrivateBlockModel:
         """Find communities under the budget.
@@ -185,14 +187,6 @@ class PrivateBlockModel(BasePrivateEstimator):
         for label in range(self.scores_.shape[1]):
             table[f"score_{label}"] = self.scores_[:, label]
         return table
-
-    def _check_release(self, release: Release) -> None:
-        super()._check_release(release)
-        if self.n_communities != release.public["n_communities"]:
-            raise ValueError(
-                f"n_communities={self.n_communities!r}, and the release has {release.public['n_communities']}; pass "
-                "the release's"
-            )
 
     def _private(self, X: Any, budget: Budget, nodes: Iterable[Hashable] | None = None) -> PrivateGraph:
         if not isinstance(X, PrivateGraph):

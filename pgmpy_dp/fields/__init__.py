@@ -12,13 +12,13 @@ ESTIMATORS = {
     "StableStructure": "pgmpy_dp.fields.votes.stable_structure",
 }
 
-__all__ = ["EdgeVoting", "PrivateBinaryMRF", "PrivateIsing", "PrivatePairwise", "StableStructure"]
+__all__ = list(ESTIMATORS)
 
 if TYPE_CHECKING:
-    from pgmpy_dp.fields.private_binary_mrf import PrivateBinaryMRF
-    from pgmpy_dp.fields.private_ising import PrivateIsing
-    from pgmpy_dp.fields.private_pairwise import PrivatePairwise
-    from pgmpy_dp.fields.votes.edge_voting import EdgeVoting
-    from pgmpy_dp.fields.votes.stable_structure import StableStructure
+    from pgmpy_dp.fields.private_binary_mrf import PrivateBinaryMRF as PrivateBinaryMRF
+    from pgmpy_dp.fields.private_ising import PrivateIsing as PrivateIsing
+    from pgmpy_dp.fields.private_pairwise import PrivatePairwise as PrivatePairwise
+    from pgmpy_dp.fields.votes.edge_voting import EdgeVoting as EdgeVoting
+    from pgmpy_dp.fields.votes.stable_structure import StableStructure as StableStructure
 
 __getattr__, __dir__ = front_door(__name__, ESTIMATORS)

@@ -212,8 +212,14 @@ _METHODS = ("auto", "moments", "frank-wolfe")
 _DENSE = 0.4  # of all pairs: a graph with more edges is completed for `model_`, as it can have very many cliques
 
 
-@dataclasses.dataclass(repr=False, eq=False)
-class BaseFieldEstimator(BaseGraphEstimator):
+@dataclass(init=False)
+class BoundedWidth:
+    """The first option of a field."""
+
+    width: float | None = option(None, number())
+
+
+class BaseFieldEstimator(BaseGraphEstimator, BoundedWidth):
     """Parameters and graph of a Markov random field; abstract, see the three estimators.
 
     A subclass names its `_family` and `_release_kinds`, runs the learner of its moments in `_run_moments`, and says in
@@ -257,13 +263,6 @@ class BaseFieldEstimator(BaseGraphEstimator):
     _family: ClassVar[str]
     _examples = ({"width": 2.0, **TABLE_EXAMPLES[0]}, {"width": 1.0, **TABLE_EXAMPLES[1]})
 
-    width: float | None = option(None, number())
-    epsilon: float | None = None
-    delta: float = 0.0
-    rho: float | None = None
-    state_names: Schema | dict | None = None
-    adjacency: str = "add_remove"
-    n_records: int | None = None
     method: str = option("auto", one_of(_METHODS))
     graph: Any = option(None, by(lambda name, graph: checked_graph(graph, name), chain.from_iterable))
     n_iter: int | None = option(None, whole(2))
@@ -271,7 +270,6 @@ class BaseFieldEstimator(BaseGraphEstimator):
     min_edge_weight: float | None = option(None, number())
     inference: Inference = option("auto", by(checked_inference))
     memory_limit: int = option(FIELD_MEMORY_LIMIT, whole(1))
-    random_state: int | None = None
 
     @abstractmethod
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:

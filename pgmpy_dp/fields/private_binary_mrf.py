@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pgmpy_dp.fields import noisy_parities
-from pgmpy_dp.fields.field_base import FIELD_MEMORY_LIMIT, BaseFieldEstimator
+from pgmpy_dp.fields.field_base import BaseFieldEstimator, BoundedWidth
 from pgmpy_dp.fields.random_fields import BinaryField, RandomField
-from pgmpy_dp.inference.exact_or_loopy import Inference
-from pgmpy_dp.learning.options import Rule, one_of, whole
+from pgmpy_dp.learning.options import one_of, option, whole
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -19,7 +19,14 @@ from pgmpy_dp.schema import Schema
 _QUERIES = ("auto", "gaussian", "pmw", "sepfem")
 
 
-class PrivateBinaryMRF(BaseFieldEstimator):
+@dataclass(init=False)
+class _OfOrder(BoundedWidth):
+    """The first options."""
+
+    order: int = option(3, whole(2))
+
+
+class PrivateBinaryMRF(BaseFieldEstimator, _OfOrder):
     """Binary Markov random field with interactions of up to t variables, with its graph, under differential privacy.
 
     Pr(z) is proportional to ``exp(sum_I c_I prod_{i in I} z_i)`` over sets I of at most t variables, where z_i is -1
@@ -82,37 +89,10 @@ class PrivateBinaryMRF(BaseFieldEstimator):
     """
 
     _family: ClassVar[str] = "binary"
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "order": whole(2),
-        "queries": one_of(_QUERIES),
-    }
     _release_kinds: ClassVar[tuple[str, ...]] = ("parities", "regressions", "pseudo_likelihood", "halves")
     _examples = ({"width": 2.0, "order": 2, **TABLE_EXAMPLES[0]}, {"width": 1.0, "order": 2, **TABLE_EXAMPLES[1]})
 
-    def __init__(
-        self,
-        width: float | None = None,
-        order: int = 3,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-        method: str = "auto",
-        queries: str = "auto",
-        graph: Any = None,
-        n_iter: int | None = None,
-        sparse: bool = True,
-        min_edge_weight: float | None = None,
-        inference: Inference = "auto",
-        memory_limit: int = FIELD_MEMORY_LIMIT,
-        random_state: int | None = None,
-    ) -> None:
-        self.order = order
-        self.queries = queries
-        data = (epsilon, delta, rho, state_names, adjacency, n_records, method, graph, n_iter, sparse)
-        super().__init__(width, *data, min_edge_weight, inference, memory_limit, random_state)
+    queries: str = option("auto", one_of(_QUERIES))
 
     @property
     def _order(self) -> int:

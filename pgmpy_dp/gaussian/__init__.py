@@ -8,9 +8,9 @@ ESTIMATORS = {
     "PrivateGraphicalLasso": "pgmpy_dp.gaussian.private_graphical_lasso",
 }
 
-__all__ = ["PrivateGraphicalLasso"]
+__all__ = list(ESTIMATORS)
 
 if TYPE_CHECKING:
-    from pgmpy_dp.gaussian.private_graphical_lasso import PrivateGraphicalLasso
+    from pgmpy_dp.gaussian.private_graphical_lasso import PrivateGraphicalLasso as PrivateGraphicalLasso
 
 __getattr__, __dir__ = front_door(__name__, ESTIMATORS)

@@ -16,15 +16,14 @@ from pgmpy_dp.gaussian.graphical_models import linear_gaussian_network, partial_
 from pgmpy_dp.gaussian.noisy_moments import SCALINGS, checked_bounds, noisy_covariance
 from pgmpy_dp.gaussian.pair_correlations import noisy_pairs
 from pgmpy_dp.gaussian.precision_fits import fit_covariance, fit_pairs
-from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option
-from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
-from pgmpy_dp.learning.private_base import BasePrivateEstimator
+from pgmpy_dp.learning.options import by, column, flag, number, one_of, option
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.learning.vectors_base import BaseVectorsEstimator
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.operators.vector_operators import MECHANISMS, checked_norm, checked_point
 from pgmpy_dp.private.reading.frames import read_numbers
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import decode_label, encode_label
 
 _PERTURB = ("covariance", "pairs", "output")
 
@@ -48,8 +47,14 @@ def _checked_center(name: str, value: Any) -> tuple[float, ...] | str:
 _OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
 
 
-@dataclass(repr=False, eq=False)
-class PrivateGraphicalLasso(BasePrivateEstimator):
+@dataclass(init=False)
+class _Norm:
+    """The first option."""
+
+    row_norm: float | None = option(None, by(checked_norm))
+
+
+class PrivateGraphicalLasso(BaseVectorsEstimator, _Norm):
     """Sparse inverse covariance under differential privacy (Wang, Huai and Xu 2018, with corrected mechanisms).
 
     Records are shortened to a public norm, their second moments released with noise, and a graphical lasso fitted to
@@ -160,7 +165,6 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
     _tags: ClassVar[dict[str, Any]] = {
         "task": "covariance",
         "model_kind": "undirected",
-        "data_kind": "continuous",
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("covariance", "pairs", "precision")
     _examples = (
@@ -171,10 +175,6 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
         {"bounds": [(-9.0, 9.0)] * 3, "center": "private", "epsilon": 1.0},
     )
 
-    row_norm: float | None = option(None, by(checked_norm))
-    epsilon: float | None = None
-    delta: float = 0.0
-    rho: float | None = None
     mechanism: str = option("auto", one_of(MECHANISMS))
     perturb: str = option("covariance", one_of(_PERTURB))
     penalty: float | str = option("noise-aware", by(_checked_penalty))
@@ -184,11 +184,7 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
     bounds: Any = option(None, by(checked_bounds))
     scaling: str = option("private", one_of(SCALINGS))
     max_eigenvalue: float | None = option(None, number())
-    columns: Sequence[Hashable] | None = option(None, anything())
     unit: Hashable | None = option(None, by(column))
-    adjacency: str = "add_remove"
-    n_records: int | None = None
-    random_state: int | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name == "covariance_" and "second_moments_" in self.__dict__:
@@ -334,21 +330,6 @@ class PrivateGraphicalLasso(BasePrivateEstimator):
         super()._check_release(release)
         if release.kind != "pairs":
             self._require_penalty(release.kind)
-
-    def _private(self, X: Any, budget: Budget) -> PrivateVectors:
-        if not isinstance(X, PrivateVectors):
-            return PrivateVectors(
-                X, self.columns, adjacency=self.adjacency, ledger=budget, n_records=self.n_records, unit=self.unit
-            )
-        columns = None if self.columns is None else tuple(decode_label(encode_label(name)) for name in self.columns)
-        require_agreement(
-            X,
-            self.adjacency,
-            columns=(columns, X.columns),
-            n_records=(self.n_records, X.n_records),
-            unit=(self.unit, X.unit),
-        )
-        return X
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         centered = release.public["center"] is not None

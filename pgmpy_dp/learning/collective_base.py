@@ -12,7 +12,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -40,7 +40,7 @@ from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import checked_weights, noisy_marginals
 from pgmpy_dp.learning.options import Settings, anything, by, one_of, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy, released, require_agreement
-from pgmpy_dp.learning.private_base import TABLE_EXAMPLES, PrivateFit
+from pgmpy_dp.learning.private_base import TABLE_EXAMPLES, TableFit
 from pgmpy_dp.learning.probe_tables import tables_within
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.learning.suggested_rules import SuggestsRules
@@ -54,8 +54,7 @@ from pgmpy_dp.schema import Schema
 Progress = Callable[[], None] | None
 
 
-@dataclass(repr=False, eq=False)
-class BaseMarginalsEstimator(SuggestsRules, ShowsFit, PrivateFit, parameter_estimator.DiscreteParameterEstimator):
+class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estimator.DiscreteParameterEstimator):
     """Parameters of a given undirected graph, learned from noisy contingency tables of its cliques.
 
     Abstract: a subclass says in `_learn` how the parameters follow from the tables. One that learns from another
@@ -116,18 +115,11 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, PrivateFit, parameter_esti
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
     _examples = (TABLE_EXAMPLES[0], {**TABLE_EXAMPLES[1], "noise": "gaussian"})
 
-    epsilon: float | None = None
-    delta: float = 0.0
-    rho: float | None = None
-    state_names: Schema | dict | None = None
-    adjacency: str = "add_remove"
-    n_records: int | None = None
     cliques: list[tuple] | None = option(None, anything())
     noise: str = option("auto", one_of(NOISES))
     weights: list[float] | None = option(None, anything())
     _: KW_ONLY
     memory_limit: int = option(DEFAULT_MEMORY_LIMIT, whole(1))
-    random_state: int | None = None
     inference: Inference = option("exact", by(checked_inference))
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Options: each is declared once, beside its default, and its check, its settings and its tests follow from that.
 
-A declaration is a field of a dataclass, ``n_rounds: int = option(3, whole(1))``, or an entry of a class's `_rules`, for
-what several subclasses take alike. An option whose default is None may be None.
+A declaration is a field, ``n_rounds: int = option(3, whole(1))``; subclasses have it too. An option whose default is
+None may be None.
 """
 
 from __future__ import annotations
@@ -137,14 +137,10 @@ def rules_of(owner: Any) -> Mapping[str, tuple[Rule, Any]]:
     if not isinstance(owner, type):
         return {name: (rule, _defaults(owner)[name]) for name, rule in owner._rules.items()}
     for name, default in _defaults(owner).items():
-        for base in owner.__mro__:
-            declared = base.__dict__.get("__dataclass_fields__", {}).get(name)
-            rule = (declared and declared.metadata.get("rule")) or base.__dict__.get("_rules", {}).get(name)
-            if rule is not None:
-                found[name] = (rule, default)
-                break
-        else:
+        declared = owner.__dataclass_fields__.get(name)
+        if declared is None or "rule" not in declared.metadata:
             raise TypeError(f"{owner.__name__} declares no rule for its option {name!r}")
+        found[name] = (declared.metadata["rule"], default)
     return found
 
 

@@ -8,8 +8,9 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 import scipy.linalg
@@ -23,11 +24,12 @@ from pgmpy_dp.learning.few_records import (
     few_records,
     large_delta,
 )
-from pgmpy_dp.learning.options import Rule, Settings, adjacencies, anything, checked, number, whole
+from pgmpy_dp.learning.options import Settings, adjacencies, anything, checked, number, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, require_release
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import Schema
 
 _RAIN = {"rain": ["no", "yes"], "wet": [False, True]}
 TABLE_EXAMPLES = (
@@ -37,8 +39,13 @@ TABLE_EXAMPLES = (
 """Arguments of estimators of discrete tables, see `PrivateFit.get_test_params`."""
 
 
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
 class PrivateFit:
     """From a release to fitted attributes, and nothing in between: a fit that fails leaves the estimator as it was.
+
+    Each subclass is made a dataclass: its constructor takes what its bases declare by `option`, then what it declares.
+    Of several bases the last one's options come first; one that is there for that is ``dataclass(init=False)``, since
+    scikit-base's constructor calls the next one's.
 
     What means the same in several estimators is documented in their common base. A line of names alone in a subclass's
     docstring, without type and text, stands for the entries that the nearest bases have for these names.
@@ -66,19 +73,12 @@ class PrivateFit:
 
     _release_kinds: ClassVar[tuple[str, ...]]
     _examples: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+    _made_for: ClassVar[tuple[str, ...]] = ()  # options that must be what the release says of them
     _options: Settings
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "epsilon": number(),
-        "delta": number(positive=False, below_one=True),
-        "rho": number(),
-        "state_names": anything(),
-        "adjacency": adjacencies(),
-        "n_records": whole(0),
-        "random_state": whole(0),
-    }
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        dataclass(repr=False, eq=False)(cls)
 
         def texts(names: re.Match[str]) -> str:
             # One entry may document several names, and is told once.
@@ -106,10 +106,6 @@ class PrivateFit:
         taken, values = object.__new__(type(self)), checked(self)
         taken.__dict__ = {**vars(self), **values, "_options": Settings(**values)}
         return taken
-
-    def _budget(self) -> Budget:
-        """The budget of one fit."""
-        return Budget(**{name: getattr(self, name) for name in ("epsilon", "delta", "rho") if hasattr(self, name)})
 
     def _prior_privacy(self) -> Privacy | None:
         """The privacy of an earlier release that the fit rests on too."""
@@ -180,6 +176,30 @@ class PrivateFit:
         if release.kind not in self._release_kinds:
             kinds = " or ".join(map(repr, self._release_kinds))
             raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind {kinds}")
+        for name in self._made_for:
+            if (value := getattr(self, name)) != (said := release.public.get(name)):
+                raise ValueError(f"{name}={value!r}, and the release has {said!r}; pass the release's")
+
+
+class BudgetedFit(PrivateFit):
+    """With a budget; abstract."""
+
+    epsilon: float | None = option(None, number())
+    delta: float = option(0.0, number(positive=False, below_one=True))
+    rho: float | None = option(None, number())
+    _: KW_ONLY
+    random_state: int | None = option(None, whole(0))
+
+    def _budget(self) -> Budget:
+        return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+
+class TableFit(BudgetedFit):
+    """With the description of a discrete table; abstract."""
+
+    state_names: Schema | dict | None = option(None, anything())
+    adjacency: str = option("add_remove", adjacencies())
+    n_records: int | None = option(None, whole(0))
 
 
 def _documented(cls: type, name: str) -> str:
@@ -189,11 +209,12 @@ def _documented(cls: type, name: str) -> str:
     return next((match[0] for match in found if match), name)
 
 
-class BasePrivateEstimator(PrivateFit, BaseEstimator):
+class BasePrivateEstimator(BudgetedFit, BaseEstimator):
     """Learns from private data by one release; abstract.
 
-    A subclass names the `_release_kinds` that it can learn from, refuses bad public arguments in `_check`, makes
-    private data of what users pass in `_private`, asks for the release in `_run`, and makes all it shows in `_learned`.
+    A subclass names the `_release_kinds` that it can learn from, declares its options, asks for the release in `_run`,
+    and makes all it shows in `_learned`. It can refuse bad public arguments in `_check`. Its base for the kind of data
+    makes private data of what users pass, in `_private`.
     """
 
     _tags: ClassVar[dict[str, Any]] = {

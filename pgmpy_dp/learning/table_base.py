@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from pgmpy_dp.learning.collective_base import private_table, schema_and_table
 from pgmpy_dp.learning.options import rules_of
-from pgmpy_dp.learning.private_base import BasePrivateEstimator
+from pgmpy_dp.learning.private_base import BasePrivateEstimator, TableFit
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -15,11 +15,11 @@ from pgmpy_dp.schema import Schema
 from pgmpy_dp.schema.labels import require_declared
 
 
-class BaseTableEstimator(BasePrivateEstimator):
+class BaseTableEstimator(TableFit, BasePrivateEstimator):
     """Learns from a discrete table; abstract.
 
-    As ``BasePrivateEstimator``, but a subclass refuses bad public arguments in `_check_schema`, and private data are
-    made here. Its constructor has the budget and the description of the data among its arguments.
+    As ``BasePrivateEstimator``. Private data are made here, and options that name columns are held against the schema;
+    a subclass can refuse others that do not go with it in `_check_schema`.
 
     Parameters
     ----------
@@ -27,19 +27,6 @@ class BaseTableEstimator(BasePrivateEstimator):
     """
 
     _tags: ClassVar[dict[str, Any]] = {"data_kind": "discrete"}
-
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 0.0,
-        rho: float | None = None,
-        state_names: Schema | dict | None = None,
-        adjacency: str = "add_remove",
-        n_records: int | None = None,
-    ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.state_names, self.adjacency, self.n_records = state_names, adjacency, n_records
-        super().__init__()
 
     def _check_schema(self, schema: Schema) -> None:
         """Refuse public arguments that cannot be used with this schema."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -19,7 +19,7 @@ from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.merging import likely_proportions
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
-from pgmpy_dp.learning.options import Settings, anything, by, number, option, whole
+from pgmpy_dp.learning.options import Settings, adjacencies, anything, by, number, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.learning.probe_tables import chosen_tables, probe_tables
@@ -41,7 +41,6 @@ from pgmpy_dp.tables.networks.budget_shares import OPTIMISE
 from pgmpy_dp.tables.networks.network_posterior import DENSE, probed_discrepancy
 
 
-@dataclass(repr=False, eq=False)
 class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
     """Parents with their children, learned together under one budget: households and persons, patients and visits.
 
@@ -107,19 +106,15 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         "adjacency": ("add_remove", "replace_one"),
     }
 
-    epsilon: float | None = None
-    delta: float = 0.0
-    rho: float | None = None
     schema: Any = option(None, anything())
-    adjacency: str = "add_remove"
-    n_records: int | None = None
+    adjacency: str = option("add_remove", adjacencies())
+    n_records: int | None = option(None, whole(0))
     siblings: Any = option("auto", by(lambda name, value: _checked_siblings(name, value)))
     max_clique_cells: int = option(50_000, whole(4))
     n_rounds: int | None = option(None, whole(1))
     one_way_share: float | None = option(None, number(below_one=True))
     selection_share: float | None = option(None, number(below_one=True))
     probe_share: float = option(0.08, number(positive=False, below_one=True))
-    random_state: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Release what is needed under the budget, then learn from it.

@@ -8,9 +8,9 @@ ESTIMATORS = {
     "PrivateGaussianMixture": "pgmpy_dp.mixtures.private_gaussian_mixture",
 }
 
-__all__ = ["PrivateGaussianMixture"]
+__all__ = list(ESTIMATORS)
 
 if TYPE_CHECKING:
-    from pgmpy_dp.mixtures.private_gaussian_mixture import PrivateGaussianMixture
+    from pgmpy_dp.mixtures.private_gaussian_mixture import PrivateGaussianMixture as PrivateGaussianMixture
 
 __getattr__, __dir__ = front_door(__name__, ESTIMATORS)

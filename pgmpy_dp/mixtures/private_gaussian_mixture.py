@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pgmpy_dp.checks import require_given
 from pgmpy_dp.learning.devices import checked_device
-from pgmpy_dp.learning.options import anything, by, one_of, option, whole
-from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
-from pgmpy_dp.learning.private_base import BasePrivateEstimator
+from pgmpy_dp.learning.options import by, one_of, option, whole
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.learning.vectors_base import BaseVectorsEstimator
 from pgmpy_dp.mixtures import noisy_centres
 from pgmpy_dp.mixtures.gaussian_mixture import log_density, responsibilities, sample_mixture
 from pgmpy_dp.mixtures.mixture_covariances import covariance_roots
@@ -32,8 +31,16 @@ from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
 
 
-@dataclass(repr=False, eq=False)
-class PrivateGaussianMixture(BasePrivateEstimator):
+@dataclass(init=False)
+class _Components:
+    """The first options."""
+
+    n_components: int | str | None = option(None, by(checked_components))
+    separation: float | None = option(None, by(checked_length))
+    scale: float | None = option(None, by(checked_length))
+
+
+class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
     """Centres, weights and covariances of k Gaussians, with no bound on where the centres are.
 
     It has two outcomes: centres, or a `status_` that says why there are none (too few records, or a separation that is
@@ -132,7 +139,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
     _tags: ClassVar[dict[str, Any]] = {
         "task": "clusters",
         "model_kind": "mixture",
-        "data_kind": "continuous",
         "guarantees": ("approximate",),
     }
     _release_kinds: ClassVar[tuple[str, ...]] = ("mixture",)
@@ -142,19 +148,11 @@ class PrivateGaussianMixture(BasePrivateEstimator):
         | {"n_records": 100},
     )
 
-    n_components: int | str | None = option(None, by(checked_components))
-    separation: float | None = option(None, by(checked_length))
-    scale: float | None = option(None, by(checked_length))
-    epsilon: float | None = None
-    delta: float = 0.0
-    adjacency: str = "add_remove"
-    n_records: int | None = None
-    columns: Sequence[Hashable] | None = option(None, anything())
+    rho: None = field(default=None, init=False)  # the guarantee has a delta
     n_blocks: int | None = option(None, whole(1, MAX_BLOCKS))
     n_steps: int = option(3, whole(2, 100))
     block_solver: str = option("kmeans", one_of(BLOCK_SOLVERS))
     device: str | None = option(None, by(checked_device))
-    random_state: int | None = None
     max_components: int | None = option(None, whole(1, MAX_COMPONENTS))
     covariance_type: str | None = option(None, by(checked_covariances))
 
@@ -335,16 +333,6 @@ class PrivateGaussianMixture(BasePrivateEstimator):
                 f"n_components={self.n_components!r} with max_components={self.max_components!r}: 'auto' needs a "
                 "public bound on the number of components, and a number of them needs none"
             )
-
-    def _private(self, X: Any, budget: Budget) -> PrivateVectors:
-        data = X if isinstance(X, PrivateVectors) else None
-        if data is None:
-            data = PrivateVectors(X, self.columns, adjacency=self.adjacency, ledger=budget, n_records=self.n_records)
-        columns = None if self.columns is None else tuple(self.columns)
-        require_agreement(
-            data, self.adjacency, n_records=(self.n_records, data.n_records), columns=(columns, data.columns)
-        )
-        return data
 
     def _run(self, data: PrivateVectors, budget: Budget) -> Release:
         return noisy_centres.run(data, self._options, budget)

@@ -8,9 +8,9 @@ ESTIMATORS = {
     "PrivateMarkovChain": "pgmpy_dp.sequences.private_markov_chain",
 }
 
-__all__ = ["PrivateMarkovChain"]
+__all__ = list(ESTIMATORS)
 
 if TYPE_CHECKING:
-    from pgmpy_dp.sequences.private_markov_chain import PrivateMarkovChain
+    from pgmpy_dp.sequences.private_markov_chain import PrivateMarkovChain as PrivateMarkovChain
 
 __getattr__, __dir__ = front_door(__name__, ESTIMATORS)

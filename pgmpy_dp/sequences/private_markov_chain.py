@@ -18,7 +18,7 @@ from pgmpy_dp.inference.sampling import SamplingMethod
 from pgmpy_dp.learning.collective_base import Progress, progress_bar
 from pgmpy_dp.learning.least_noise import NOISES
 from pgmpy_dp.learning.maximum_likelihood import naive_mle
-from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option, whole
+from pgmpy_dp.learning.options import adjacencies, anything, by, column, flag, number, one_of, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy, released_parameters, require_agreement, steps_taken
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.models.decoded_columns import values_of
@@ -43,7 +43,6 @@ from pgmpy_dp.sequences.operators.sequences import PrivateSequences, checked_sch
 _METHODS = ("map", "naive")
 
 
-@dataclass(repr=False, eq=False)
 class PrivateMarkovChain(BasePrivateEstimator):
     """Time-homogeneous Markov chain of users' sequences, of first or second order, under user-level privacy.
 
@@ -142,11 +141,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
         {"rho": 0.1, "state_names": {"page": ["a", "b"]}, "adjacency": "replace_one", "n_users": 9, "method": "naive"},
     )
 
-    epsilon: float | None = None
-    delta: float = 0.0
-    rho: float | None = None
-    state_names: Schema | dict | None = None
-    adjacency: str = "add_remove"
+    state_names: Schema | dict | None = option(None, anything())
+    adjacency: str = option("add_remove", adjacencies())
     n_users: int | None = option(None, whole(0))
     unit: Hashable = option("user", by(column))
     sequence: Hashable = option("sequence", by(column))
@@ -159,7 +155,6 @@ class PrivateMarkovChain(BasePrivateEstimator):
     stay: bool = option(True, flag())
     noise: str = option("auto", one_of(NOISES))
     chain_order: int | str = option(1, by(chain_counts.checked_order))
-    random_state: int | None = None
 
     def to_markov_network(self, length: int) -> MarkovNetwork:
         """The chain's first `length` states as a pgmpy model, with nodes ``(variable, 0)``, ``(variable, 1)``, ...

@@ -14,23 +14,15 @@ ESTIMATORS = {
     "PrivateSGD": "pgmpy_dp.tables.collective.published.private_sgd",
 }
 
-__all__ = [
-    "CollectiveEM",
-    "CollectiveMAP",
-    "NaiveMLE",
-    "PrivateChowLiu",
-    "PrivateNetwork",
-    "PrivateNetworkClassifier",
-    "PrivateSGD",
-]
+__all__ = list(ESTIMATORS)
 
 if TYPE_CHECKING:
-    from pgmpy_dp.tables.collective.collective_em import CollectiveEM
-    from pgmpy_dp.tables.collective.collective_map import CollectiveMAP
-    from pgmpy_dp.tables.collective.naive_mle import NaiveMLE
-    from pgmpy_dp.tables.collective.published.private_sgd import PrivateSGD
-    from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu
-    from pgmpy_dp.tables.networks.private_network import PrivateNetwork
-    from pgmpy_dp.tables.networks.private_network_classifier import PrivateNetworkClassifier
+    from pgmpy_dp.tables.collective.collective_em import CollectiveEM as CollectiveEM
+    from pgmpy_dp.tables.collective.collective_map import CollectiveMAP as CollectiveMAP
+    from pgmpy_dp.tables.collective.naive_mle import NaiveMLE as NaiveMLE
+    from pgmpy_dp.tables.collective.published.private_sgd import PrivateSGD as PrivateSGD
+    from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu as PrivateChowLiu
+    from pgmpy_dp.tables.networks.private_network import PrivateNetwork as PrivateNetwork
+    from pgmpy_dp.tables.networks.private_network_classifier import PrivateNetworkClassifier as PrivateNetworkClassifier
 
 __getattr__, __dir__ = front_door(__name__, ESTIMATORS)

@@ -6,7 +6,6 @@ How many of several disjoint blocks of records have each edge in their graphs, w
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +23,6 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
-from pgmpy_dp.schema import Schema
 
 
 def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
@@ -119,7 +117,6 @@ def _default_blocks(noise: Noise, n_pairs: int) -> int:
     return math.ceil(2.5 * largest) + 1
 
 
-@dataclass(repr=False, eq=False)
 class EdgeVoting(BaseBlockVotes):
     """The edges that more than half of many disjoint blocks of records have in their graphs, by noisy counts.
 
@@ -180,21 +177,8 @@ class EdgeVoting(BaseBlockVotes):
         {"width": 2.0, "min_edge_weight": 0.4, "max_edges": 1, **TABLE_EXAMPLES[1]},
     )
 
-    width: float | None = None
-    min_edge_weight: float | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
-    rho: float | None = None
     max_edges: int | None = option(None, whole(1))
-    n_blocks: int | None = None
     noise: str = option("auto", one_of(NOISES))
-    learner: str = "auto"
-    order: int = 2
-    state_names: Schema | dict | None = None
-    adjacency: str = "add_remove"
-    n_records: int | None = None
-    n_workers: int | None = None
-    random_state: int | None = None
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         return run(table, self._options, budget)

@@ -6,7 +6,7 @@ The graph that most of several disjoint blocks of records agree on, released onl
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -144,7 +144,6 @@ def stable_graph(release: Release) -> StableGraph:
     return StableGraph(release.schema, edges, noisy, threshold, int(release.public["n_blocks"]))
 
 
-@dataclass(repr=False, eq=False)
 class StableStructure(BaseBlockVotes):
     """The graph that most of many disjoint blocks of records agree on, if a test finds it stable.
 
@@ -210,24 +209,11 @@ class StableStructure(BaseBlockVotes):
         | {"adjacency": "replace_one", "n_records": 100, "learner": "chow-liu"},
     )
 
-    width: float | None = None
-    min_edge_weight: float | None = None
-    epsilon: float | None = None
-    delta: float = 0.0
-    n_blocks: int | None = None
-    learner: str = "auto"
-    order: int = 2
-    state_names: Schema | dict | None = None
-    adjacency: str = "add_remove"
-    n_records: int | None = None
-    n_workers: int | None = None
-    random_state: int | None = None
+    rho: None = field(default=None, init=False)  # the guarantee has a delta
 
-    def _budget(self) -> Budget:
-        budget = Budget(epsilon=self.epsilon, delta=self.delta)
-        if not budget.delta:
+    def _check(self) -> None:
+        if not self.delta:
             raise ValueError(f"delta={self.delta!r}: a test of stability needs a delta above 0; or use EdgeVoting")
-        return budget
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         return run(table, self._options, budget)

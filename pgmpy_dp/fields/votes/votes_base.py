@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import dataclass
 
 from pgmpy_dp.checks import require_given
-from pgmpy_dp.fields.field_base import WIDTH
+from pgmpy_dp.fields.field_base import WIDTH, BoundedWidth
 from pgmpy_dp.fields.votes.block_graphs import LEARNERS, plan_blocks
 from pgmpy_dp.learning.graph_base import BaseGraphEstimator
-from pgmpy_dp.learning.options import Rule, number, one_of, whole
+from pgmpy_dp.learning.options import number, one_of, option, whole
 from pgmpy_dp.schema import Schema
 
 
-class BaseBlockVotes(BaseGraphEstimator):
+@dataclass(init=False)
+class _OfStrongEdges(BoundedWidth):
+    """The first options."""
+
+    min_edge_weight: float | None = option(None, number())
+
+
+class BaseBlockVotes(BaseGraphEstimator, _OfStrongEdges):
     """Graph by the votes of disjoint blocks of records; abstract, see the two estimators.
 
     Parameters
@@ -30,23 +36,10 @@ class BaseBlockVotes(BaseGraphEstimator):
         Threads that learn blocks' graphs; default: up to 4. The result does not depend on it.
     """
 
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "width": number(),
-        "min_edge_weight": number(),
-        "n_blocks": whole(1),
-        "learner": one_of(LEARNERS),
-        "order": whole(2),
-        "n_workers": whole(1),
-    }
-
-    # Set by the constructors of the subclasses.
-    width: float | None
-    min_edge_weight: float | None
-    n_blocks: int | None
-    learner: str
-    order: int
-    n_workers: int | None
-    random_state: int | None
+    n_blocks: int | None = option(None, whole(1))
+    learner: str = option("auto", one_of(LEARNERS))
+    order: int = option(2, whole(2))
+    n_workers: int | None = option(None, whole(1))
 
     def _learns_parameters(self) -> bool:
         return False

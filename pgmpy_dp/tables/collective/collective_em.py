@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.learning.expectation_maximisation import collective_em
 from pgmpy_dp.learning.maximum_likelihood import Fit
@@ -15,7 +13,6 @@ _PUBLISHED = ("e_step", "step", "stop", "damping", "n_propagations")
 """Options of the paper's EM alone."""
 
 
-@dataclass(repr=False, eq=False)
 class CollectiveEM(BaseMarginalsEstimator):
     """Private parameters by expectation-maximisation of collective graphical models; ``published=True`` is the paper's.
 

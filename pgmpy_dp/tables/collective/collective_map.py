@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import networkx as nx
@@ -26,7 +26,6 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
 
-@dataclass(repr=False, eq=False)
 class CollectiveMAP(BaseMarginalsEstimator):
     """Private parameters by penalised, smoothed marginal likelihood of the noisy tables.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.learning.maximum_likelihood import Fit, naive_mle
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -11,7 +9,6 @@ from pgmpy_dp.learning.options import number, option, whole
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 
 
-@dataclass(repr=False, eq=False)
 class NaiveMLE(BaseMarginalsEstimator):
     """Private parameters by maximum likelihood from noisy tables taken as if they were exact.
 

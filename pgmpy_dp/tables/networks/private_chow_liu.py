@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +25,6 @@ from pgmpy_dp.tables.networks.structure_base import BaseStructureEstimator, netw
 _METHODS = ("selection", "tables")
 
 
-@dataclass(repr=False, eq=False)
 class PrivateChowLiu(BaseStructureEstimator):
     """Tree of the strongest dependences between discrete variables: a private Chow-Liu tree.
 
@@ -87,7 +85,6 @@ class PrivateChowLiu(BaseStructureEstimator):
     fit_parameters: bool = option(True, flag())
     one_way_share: float = option(0.1, number(below_one=True))
     selection_share: float = option(0.1, number(below_one=True))
-    random_state: int | None = None
 
     def _learns_parameters(self) -> bool:
         return bool(self.fit_parameters)

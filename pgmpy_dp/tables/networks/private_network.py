@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, combinations
 from typing import Any, ClassVar
@@ -56,7 +55,6 @@ from pgmpy_dp.tables.networks.structure_base import (
 )
 
 
-@dataclass(repr=False, eq=False)
 class PrivateNetwork(BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
@@ -185,7 +183,6 @@ class PrivateNetwork(BaseStructureEstimator):
     n_rounds: int | None = option(None, whole(1))
     one_way_share: float | None = option(None, number(below_one=True))
     selection_share: float | None = option(None, number(below_one=True))
-    random_state: int | None = None
     merge_rare: bool = option(False, flag())
     max_order: int = option(3, whole(2, MOST_IN_A_SET))
     workload: Any = option(None, by(checked_workload, lambda sets: chain(*(names for names, _ in sets))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -31,7 +31,6 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
 
-@dataclass(repr=False, eq=False)
 class BaseStructureEstimator(SuggestsRules, BaseGraphEstimator):
     """Graph of discrete variables, learned from noisy tables.
 
@@ -47,13 +46,6 @@ class BaseStructureEstimator(SuggestsRules, BaseGraphEstimator):
     _release_kinds: ClassVar[tuple[str, ...]] = ("marginals",)
     _examples = TABLE_EXAMPLES
     _most_in_a_table: ClassVar[int] = 2
-
-    epsilon: float | None = None
-    delta: float = 0.0
-    rho: float | None = None
-    state_names: Schema | dict | None = None
-    adjacency: str = "add_remove"
-    n_records: int | None = None
 
     def _check_schema(self, schema: Schema) -> None:
         schema.require_discrete(argument="state_names")

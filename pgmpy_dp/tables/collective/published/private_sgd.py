@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -24,7 +24,6 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.tables.collective.published import gradient_ascent
 
 
-@dataclass(repr=False, eq=False)
 class PrivateSGD(BaseMarginalsEstimator):
     """Private parameters by stochastic gradient ascent (Abadi et al. 2016), the general-purpose method.
 
