@@ -9,7 +9,7 @@ from typing import Any
 
 
 def front_door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package.
+    """``__getattr__`` and ``__dir__`` of a package, which exports these names unless its ``__all__`` says otherwise.
 
     Parameters
     ----------
@@ -35,4 +35,5 @@ def front_door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], A
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *home})
 
+    vars(sys.modules[package]).setdefault("__all__", sorted(home))
     return find, names

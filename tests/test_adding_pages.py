@@ -24,7 +24,7 @@ STEP = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 # New files, lines of code in them, other files, lines in those: what each page costs, and says that it does.
-PAGES = {"adding-an-operator": (3, 5), "adding-a-method": (2, 4), "adding-a-subject": (5, 1)}
+PAGES = {"adding-an-operator": (2, 5), "adding-a-method": (2, 4), "adding-a-subject": (5, 1)}
 GENERIC = (
     *("estimators/test_every_estimator.py", "estimators/test_conventions.py", "estimators/test_bad_input.py"),
     *("estimators/test_silence.py", "estimators/test_interruptions.py", "estimators/test_crashes.py"),
@@ -33,8 +33,8 @@ GENERIC = (
 )
 OF_OPERATORS = ("private/test_units_inside.py", "private/test_operators.py", "auditing/test_scales_of_operators.py")
 MUTANTS = ("auditing/test_replay_mutants.py",)
-OWN = ("tables/test_private_naive_bayes.py", "linear/test_private_linear_network.py")
-NAMES = "inside or every_operator or TestWhatLies or NaiveBayes or naive_bayes or Linear or linear or adding"
+OWN = ("tables/test_private_naive_bayes.py", "averages/test_private_averages.py")
+NAMES = "inside or every_operator or TestWhatLies or NaiveBayes or naive_bayes or Averages or averages or adding"
 EVERY = "every_estimator_has or every_estimator_is or outside_the_boundary or who_learns or by_tag or every_public_name"
 
 
@@ -79,6 +79,7 @@ def test_a_page_says_what_it_costs(page):
     said = f"New files: {len(new)} (lines of code: {code}). Other files: {others} (lines: {sum(n for _, n in lines)})."
     told = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     assert said in told, f"docs/{page}.md should say: {said}"
+    assert len(told.split()) <= 600
 
 
 def test_files_are_as_ruff_wants_them(copy):

@@ -11,8 +11,6 @@ ESTIMATORS = {
     "PrivateBlockModel": "pgmpy_dp.communities.private_block_model",
 }
 
-__all__ = list(ESTIMATORS)
-
 if TYPE_CHECKING:
     from pgmpy_dp.communities.private_block_model import PrivateBlockModel as PrivateBlockModel
 

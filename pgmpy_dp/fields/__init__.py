@@ -12,8 +12,6 @@ ESTIMATORS = {
     "StableStructure": "pgmpy_dp.fields.votes.stable_structure",
 }
 
-__all__ = list(ESTIMATORS)
-
 if TYPE_CHECKING:
     from pgmpy_dp.fields.private_binary_mrf import PrivateBinaryMRF as PrivateBinaryMRF
     from pgmpy_dp.fields.private_ising import PrivateIsing as PrivateIsing

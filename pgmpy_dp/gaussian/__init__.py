@@ -8,8 +8,6 @@ ESTIMATORS = {
     "PrivateGraphicalLasso": "pgmpy_dp.gaussian.private_graphical_lasso",
 }
 
-__all__ = list(ESTIMATORS)
-
 if TYPE_CHECKING:
     from pgmpy_dp.gaussian.private_graphical_lasso import PrivateGraphicalLasso as PrivateGraphicalLasso
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, NoReturn, TypeVar
@@ -136,11 +136,11 @@ def rules_of(owner: Any) -> Mapping[str, tuple[Rule, Any]]:
     found = {}
     if not isinstance(owner, type):
         return {name: (rule, _defaults(owner)[name]) for name, rule in owner._rules.items()}
+    declared = {one.name: one.metadata.get("rule") for one in fields(owner)}
     for name, default in _defaults(owner).items():
-        declared = owner.__dataclass_fields__.get(name)
-        if declared is None or "rule" not in declared.metadata:
+        if (rule := declared.get(name)) is None:
             raise TypeError(f"{owner.__name__} declares no rule for its option {name!r}")
-        found[name] = (declared.metadata["rule"], default)
+        found[name] = (rule, default)
     return found
 
 

@@ -176,9 +176,6 @@ class PrivateFit:
         if release.kind not in self._release_kinds:
             kinds = " or ".join(map(repr, self._release_kinds))
             raise ValueError(f"release has kind {release.kind!r}, this estimator needs one of kind {kinds}")
-        for name in self._made_for:
-            if (value := getattr(self, name)) != (said := release.public.get(name)):
-                raise ValueError(f"{name}={value!r}, and the release has {said!r}; pass the release's")
 
 
 class BudgetedFit(PrivateFit):
@@ -302,6 +299,9 @@ class BasePrivateEstimator(BudgetedFit, BaseEstimator):
         """
         taken = self._as_checked()
         taken._check_release(release)
+        for name in self._made_for:
+            if (value := getattr(taken, name)) != (said := release.public.get(name)):
+                raise ValueError(f"{name}={value!r}, and the release has {said!r}; pass the release's")
         return self._take(taken, taken._under_rules(release))
 
     def _under_rules(self, release: Release) -> Release:

@@ -8,8 +8,6 @@ ESTIMATORS = {
     "PrivateGaussianMixture": "pgmpy_dp.mixtures.private_gaussian_mixture",
 }
 
-__all__ = list(ESTIMATORS)
-
 if TYPE_CHECKING:
     from pgmpy_dp.mixtures.private_gaussian_mixture import PrivateGaussianMixture as PrivateGaussianMixture
 

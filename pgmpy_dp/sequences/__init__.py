@@ -8,8 +8,6 @@ ESTIMATORS = {
     "PrivateMarkovChain": "pgmpy_dp.sequences.private_markov_chain",
 }
 
-__all__ = list(ESTIMATORS)
-
 if TYPE_CHECKING:
     from pgmpy_dp.sequences.private_markov_chain import PrivateMarkovChain as PrivateMarkovChain
 

@@ -14,8 +14,6 @@ ESTIMATORS = {
     "PrivateSGD": "pgmpy_dp.tables.collective.published.private_sgd",
 }
 
-__all__ = list(ESTIMATORS)
-
 if TYPE_CHECKING:
     from pgmpy_dp.tables.collective.collective_em import CollectiveEM as CollectiveEM
     from pgmpy_dp.tables.collective.collective_map import CollectiveMAP as CollectiveMAP
