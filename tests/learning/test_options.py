@@ -16,7 +16,7 @@ import pytest
 import typer
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
-from pgmpy_dp import Budget, Ledger, check_schema, discover, learn, list_estimators, preview, score_model
+from pgmpy_dp import Budget, Ledger, check_schema, discover, estimators, learn, list_estimators, preview, score_model
 from pgmpy_dp.cli import application
 from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.learning.options import Rule, Settings, rules_of
@@ -130,6 +130,35 @@ def test_every_argument_of_the_constructor_is_declared_and_its_default_is_allowe
     for name, (rule, default) in rules.items():
         if default is not None:
             assert rule.check(name, default) == default
+
+
+@pytest.mark.parametrize("estimator", list_estimators(), ids=lambda estimator: estimator.__name__)
+def test_an_option_is_declared_in_one_class(estimator):
+    """Budget and data among them: a subclass can take one away (`init=False`), and repeats none."""
+    for name in rules_of(estimator):
+        assert len([base for base in estimator.__mro__ if name in inspect.get_annotations(base)]) == 1, name
+
+
+FIRST_ARGUMENTS = {
+    "PrivateNetwork": "epsilon delta rho state_names adjacency n_records",
+    "CollectiveMAP": "epsilon delta rho state_names adjacency n_records cliques noise weights",
+    "PrivateMarkovChain": "epsilon delta rho state_names adjacency n_users unit sequence",
+    "PrivateIsing": "width epsilon delta rho state_names",
+    "PrivateBinaryMRF": "width order epsilon delta rho state_names",
+    "EdgeVoting": "width min_edge_weight epsilon delta rho",
+    "StableStructure": "width min_edge_weight epsilon delta",
+    "PrivateGraphicalLasso": "row_norm epsilon delta rho mechanism perturb penalty",
+    "PrivateGaussianMixture": "n_components separation scale epsilon delta",
+    "PrivateBlockModel": "n_communities method epsilon delta rho",
+}
+
+
+@pytest.mark.parametrize("name", FIRST_ARGUMENTS)
+def test_the_first_arguments_are_these_and_are_kept(name):
+    """Constructors of scikit-base and of mixed-in classes are called on the way, and set nothing."""
+    kind, names = getattr(estimators, name), FIRST_ARGUMENTS[name].split()
+    values = [object() for _ in names]
+    assert [getattr(kind(*values), one) for one in names] == values
 
 
 @pytest.mark.parametrize("estimator", list_estimators(), ids=lambda estimator: estimator.__name__)
