@@ -709,15 +709,15 @@ _ROWS = [
     (
         "pairs of large families that start from the unit's number",
         "unit_rows:_placed",
-        "_mixed(seeds[units], _START)",
-        "_mixed(units.astype(np.uint64), _START)",
+        "mixed(seeds[units], _START)",
+        "mixed(units.astype(np.uint64), _START)",
         "test_unit_rows.py",
     ),
     (
         "the order of equal children from the unit's number",
         "unit_rows:_in_order",
-        "_mixed(seeds[whose], rank.astype(np.uint64))",
-        "_mixed(whose.astype(np.uint64), rank.astype(np.uint64))",
+        "mixed(seeds[whose], rank.astype(np.uint64))",
+        "mixed(whose.astype(np.uint64), rank.astype(np.uint64))",
         "test_unit_rows.py",
     ),
     ("draws of children without the secret key", "unit_rows:_seeds", "name, key=key,", "name,", "test_unit_rows.py"),
@@ -794,7 +794,7 @@ _ROWS = [
     (
         "the first row of a person counts, whatever is drawn",
         "units:drawn_rows",
-        "keys=_mixed(seeds[whose], rank)",
+        "keys=mixed(seeds[whose], rank.astype(np.uint64))",
         "keys=rank.astype(np.uint64)",
         "test_discovery.py test_columns.py test_units.py",
     ),

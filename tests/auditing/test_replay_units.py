@@ -158,8 +158,8 @@ class TestMutants:
 
     def test_persons_share_their_draws_by_number(self, monkeypatch):
         """A secret number for each place in the list of persons: one more person moves those of the others."""
-        true = units._mixed
-        monkeypatch.setattr(units, "_mixed", lambda seed, rank: true(np.arange(len(seed), dtype=np.uint64) * 7, rank))
+        true = units.mixed
+        monkeypatch.setattr(units, "mixed", lambda seed, rank: true(np.arange(len(seed), dtype=np.uint64) * 7, rank))
         assert "moved by" in self.with_one_person_before_all()
 
     def test_shares_that_are_rounded_up(self, monkeypatch):
