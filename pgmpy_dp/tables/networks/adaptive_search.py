@@ -188,11 +188,6 @@ class Search:
         return self.fit.noisy.n_records
 
     @property
-    def sizes(self) -> Sequence[int]:
-        """States of each variable in tables of several."""
-        return self.fit.noisy.cliques.cardinalities
-
-    @property
     def left(self) -> Fraction:
         """Of the budget, but for the probes."""
         return self.curator.left - (self.shares.probes if self.probes else 0)
@@ -243,12 +238,10 @@ class Search:
     @property
     def precision(self) -> np.ndarray:
         """Of each variable, 1 over the variance of a cell of its table, as all tables tell it."""
-        noisy, found = self.fit.noisy, np.zeros(len(self.names))
-        for scope, cells, variance in zip(
-            noisy.cliques.indices, noisy.cliques.sizes, noisy.table_variance, strict=True
-        ):
+        cliques, found = self.fit.noisy.cliques, np.zeros(len(self.names))
+        for scope, cells, variance in zip(cliques.indices, cliques.sizes, self.fit.noisy.table_variance, strict=True):
             for i in scope:  # as a sum over the cells of the others
-                found[i] += self.sizes[i] / (variance * cells)
+                found[i] += cliques.cardinalities[i] / (variance * cells)
         return found
 
     def loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:

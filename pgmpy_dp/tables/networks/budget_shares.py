@@ -92,8 +92,6 @@ class NetworkShares:
         Whether rounds leave to single variables what is worth more there
         (:class:`~pgmpy_dp.tables.networks.search_policy.Spending`). Else they get all that is left: where single
         variables were given a share, and where there is a workload.
-    measure : int
-        What that is decided by: 0 likelihood, 1 tables of pairs.
     n_rounds : int or None
         What was asked for.
     selection : Fraction
@@ -114,7 +112,6 @@ class NetworkShares:
     probes: Fraction
     first_round: Fraction
     adaptive: bool
-    measure: int
     n_rounds: int | None
     selection: Fraction
     fixed: bool
@@ -292,7 +289,6 @@ def network_shares(
         each_required=each,
         probes=probes,
         first_round=first,
-        measure=OPTIMISE.index(settings.optimise),
         adaptive=settings.one_way_share is None and not settings.workload,
         n_rounds=settings.n_rounds,
         selection=Fraction(settings.selection_share or _MOST_SELECTION),

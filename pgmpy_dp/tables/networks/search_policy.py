@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from pgmpy_dp.inference.scope_marginals import Scope
-from pgmpy_dp.tables.networks.budget_shares import WORSE_PAIRS
+from pgmpy_dp.tables.networks.budget_shares import OPTIMISE, WORSE_PAIRS
 
 if TYPE_CHECKING:
     from pgmpy_dp.tables.networks.adaptive_search import Search
@@ -57,7 +57,8 @@ class Spending:
     """
 
     def __init__(self, search: Search) -> None:
-        self._search, self._measure, self._worth = search, search.shares.measure, np.zeros(2)
+        self._search, self._worth = search, np.zeros(2)
+        self._measure = OPTIMISE.index(search.asked["optimise"])
         self._best = self._lately = 0.0
         self._may_lose = self._price(self.allowance)
         self._pairs_may_lose = self._price(search.shares.lost(WORSE_PAIRS, search.left))[1]
@@ -102,14 +103,14 @@ def measurements(search: Search) -> Iterator[Measurement]:
     precisely), no two with a pair in common, and then measures them. A round that told nothing is followed by one with
     twice its share.
     """
-    shares = search.shares
-    yield Measurement("variables", shares.one_way)
+    yield Measurement("variables", search.shares.one_way)
     shares = search.shares  # which the first tables decide on too
     if shares.required:
         yield Measurement("tables", shares.each_required * len(shares.required), shares.required)
     spending = Spending(search)
     yield from search.before_rounds(spending)
-    share, tables = shares.start(search.n_records, search.sizes), shares.in_a_round(search.n_records)
+    share = shares.start(search.n_records, search.fit.noisy.cliques.cardinalities)
+    tables = shares.in_a_round(search.n_records)
     if shares.adaptive and share:
         tables = max(1, min(tables, int(spending.allowance / share)))
     smallest = min((shares.sets.cells(pair) for pair in shares.candidates), default=0)

@@ -804,9 +804,10 @@ class TestSpending:
             shares = network_shares(
                 Schema({name: [0, 1] for name in "abcd"}),
                 Adjacency.ADD_REMOVE,
-                network_settings(optimise=OPTIMISE[measure]),
+                network_settings(),
                 budget,
             )
+            asked = {"optimise": OPTIMISE[measure]}
             precision, gained = np.zeros(1), np.zeros(2)
 
             def loss(self, share, precision):
