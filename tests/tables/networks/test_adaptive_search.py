@@ -111,8 +111,9 @@ class TestCost:
         assert entry.mechanism == release.mechanism == "exponential_noisy_max+discrete_laplace"
         assert release.kind == "marginals"
         assert release.scopes[:4] == (("a",), ("b",), ("c",), ("d",))
-        assert release.scopes[-4:] == release.scopes[:4]  # 2,000 records are few for a pure budget of .1
-        assert len(release.scopes) == 8 + len(release.public["rounds"]) > 8
+        singles = [scope for scope in release.scopes if len(scope) == 1]  # and once more, if rounds leave something
+        assert singles[4:] in ([], singles[:4])
+        assert len(release.scopes) == len(singles) + len(release.public["rounds"])
         assert [v.shape for v in release.values] == [tuple(len(STATES[x]) for x in s) for s in release.scopes]
         release.save(tmp_path / "release.npz")
         assert Release.load(tmp_path / "release.npz") == release
@@ -758,7 +759,8 @@ class TestSpending:
 
     def released(self, data, budget=BUDGET, k=3, **settings):
         table = PrivateTable(data, {name: range(k) for name in data}, ledger=budget)
-        release = run(table, network_settings(**settings), budget)
+        with pytest.warns(ReproducibleNoiseWarning):  # what rounds find depends on the noise
+            release = run(table, network_settings(random_state=1, **settings), budget)
         assert 1 - 1e-9 < float(total_cost(release, "add_remove") / Fraction(budget.rho)) <= 1
         singles = sum(1 / n.variance for n, scope in zip(release.noise, release.scopes, strict=True) if len(scope) == 1)
         return release, singles * 0.5 / budget.rho / len(data.columns) * len(data.columns)
