@@ -109,11 +109,12 @@ class Noise:
     def variance(self) -> float:
         """Variance of one cell's noise: exact for the Laplace; for the Gaussian, scale**2, which bounds it above.
 
-        For matrix distributions scale**2, their cells' variance before rounding to integers.
+        For matrix distributions scale**2, their cells' variance before rounding to integers. The Laplace's is at least
+        1e-30: of hardly any noise it is below every float, and a precision is to be finite.
         """
         if self.distribution != "discrete_laplace":
             return self.scale**2
-        return 0.5 / math.sinh(0.5 / self.scale) ** 2 if self.scale > 2e-3 else 0.0
+        return max(0.5 / math.sinh(0.5 / max(self.scale, 2e-3)) ** 2, 1e-30)
 
 
 @dataclass(frozen=True, eq=False)

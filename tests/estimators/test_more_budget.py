@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import PrivateGraph
+from pgmpy_dp import Number, PrivateGraph, Schema
 from pgmpy_dp.communities.planted_graphs import error_rate
+from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.theory.block_models import response_accuracy
 from tests.estimators.case_base import APPROX, PURE, RHO, STATES, case
 from tests.estimators.cases import CASES, Case
@@ -141,7 +142,19 @@ def check(each: Case, ladder: tuple[float, ...], seeds: range) -> None:
 
 @pytest.mark.parametrize("each", LADDER, ids=lambda each: each.name)
 def test_more_budget_is_not_worse(each):
-    check(each, (1.0, 1000.0), range(1))
+    check(each, (1.0, 1000.0, 1e5), range(1))
+
+
+@pytest.mark.parametrize("options", [{}, {"target": "sex"}, {"optimise": "pairs"}], ids=str)
+def test_hardly_any_noise_is_no_error(options):
+    """Its variance is below every float; numbers without cuts, and searches, divide by it."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(0, 90, 500).astype(float)
+    data = pd.DataFrame({"age": age, "sex": np.where(age > 50, "f", "m"), "zip": rng.integers(0, 3, 500)})
+    states = {"age": Number(0, 90), "sex": ["f", "m"], "zip": range(3)}
+    model = PrivateNetwork(epsilon=1e5, state_names=Schema(states), **options).fit(data).model_
+    assert model.ask("age").numbers["mean"].value == pytest.approx(age.mean(), abs=0.5)
+    assert model.ask("zip").shares == pytest.approx(data["zip"].value_counts(normalize=True).sort_index(), abs=1e-3)
 
 
 def test_theory_of_randomised_responses_has_any_epsilon():

@@ -57,6 +57,7 @@ class TestDistribution:
         assert abs(draws.mean()) < 5 * math.sqrt(variance / draws.size)
         assert abs(draws.var() - variance) < 5 * math.sqrt((fourth - variance**2) / draws.size)
         assert Noise(distribution, 4.0).variance == pytest.approx(variance, rel=1e-9)
+        assert all(Noise(distribution, scale).variance > 0 for scale in (1e-12, 1e-3, 2e-3, 0.01))
 
     def test_cells_and_calls_are_independent(self, distribution, path):
         first, second = two_calls(distribution, path)
