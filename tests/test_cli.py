@@ -1170,6 +1170,8 @@ def test_a_graph_with_hardly_an_edge_is_foreseen_and_said(folder):
     said = run("fit codes.csv --schema codes.json --epsilon 0.3 --delta 1e-9 --out codes.npz")
     assert said.stdout.startswith("Learned ") and "pass --workload with" in said.stderr
     assert "of the 19 pairs with it, which get 17% of what is left" in run(f"plan {budget} --n 9000 --target c3").stdout
+    # A star stops where it does not pay, whatever it may have at most: rounds follow.
+    assert "then up to 0 tables" not in run(f"plan {budget} --n 9000 --target c3").stdout
     told = json.loads(run(f"plan {budget} --n 1000000 --target c3 --json").stdout)
     assert told["rounds"] and not told["few_edges"]
     assert "it is for a graph that learn" in run(f"plan {budget} --n 9 --target c3 --structure chow-liu", 2).stderr

@@ -239,8 +239,7 @@ def _of_network(
         cells = prod(likely[i] for i in scope)
         tables.append((_named(names[i] for i in scope), cells, shares.noise(shares.each_required)))
     of_star = [likely[i] * likely[j] for i, j in shares.candidates]
-    share = min(shares.star(n, of_star), shares.allowance(shares.rounds))
-    star = share * (not share or not shares.drowned(share, len(of_star), sum(of_star) / len(of_star), n))
+    star = shares.first_star(n, of_star, shares.rounds)
     start = min(shares.start(n, likely), shares.allowance(shares.rounds)) if shares.first_round else shares.first_round
     few = bool(start) and shares.adaptive and shares.drowned(start, 1, min(of_star), n)
     if star:

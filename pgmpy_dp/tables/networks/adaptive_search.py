@@ -173,6 +173,7 @@ class Search:
         self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
         self.settings, self.probes = settings, list[Scope]()
         self.names, self.pairs = curator.facts.schema.variables, list(shares.candidates)
+        self._place = {name: place for place, name in enumerate(self.names)}
         self.named_pairs = self._named(self.pairs)
         self.places = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         # Of each pair, the last round that could select it.
@@ -247,10 +248,9 @@ class Search:
     def loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
         """What noise costs in single variables of this precision that get this share more."""
         names, precision = self._again, precision.copy()
-        places = [place for place, name in enumerate(self.names) if name in set(names)]
         if share > 0 and names:
             planned = Tables.planned(len(names), self.shares.adjacency, self.shares.cost, share, self._weights(names))
-            precision[places] += [1 / noise.variance for noise in planned.noise]
+            precision[[self._place[name] for name in names]] += [1 / noise.variance for noise in planned.noise]
         tables = self.fit.marginals.tables([(place,) for place in range(len(self.names))])
         return losses(tables, precision**-0.5 / self.n_records)
 
@@ -285,9 +285,8 @@ class Search:
                 scopes.append(pair)
         cells = [self.sets.cells(scope) for scope in scopes]
         whole = self.shares.star(self.n_records, cells)
-        share = min(spending.allowance, whole)
-        drowned = whole and self.shares.drowned(share, len(scopes), sum(cells) / len(scopes), self.n_records)
-        while share > 0 and not drowned and spending.affords(share):
+        share = self.shares.first_star(self.n_records, cells, self.left)
+        while share > 0 and spending.affords(share):
             yield from spending.measured(Measurement("tables", share, scopes))
             whole -= share
             share = min(2 * share, whole, self.left)

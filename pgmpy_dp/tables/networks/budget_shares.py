@@ -189,6 +189,12 @@ class NetworkShares:
         if_all = self.expected_noise(self.rounds, len(cells)) * float(np.mean(cells)) / (2 * max(n_records, 1.0))
         return max(self._for_noise(if_all, _CLEAR), self.first_round * len(cells))
 
+    def first_star(self, n_records: float, cells: Sequence[int], left: Fraction) -> Fraction:
+        """What the star begins with, of what is left; 0 where noise would hide its tables."""
+        share = min(self.star(n_records, cells), self.allowance(left))
+        hidden = share and self.drowned(share, len(cells), sum(cells) / len(cells), n_records)
+        return Fraction(0) if hidden else share
+
     def drowned(self, share: Fraction, n_tables: int, cells: float, n_records: float) -> bool:
         """Whether noise is expected to move tables further, in total variation, than any records could."""
         return self.expected_noise(share, n_tables) * cells > 2 * n_records
@@ -226,11 +232,8 @@ class NetworkShares:
     @property
     def one_way_noise(self) -> list[Noise]:
         """Of the tables of single variables."""
-        return list(
-            Tables.planned(
-                len(self.sizes), self.adjacency, self.cost, self.one_way, one_way_weights(self.sizes, self.cost)
-            ).noise
-        )
+        weights = one_way_weights(self.sizes, self.cost)
+        return list(Tables.planned(len(self.sizes), self.adjacency, self.cost, self.one_way, weights).noise)
 
     def noise(self, share: Fraction, n_tables: int = 1) -> Noise:
         """Of each of some tables that get this share of the budget together."""

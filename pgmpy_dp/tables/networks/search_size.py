@@ -115,8 +115,8 @@ def network_size(shares: NetworkShares, n_records: float, rows: float | None = N
     mean = pairs / len(shares.candidates)
     # A set of one variable more has as many cells again as the variable has states, about.
     cells = pairs + sum(count * mean ** (order / 2) for order, count in enumerate(larger, start=3))
-    star = shares.star(n_records, list(map(sets.cells, shares.candidates)))
-    rounds = max(0 if star else 1, int((shares.rounds - star) / shares.start(n_records)))
+    star = shares.first_star(n_records, list(map(sets.cells, shares.candidates)), shares.rounds)
+    rounds = max(1, int((shares.rounds - star) / shares.start(n_records)))
     fits = -(-rounds // shares.in_a_round(n_records)) + (1 if star else 0)
     entries = sum(shares.sizes) * p * sets.max_cells / _WIDE
     searching = min(read, MOST_KEPT) * _READ + candidates * _PER_TABLE + cells * _PER_CELL
