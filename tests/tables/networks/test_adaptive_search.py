@@ -302,13 +302,20 @@ class TestChoices:
 
         def watched(self, operator, share):
             if isinstance(operator, WorstFit):
-                seen.append((operator.scopes, operator.offsets, operator.weights))
+                seen.append((operator.scopes, operator.offsets, operator.weights, share))
             return ask(self, operator, share)
 
         monkeypatch.setattr(TableCurator, "ask", watched)
         workload = {("a", "b"): 4.0, ("c", "d"): 1.0, ("a", "d"): 1e-9}
         run(private(), network_settings(n_rounds=4, workload=workload), Budget(rho=0.01))
-        for scopes, offsets, weights in seen:
+        shares = network_shares(
+            Schema(STATES), Adjacency.ADD_REMOVE, network_settings(n_rounds=4, workload=workload), Budget(rho=0.01)
+        )
+        scopes, offsets, weights, selecting = seen[0]
+        heaviest = int(np.argmax(weights))  # half of the noise that its table would have
+        cells = np.prod([len(STATES[name]) for name in scopes[heaviest]])
+        assert offsets[heaviest] == pytest.approx(cells * shares.expected_noise(shares.first_round - selecting) / 2)
+        for scopes, offsets, weights, _ in seen:
             scores = misfit_scores(
                 [Sensitive(np.zeros(1, dtype=np.int64), Adjacency.ADD_REMOVE, 1, 1, 1) for _ in scopes],
                 [np.zeros(1)] * len(scopes),
@@ -831,6 +838,8 @@ class TestSpending:
         # Of three cells two are free: what is predicted counts the third too, and its own noise as a part of each.
         assert 0.8 < losses([p, p], np.array([deviation] * 2))[0] / 2 / simulated < 1.5
         assert losses([p, p], np.array([deviation] * 2))[1] == pytest.approx(2 * 3 * deviation**2 * (p**2).sum())
+        # Each of three variables is in two pairs.
+        assert losses([p] * 3, np.array([deviation] * 3))[1] == pytest.approx(2 * 9 * deviation**2 * (p**2).sum())
 
     @pytest.mark.parametrize("dependence", [0.0, 0.04, 0.15])
     @pytest.mark.parametrize("part", [0.3, 1.0])
