@@ -61,6 +61,7 @@ $(DOCS_INSTALLED): $(INSTALLED)
 
 demo: $(PACKAGE_INSTALLED)
 	$(RUN) tutorials/01_first_private_network.py
+	@echo "Open build/demo/report.html"
 
 test: $(INSTALLED)
 	$(RUN) $(PYTEST) $(ARGS)

@@ -231,14 +231,16 @@ assert likelihood["not private"] - 0.3 < likelihood["learn"] < likelihood["not p
 print("checked")
 
 # %% [markdown]
-# ## 7. Save the model
+# ## 7. Save the model, and a page for others
 #
-# The model goes into one file, bit for bit, with the guarantee under which it was learned.
+# The model goes into one file, bit for bit, with the guarantee under which it was learned. The report is one HTML
+# page for people who do not program.
 
 # %%
 report.to_csv(OUT / "report.csv")
 synthetic.to_csv(OUT / "synthetic.csv.gz", index=False)
 model.save(OUT / "model.npz")
+model.report(OUT / "report.html")
 loaded = MarkovNetwork.load(OUT / "model.npz")
 assert all((a.values == b.values).all() for a, b in zip(model.factors, loaded.factors, strict=True))
 print(f"Saved and loaded a model with {len(loaded)} variables, learned with {loaded.privacy}")
