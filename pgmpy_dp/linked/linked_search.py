@@ -33,8 +33,8 @@ _OF_ONE, _OF_TWO, _DROWNED = Fraction(3, 5), Fraction(7, 10), 0.5
 """Of what rounds have, for pairs of columns of children where these are learned alone, and with a sibling; of the
 records, what such a table's noise is below."""
 
-_SAME, _OWN, _ACROSS = range(3)
-_WEIGHT = {_SAME: Fraction(1), _OWN: Fraction(8, 5), _ACROSS: Fraction(9, 10)}
+_SAME, _WITHIN, _ACROSS = range(3)
+_WEIGHT = {_SAME: Fraction(1), _WITHIN: Fraction(8, 5), _ACROSS: Fraction(9, 10)}
 """Of their shares: the same column of two children, two columns of one, different columns of two. What is asked of one
 child is asked most often."""
 
@@ -65,19 +65,19 @@ def pairs_of_children(
         The same column of two children, then of one child, then others, large tables first: they say the most.
     """
     slot_of, width = slots.slot_of, len(slots.wide.child)
-    kind = {
-        pair: _OWN if slot_of[pair[1]] == 0 else _SAME if pair[1] - pair[0] == width else _ACROSS
+    group = {
+        pair: _WITHIN if slot_of[pair[1]] == 0 else _SAME if pair[1] - pair[0] == width else _ACROSS
         for pair in pairs
         if min(slot_of[i] for i in pair) >= 0
     }
-    chosen = sorted(kind, key=lambda pair: (kind[pair], -cells(pair)))[: 2 * len(slots.slot_of)]
+    chosen = sorted(group, key=lambda pair: (group[pair], -cells(pair)))[: 2 * len(slots.slot_of)]
     if not chosen or rounds <= 0:
         return {}
-    share = _OF_ONE if all(kind[pair] == _OWN for pair in chosen) else _OF_TWO
-    one = share * rounds / sum(_WEIGHT[kind[pair]] for pair in chosen)
+    share = _OF_ONE if all(group[pair] == _WITHIN for pair in chosen) else _OF_TWO
+    one = share * rounds / sum(_WEIGHT[group[pair]] for pair in chosen)
     return {
-        k: {pair: one * _WEIGHT[k] for pair in chosen if kind[pair] == k}
-        for k in sorted({kind[pair] for pair in chosen})
+        k: {pair: one * _WEIGHT[k] for pair in chosen if group[pair] == k}
+        for k in sorted({group[pair] for pair in chosen})
     }
 
 
@@ -101,7 +101,7 @@ class LinkedSearch(Search):
         self._left_out: set[Scope] = set()
 
     @property
-    def asked_about(self) -> Sequence[Hashable]:
+    def one_way_names(self) -> Sequence[Hashable]:
         """The variables that have a first table: of slots the first one stands for all."""
         slot_of = self.slots.slot_of
         return [name for name, slot in zip(self.names, slot_of, strict=True) if slot <= 0 or self.slots.wide.ordered]
@@ -121,7 +121,7 @@ class LinkedSearch(Search):
     def _narrow(self) -> None:
         if self.siblings is None:
             self.siblings = siblings_at(self.shares.strength(self.n_records))
-        self.asked["siblings"] = self.siblings
+        self.public_settings["siblings"] = self.siblings
         slots, most = self.slots, 1 + self.siblings
 
         def among(scope: Any) -> bool:
@@ -170,7 +170,7 @@ class LinkedSearch(Search):
 
     def release(self) -> Release:
         """As of one table, with the images that were left out."""
-        self.asked["left_out"] = [[encode_label(self.names[i]) for i in image] for image in sorted(self._left_out)]
+        self.public_settings["left_out"] = [[encode_label(self.names[i]) for i in s] for s in sorted(self._left_out)]
         return super().release()
 
 
@@ -180,13 +180,13 @@ Tables = Mapping[Hashable, tuple[np.ndarray, float]]
 def merged_parts(linked: LinkedSchema, wide: WideTable, tables: Tables, bins: int) -> tuple[Merging, Merging | None]:
     """How undivided numbers of children and parents merge, by the first tables and the deviations of their noise."""
     child, first = wide.child, dict(zip(wide.child, wide.slots[0], strict=True))
-    found = {name: tables[first[name]] for name in undivided(linked.child)}
-    own = {name: (table[: len(child.states[name])], deviation) for name, (table, deviation) in found.items()}
-    of_child = merge_states(child, own, bins, 0.0, cuts=linked.count_cuts)
+    whole = {name: tables[first[name]] for name in undivided(linked.child)}
+    child_tables = {name: (table[: len(child.states[name])], deviation) for name, (table, deviation) in whole.items()}
+    of_child = merge_states(child, child_tables, bins, 0.0, cuts=linked.count_cuts)
     if linked.parent is None:
         return of_child, None
-    theirs = {name: tables[name] for name in undivided(linked.parent)}
-    return of_child, merge_states(linked.parent.fine(), theirs, bins, 0.0)
+    parent_tables = {name: tables[name] for name in undivided(linked.parent)}
+    return of_child, merge_states(linked.parent.fine(), parent_tables, bins, 0.0)
 
 
 def _of_slots(

@@ -136,7 +136,7 @@ class DiscoverSettings:
         return undivided if self.bins is not None else {}
 
     @property
-    def asked(self) -> Schema:
+    def columns(self) -> Schema:
         """The columns that are looked at."""
         return self.schema.subset([*self.categories, *self.numbers])
 
@@ -161,7 +161,7 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
     Parameters
     ----------
     data : PrivateColumns
-        Of ``settings.asked``.
+        Of ``settings.columns``.
 
     Returns
     -------
@@ -193,9 +193,9 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
         data,
         budget,
         what=" and ".join(
-            f"{what} of {len(found)} columns"
-            for what, found in (("categories", settings.categories), ("cuts", settings.numbers))
-            if found
+            f"{what} of {len(columns)} columns"
+            for what, columns in (("categories", settings.categories), ("cuts", settings.numbers))
+            if columns
         ),
         columns=data.schema.variables,
         mechanism="stability_histogram" if settings.categories else None,
@@ -204,27 +204,27 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
         random_state=settings.random_state,
     )
     with curator.keeping():
-        found: dict[Hashable, tuple[list, np.ndarray]] = {}
+        by_column: dict[Hashable, tuple[list, np.ndarray]] = {}
         if settings.categories:
-            found = _categories(curator, settings, plan)
+            by_column = _categories(curator, settings, plan)
         values: list[np.ndarray] = []
         cuts: dict[Hashable, Number] = {}
         if settings.numbers or plan.with_count:
             counted, cuts, cells = _cuts(curator, settings, plan)
             values = counted
-            found |= {name: (list(cuts[name].cells), cells[name]) for name in cuts}
-        schema = _schema(settings, {name: found[name][0] for name in settings.categories}, cuts)
+            by_column |= {name: (list(cuts[name].cells), cells[name]) for name in cuts}
+        schema = _schema(settings, {name: by_column[name][0] for name in settings.categories}, cuts)
         public = {
             "found": schema.to_dict(),
-            "counted": [[encode_label(name), [encode_label(s) for s in found[name][0]]] for name in found],
+            "counted": [[encode_label(name), [encode_label(s) for s in by_column[name][0]]] for name in by_column],
             "threshold": None if plan.histogram is None else plan.histogram.threshold,
             "settings": {
                 **{"budget": budget.guarantee.to_dict(), "other": encode_label(settings.other), "bins": settings.bins},
                 **{"max_categories": settings.max_categories, "max_length": settings.max_length},
             },
         }
-        names = distinct_names([*(["n_records"] if values else []), *(scope_name([name]) for name in found)])
-        values += [counts for _, counts in found.values()]
+        names = distinct_names([*(["n_records"] if values else []), *(scope_name([name]) for name in by_column)])
+        values += [counts for _, counts in by_column.values()]
         return curator.release("discovery", public, dict(zip(names, values, strict=True)))
 
 
@@ -252,9 +252,9 @@ class _Shares:
             )
         )
         self.categories = Fraction(n_marks, n_marks + n_tables)
-        asked = [n_tables, *([len(self.deep)] * (_ROUNDS - 1) if self.deep else [])]
+        by_round = [n_tables, *([len(self.deep)] * (_ROUNDS - 1) if self.deep else [])]
         # The same noise in all rounds.
-        self.rounds = [(1 - self.categories) * Fraction(tables, max(1, sum(asked))) for tables in asked]
+        self.rounds = [(1 - self.categories) * Fraction(tables, max(1, sum(by_round))) for tables in by_round]
         self.histogram = None
         if n_marks:
             self.histogram = category_histogram(n_marks, adjacency, self.cost, self.categories, self.reserve)
@@ -266,16 +266,16 @@ class _Shares:
 
 def _categories(curator: Curator, settings: DiscoverSettings, plan: _Shares) -> dict[Hashable, tuple[list, np.ndarray]]:
     """Labels and noisy counts of each column, in the order of the marks; no more than are allowed."""
-    asked = StableCategories(settings.categories, settings.max_length)
-    rows, counts = curator.ask(asked, plan.categories, Fraction(plan.reserve))
+    operator = StableCategories(settings.categories, settings.max_length)
+    rows, counts = curator.ask(operator, plan.categories, Fraction(plan.reserve))
     labels = category_labels(rows)
-    found = {}
+    categories = {}
     for number, name in enumerate(settings.categories):
         places = np.array([k for k, (column, _) in enumerate(labels) if column == number], dtype=np.intp)
         most = places[np.argsort(-counts[places], kind="stable")[: settings.max_categories]]
         kept = np.sort(most)
-        found[name] = [labels[k][1] for k in kept], curator.picked(counts, kept)
-    return found
+        categories[name] = [labels[k][1] for k in kept], curator.picked(counts, kept)
+    return categories
 
 
 def _cuts(
@@ -295,8 +295,8 @@ def _cuts(
                 heavy = max(estimates[name].sum() / (2 * bins), 2.0 * plan.sd)
                 firsts[name] = split_firsts(firsts[name], estimates[name], heavy)
             divided[name] = divided_at(settings.numbers[name], firsts[name])
-        asked = NumberTables([(name, divided[name]) for name in names], plan.with_count and not k)
-        answers = curator.ask(asked, share)
+        operator = NumberTables([(name, divided[name]) for name in names], plan.with_count and not k)
+        answers = curator.ask(operator, share)
         counted += answers[: len(answers) - len(names)]
         for name, counts in zip(names, answers[len(answers) - len(names) :], strict=True):
             rounds[name].append((firsts[name], counts[: len(firsts[name]) - 1]))
@@ -314,14 +314,14 @@ def _summed(fine: Number, estimates: np.ndarray, coarse: Number) -> np.ndarray:
     return np.rint(np.bincount(place, weights=estimates, minlength=len(coarse.cells))).astype(np.int64)
 
 
-def _schema(settings: DiscoverSettings, found: Mapping[Hashable, Iterable], cuts: Mapping[Hashable, Number]) -> Schema:
+def _schema(settings: DiscoverSettings, labels: Mapping[Hashable, Iterable], cuts: Mapping[Hashable, Number]) -> Schema:
     """The schema with what was found: numbers, texts, missing, and the other-state last."""
     states: dict[Hashable, list] = {}
-    for name, labels in found.items():
+    for name, new in labels.items():
         spelled = settings.schema.reading(name).spelled
         certain = [s for s in settings.schema.states[name] if s not in ((CATEGORIES, 0), (CATEGORIES, 1))]
         by_key: dict[tuple, Hashable] = {}
-        for label in (*certain, *labels):
+        for label in (*certain, *new):
             by_key.setdefault(spelled(match_key(label)), label)
         missing = by_key.pop(MISSING, MISSING) is None
         last = [] if settings.other is None else [by_key.pop(spelled(match_key(settings.other)))]
@@ -330,5 +330,5 @@ def _schema(settings: DiscoverSettings, found: Mapping[Hashable, Iterable], cuts
             missing = True  # a variable has two states at least
         states[name] = [*(by_key[key] for key in keys), *([None] if missing else []), *last]
         states[name] += [CATEGORIES] * (len(states[name]) < 2)
-    other = {} if settings.other is None else {name: own[-1] for name, own in states.items()}
+    other = {} if settings.other is None else {name: listed[-1] for name, listed in states.items()}
     return settings.schema.replaced({**states, **cuts}, others=other)

@@ -72,10 +72,10 @@ class Discovery(Shown):
         require_release(release)
         if release.kind != "discovery":
             raise ValueError(f"release has kind {release.kind!r}, this needs one of kind 'discovery'")
-        found = [release[name] for name in release.names]
+        values = [release[name] for name in release.names]
         n, n_sd = float(release.n_records or 0), 0.0
         if release.n_records is None:
-            count, *found = found
+            count, *values = values
             assert count.noise is not None
             n, n_sd = float(count.array[0]), math.sqrt(count.noise.variance)
         counted = [
@@ -85,9 +85,9 @@ class Discovery(Shown):
             name: pd.Series(
                 value.array, index=pd.Index(labels, dtype=object, name=name, tupleize_cols=False), name="records"
             )
-            for (name, labels), value in zip(counted, found, strict=True)
+            for (name, labels), value in zip(counted, values, strict=True)
         }
-        sds = [math.sqrt(value.noise.variance) for value in found if value.noise is not None]
+        sds = [math.sqrt(value.noise.variance) for value in values if value.noise is not None]
         threshold = release.public["threshold"]
         return cls(
             *(release.schema, counts, sds[0] if sds else math.nan, math.nan if threshold is None else float(threshold)),
@@ -107,7 +107,7 @@ class Discovery(Shown):
     @property
     def poor(self) -> list:
         """Columns of categories of which none was found."""
-        return [name for name, found in self.counts.items() if name not in self.schema.numbers and not len(found)]
+        return [name for name, counts in self.counts.items() if name not in self.schema.numbers and not len(counts)]
 
     def to_json(self, path: str | Path) -> None:
         """Write the schema to a JSON file that :meth:`~pgmpy_dp.Schema.from_json` reads, with what it cost.
@@ -155,17 +155,17 @@ class Discovery(Shown):
             return f"as declared, {self.schema.cardinality(name)} states"
         if number is not None:
             return _short(f"{len(number.cells)} cells: ", [number.text(cut) for cut in number.edges[1:-1]], "cut at ")
-        found = self.counts[name]
-        rest = self.n_records - float(found.sum())
+        counts = self.counts[name]
+        rest = self.n_records - float(counts.sum())
         other = f"; about {max(rest, 0.0):,.0f} others"
         if self.schema.other.get(name) is not None:
             other += f" are {self.schema.other[name]!r}"
         elif self.schema.states[name]:
             other += " do not count"
-        if not len(found):
+        if not len(counts):
             return f"no category has so many records{other}"
-        most = found.sort_values(ascending=False, kind="stable")
-        return _short(f"{len(found)} categories: ", ["missing" if s is None else shown(s) for s in most.index]) + other
+        most = counts.sort_values(ascending=False, kind="stable")
+        return _short(f"{len(counts)} categories: ", ["missing" if s is None else shown(s) for s in most.index]) + other
 
     def __repr__(self) -> str:
         return f"Discovery({self.schema!r}; {self.privacy_})"
@@ -176,10 +176,10 @@ def discover_columns(
 ) -> Discovery:
     """What :func:`pgmpy_dp.discover` does of one table."""
     data, settings = columns_to_look_at(df, variables, budget, ledger, **options)
-    found = look_at(data, settings, budget)
-    with handed_over(found.release_):
-        warn_of_few(found)
-        return found
+    discovery = look_at(data, settings, budget)
+    with handed_over(discovery.release_):
+        warn_of_few(discovery)
+        return discovery
 
 
 @declares(
@@ -216,9 +216,9 @@ def columns_to_look_at(
             f"df is a {type(df).__name__}, whose columns are declared already; pass the records that it was made from, "
             "and its ledger as ledger="
         )
-    own = columns_to_look_at
-    known = arguments_of(own, adjacency=adjacency, n_records=n_records, random_state=random_state)
-    limits = arguments_of(own, max_categories=max_categories, max_length=max_length, bins=bins)
+    function = columns_to_look_at
+    known = arguments_of(function, adjacency=adjacency, n_records=n_records, random_state=random_state)
+    limits = arguments_of(function, max_categories=max_categories, max_length=max_length, bins=bins)
     settings = plan.DiscoverSettings.of(
         variables,
         other=other,
@@ -232,7 +232,7 @@ def columns_to_look_at(
     charged = ledger.adjacency if isinstance(ledger, Ledger) else None
     data = PrivateColumns(
         df,
-        settings.asked,
+        settings.columns,
         adjacency=known.adjacency or str(charged or Adjacency.ADD_REMOVE),
         ledger=budget if ledger is None else ledger,
         n_records=known.n_records,
@@ -249,21 +249,22 @@ def look_at(data: PrivateColumns, settings: plan.DiscoverSettings, budget: Budge
         return Discovery.of(release, Privacy.of(release, data.ledger.entries))
 
 
-def warn_of_few(found: Discovery) -> None:
+def warn_of_few(discovery: Discovery) -> None:
     """A `FewRecordsWarning` where there is next to nothing, for the caller of the caller."""
-    if found.failed:
-        warnings.warn(_few(found), FewRecordsWarning, stacklevel=3)
+    if discovery.failed:
+        warnings.warn(_few(discovery), FewRecordsWarning, stacklevel=3)
 
 
-def _few(found: Discovery) -> str:
-    if found.few:
+def _few(discovery: Discovery) -> str:
+    if discovery.few:
         return (
-            f"about {max(found.n_records, 0.0):,.0f} records (standard deviation {found.n_records_sd:,.0f}), which is "
-            "next to nothing: what was found is noise. Either there are few records, or the budget is too small"
+            f"about {max(discovery.n_records, 0.0):,.0f} records (standard deviation {discovery.n_records_sd:,.0f}), "
+            "which is next to nothing: what was found is noise. Either there are few records, or the budget "
+            "is too small"
         )
     return (
-        f"no category of {found.poor} has some {found.threshold:,.0f} records or more, so that all of them are one "
-        "state; spend more, ask for fewer columns, or list their states"
+        f"no category of {discovery.poor} has some {discovery.threshold:,.0f} records or more, so that all of them are "
+        "one state; spend more, ask for fewer columns, or list their states"
     )
 
 

@@ -235,16 +235,16 @@ def preview(
     Examples
     --------
     >>> schema = {"rain": ["no", "yes"], "wet": ["no", "yes"]}
-    >>> found = preview(schema, [("rain", "wet")], Budget(epsilon=1.0), 1000, n_simulations=3, random_state=0)
-    >>> found.table["sd"].round(2).tolist(), found.expected_total_variation < 0.01
+    >>> expected = preview(schema, [("rain", "wet")], Budget(epsilon=1.0), 1000, n_simulations=3, random_state=0)
+    >>> expected.table["sd"].round(2).tolist(), expected.expected_total_variation < 0.01
     ([1.36], True)
     """
     schema = Schema.coerce(schema, "schema")
     require_budget(budget)
     budget = unit_budget(budget, rows_per_unit)
     seeded = arguments_of(preview, n_simulations=n_simulations, random_state=random_state)
-    given = arguments_of(preview, n=n, adjacency=adjacency, noise=noise)
-    n, adjacency, noise = given.n, given.adjacency, given.noise
+    checked = arguments_of(preview, n=n, adjacency=adjacency, noise=noise)
+    n, adjacency, noise = checked.n, checked.adjacency, checked.noise
     is_public = str(Adjacency.parse(adjacency)) == "replace_one"
     learner = _learner(estimator, schema, budget, adjacency, noise, n if is_public else None)
     graph, tables = _graph_and_tables(schema, cliques, learner)
@@ -257,13 +257,13 @@ def preview(
     simulated = _Simulation(graph, tables, schema, n, learner, budget, adjacency, source)
     rng = np.random.default_rng(seeded.random_state)
     fits = size.memory_bytes <= learner.memory_limit
-    found = []
+    errors = []
     with progress_bar("preview, simulations") as progress:
         for _ in range(seeded.n_simulations if fits else 0):
-            found.append(simulated.run(rng))
+            errors.append(simulated.run(rng))
             if progress is not None:
                 progress()
-    distances = np.array(found).reshape(len(found), tables.n_cliques, 2)
+    distances = np.array(errors).reshape(len(errors), tables.n_cliques, 2)
     simulations = pd.DataFrame(distances[:, :, 0], columns=_index(tables))
     frame = _table(tables, noises, n, distances)
     return Preview(
@@ -467,16 +467,16 @@ def _noise_text(table: pd.DataFrame) -> str:
     return f"{kind}, standard deviation {spread} in each cell; {table['records_per_cell'].median():,.3g} records a cell"
 
 
-def _verdict(table: pd.DataFrame, fits: bool, asked: int) -> str:
-    if asked and not fits:
+def _verdict(table: pd.DataFrame, fits: bool, n_simulations: int) -> str:
+    if n_simulations and not fits:
         return (
             "exact inference does not fit the estimator's memory_limit, so nothing was simulated: use fewer edges, "
             'merge states, raise memory_limit, or learn with inference="loopy"'
         )
-    error = table["fitted"] if fits and asked else table["released"]
+    error = table["fitted"] if fits and n_simulations else table["released"]
     worst = " - ".join(map(shown, error.idxmax()))
     mean, nothing = float(error.mean()), float(table["uniform"].mean())
-    what = "the model's tables" if fits and asked else "the noisy tables, before learning,"
+    what = "the model's tables" if fits and n_simulations else "the noisy tables, before learning,"
     if mean > 0.5 * nothing or mean > 0.3:
         words = "mostly noise: ask for fewer or smaller tables, more budget or more records"
     elif mean > 0.1:

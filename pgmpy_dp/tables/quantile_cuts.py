@@ -83,11 +83,11 @@ def split_firsts(firsts: Sequence[int], counts: np.ndarray, heavy: float) -> lis
     [0, 125, 250, 375]
     """
     parts = min(_PARTS, max(2, math.ceil(math.sqrt(firsts[-1] / _CELLS))))
-    found = []
+    division = []
     for first, end, count in zip(firsts[:-1], firsts[1:], counts, strict=True):
         pieces = min(parts, end - first) if count > heavy else 1
-        found += [first + (end - first) * k // pieces for k in range(pieces)]
-    return [*found, firsts[-1]]
+        division += [first + (end - first) * k // pieces for k in range(pieces)]
+    return [*division, firsts[-1]]
 
 
 def consistent_counts(rounds: Sequence[tuple[Sequence[int], np.ndarray]]) -> np.ndarray:
@@ -117,12 +117,12 @@ def consistent_counts(rounds: Sequence[tuple[Sequence[int], np.ndarray]]) -> np.
         summed, variance = np.add.reduceat(values[0], start), np.add.reduceat(variances[0], start)
         values.insert(0, (counts * variance + summed) / (variance + 1.0))
         variances.insert(0, variance / (variance + 1.0))
-    found = values[0]
+    estimate = values[0]
     for value, variance, start in zip(values[1:], variances[1:], starts, strict=True):
-        lacking = (found - np.add.reduceat(value, start)) / np.add.reduceat(variance, start)
+        lacking = (estimate - np.add.reduceat(value, start)) / np.add.reduceat(variance, start)
         children = np.diff([*start, len(value)])
-        found = value + variance * np.repeat(lacking, children)
-    return found
+        estimate = value + variance * np.repeat(lacking, children)
+    return estimate
 
 
 def quantile_cuts(number: Number, firsts: Sequence[int], counts: np.ndarray, bins: int, sd: float) -> Number:

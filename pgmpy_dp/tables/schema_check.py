@@ -214,8 +214,8 @@ def check_schema(
     Examples
     --------
     >>> data = pd.DataFrame({"sex": ["F", "M"] * 10_000, "age": [30, 60] * 10_000})
-    >>> found = check_schema(data, Budget(epsilon=0.05), {"sex": ["F", "M"], "age": ["30-59", "60-89"]})
-    >>> found.table["verdict"].to_dict(), found.poor
+    >>> check = check_schema(data, Budget(epsilon=0.05), {"sex": ["F", "M"], "age": ["30-59", "60-89"]})
+    >>> check.table["verdict"].to_dict(), check.poor
     ({'sex': 'all', 'age': 'nothing'}, ['age'])
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.05)")

@@ -102,7 +102,7 @@ _Expected = tuple[pd.DataFrame, list[str], dict[str, Any], Any]
 """What a fit is expected to measure, what a person and a program are told of it, and what it was made of."""
 
 
-def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, asked: Mapping[str, Any]) -> Plan:
+def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, requested: Mapping[str, Any]) -> Plan:
     """What is expected of one table.
 
     Parameters
@@ -111,12 +111,12 @@ def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, asked: Mapping
         As :func:`pgmpy_dp.plan` takes them.
     spent : Budget
     n : int
-    asked : mapping
+    requested : mapping
         Its other arguments, those that were passed.
     """
-    rows_per_unit, criteria = asked.get("rows_per_unit", 1), asked.get("criteria")
+    rows_per_unit, criteria = requested.get("rows_per_unit", 1), requested.get("criteria")
     budget, declared = unit_budget(spent, rows_per_unit), schema
-    adjacency = str(Adjacency.parse(asked.get("adjacency", "add_remove"), allowed=("add_remove", "replace_one")))
+    adjacency = str(Adjacency.parse(requested.get("adjacency", "add_remove"), allowed=("add_remove", "replace_one")))
     merged, schema = [shown(name) for name in undivided(declared)], declared.fine()
     sizes = [schema.cardinality(name) for name in schema.variables]
     facts: dict[str, Any] = {"variables": len(sizes), "adjacency": adjacency}
@@ -126,12 +126,12 @@ def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, asked: Mapping
         facts["guarantee_with_schema"] = whole.told()["guarantee"]
         lines.append(f"with what discover cost, which the schema says: {whole}")
     if graph is not None:
-        table, told, further, details = _of_graph(schema, graph, budget, adjacency, n, asked)
-    elif asked.get("structure") == "chow-liu":
+        table, told, further, details = _of_graph(schema, graph, budget, adjacency, n, requested)
+    elif requested.get("structure") == "chow-liu":
         declared.require_discrete(argument="schema")
         table, told, further, details = _of_tree(schema, budget, adjacency, n)
     else:
-        table, told, further, details = _of_network(declared, budget, adjacency, n, merged, asked)
+        table, told, further, details = _of_network(declared, budget, adjacency, n, merged, requested)
     lines += told
     if merged:
         lines.append(f"{', '.join(merged)}: cells of a fine grid, which are merged before larger tables are counted")
@@ -139,32 +139,32 @@ def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, asked: Mapping
         from pgmpy_dp.tables.publishing.noisy_test import CHANCE
         from pgmpy_dp.tables.publishing.publish_if import preview_publish_if
 
-        share = asked["test_share"]
-        found = preview_publish_if(criteria, n, spent, declared, test_share=share, rows_per_unit=rows_per_unit)
-        facts["publish_if"] = found.to_dict("records")
+        share = requested["test_share"]
+        margins = preview_publish_if(criteria, n, spent, declared, test_share=share, rows_per_unit=rows_per_unit)
+        facts["publish_if"] = margins.to_dict("records")
         lines.append(
             f"Published only if, by a test that takes {100 * share:g} % of the budget (wrong with a probability "
             f"below {CHANCE:g} where an error is further from its bound than the margin):"
         )
-        lines += [f"  {row.criterion}; margin {row.margin:.3g}" for row in found.itertuples()]
+        lines += [f"  {row.criterion}; margin {row.margin:.3g}" for row in margins.itertuples()]
     table = table if "learned" in table else table.assign(learned=nan)
     rows = table.rename(columns={"learned": "expected_error_learned"}).reset_index().astype(object)
     facts |= further | {"tables": rows.where(rows.notna(), None).to_dict("records")}
-    facts["theory"], bounds = _bounds(len(sizes), max(sizes), budget, n, asked)
+    facts["theory"], bounds = _bounds(len(sizes), max(sizes), budget, n, requested)
     text = "\n".join([*lines, *worst_first(table, _SHOWN), *bounds])
     return Plan(table, n, spent, facts, text, details)
 
 
-def _bounds(p: int, k: int, budget: Budget, n: int, asked: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+def _bounds(p: int, k: int, budget: Budget, n: int, requested: Mapping[str, Any]) -> tuple[list[dict], list[str]]:
     """The bounds of the theorems for p variables of up to k states, where what they depend on was passed."""
-    given = {name: asked[name] for name in ("width", "min_weight", "alpha") if name in asked}
-    if not given:
+    limits = {name: requested[name] for name in ("width", "min_weight", "alpha") if name in requested}
+    if not limits:
         return [], []
     from pgmpy_dp import theory
 
-    if "width" not in given:
+    if "width" not in limits:
         raise ValueError("width=None: min_weight and alpha need it: a public bound on the sum of weights at a variable")
-    options = theory.plan(p, **given, budget=budget, k=k)
+    options = theory.plan(p, **limits, budget=budget, k=k)
     facts = [
         {
             "goal": option.goal,
@@ -184,20 +184,20 @@ def _named(scope: Iterable[Hashable]) -> str:
 
 
 def _of_graph(
-    schema: Schema, graph: Any, budget: Budget, adjacency: str, n: int, asked: Mapping[str, Any]
+    schema: Schema, graph: Any, budget: Budget, adjacency: str, n: int, requested: Mapping[str, Any]
 ) -> _Expected:
     """A given graph, or the tables of single variables: fits to made-up records."""
-    how: dict[str, Any] = {name: asked.get(name) for name in ("estimator", "model", "random_state")}
-    how |= {"adjacency": adjacency, "n_simulations": asked.get("simulations", 5), "rows_per_unit": budget.rows}
-    found = preview(schema, graph, budget, n, **how)
-    rows = found.table
+    how: dict[str, Any] = {name: requested.get(name) for name in ("estimator", "model", "random_state")}
+    how |= {"adjacency": adjacency, "n_simulations": requested.get("simulations", 5), "rows_per_unit": budget.rows}
+    simulated = preview(schema, graph, budget, n, **how)
+    rows = simulated.table
     tables = [
         (_named(scope), int(row.cells), Noise(row.noise, row.scale))
         for scope, row in zip(rows.index, rows.itertuples(), strict=True)
     ]
     frame = expected_errors(tables, n).assign(learned=rows["fitted"].to_numpy())
-    inference = {"width": found.inference.width, "memory_bytes": found.inference.memory_bytes}
-    return frame, str(found).splitlines(), {"inference": inference, "verdict": found.verdict}, found
+    inference = {"width": simulated.inference.width, "memory_bytes": simulated.inference.memory_bytes}
+    return frame, str(simulated).splitlines(), {"inference": inference, "verdict": simulated.verdict}, simulated
 
 
 def _of_tree(schema: Schema, budget: Budget, adjacency: str, n: int) -> _Expected:
@@ -217,10 +217,10 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: str, n: int) -> _Expecte
 
 
 def _of_network(
-    schema: Schema, budget: Budget, adjacency: str, n: int, merged: list[str], asked: Mapping[str, Any]
+    schema: Schema, budget: Budget, adjacency: str, n: int, merged: list[str], requested: Mapping[str, Any]
 ) -> _Expected:
     """A graph that is to be found: tables of single variables, those required, and the smallest and largest pair."""
-    options = {name: value for name, value in asked.items() if name in PrivateNetwork.__dataclass_fields__}
+    options = {name: value for name, value in requested.items() if name in PrivateNetwork.__dataclass_fields__}
     learner = PrivateNetwork(**options)._as_checked()
     learner._check()
     learner._check_names(schema)

@@ -290,7 +290,7 @@ def test_settings_do_not_touch_what_they_get():
     variables, recode = {"job": "categories", "sex": ["F", "M"]}, {"job": {"a": "b"}}
     settings = DiscoverSettings.of(variables, recode=recode)
     assert variables["job"] == "categories" and recode == {"job": {"a": "b"}}
-    assert settings.categories == ("job",) and list(settings.asked) == ["job"] and settings.numbers == {}
+    assert settings.categories == ("job",) and list(settings.columns) == ["job"] and settings.numbers == {}
 
 
 def test_text_files_and_frames_agree(tmp_path):

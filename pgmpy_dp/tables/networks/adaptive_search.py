@@ -31,9 +31,9 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.tables.networks.budget_shares import (
     NetworkShares,
-    asked_of,
     network_shares,
     one_way_weights,
+    public_of,
     select_and_measure,
 )
 from pgmpy_dp.tables.networks.candidates import draw_probes
@@ -146,8 +146,8 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    asked = asked_of(settings, budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
-    search = (kind or Search)(curator, shares, asked, refit, around, settings)
+    public_settings = public_of(settings, budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
+    search = (kind or Search)(curator, shares, public_settings, refit, around, settings)
     with curator.keeping(search.release):
         for measurement in measurements(search):
             search.measure(measurement)
@@ -165,13 +165,13 @@ class Search:
         self,
         curator: TableCurator,
         shares: NetworkShares,
-        asked: dict[str, Any],
+        public_settings: dict[str, Any],
         refit: Refit,
         around: Callable[[Release], LogLinearModel] | None,
         settings: Settings,
     ) -> None:
-        self.curator, self.shares, self.asked, self.refit, self.around = curator, shares, asked, refit, around
-        self.settings, self.probes = settings, list[Scope]()
+        self.curator, self.shares, self.refit, self.around = curator, shares, refit, around
+        self.settings, self.public_settings, self.probes = settings, public_settings, list[Scope]()
         self.names, self.pairs = curator.facts.schema.variables, list(shares.candidates)
         self._place = {name: place for place, name in enumerate(self.names)}
         self.named_pairs = self._named(self.pairs)
@@ -212,7 +212,7 @@ class Search:
 
     def _measure_variables(self, share: Fraction) -> None:
         """One table of each variable; of what is fine in them, larger tables have merged cells."""
-        self.curator.ask(Tables([(name,) for name in self.asked_about], self._weights(self.asked_about)), share)
+        self.curator.ask(Tables([(name,) for name in self.one_way_names], self._weights(self.one_way_names)), share)
         self._merge(self.settings.merge_rare)
         released = self._released()
         self.shares = self.shares.knowing(released.n_records, released.cliques.cardinalities)
@@ -220,7 +220,7 @@ class Search:
             self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
         noisy = self._released()
         self.tree = GrowingTree(
-            with_zeros(noisy.cliques, self.curator.facts.schema.zeros), self.asked["max_clique_cells"]
+            with_zeros(noisy.cliques, self.curator.facts.schema.zeros), self.public_settings["max_clique_cells"]
         )
         self.fit = self.refit(noisy, None, self.tree)
         self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)
@@ -234,16 +234,16 @@ class Search:
     def _again(self) -> list[Hashable]:
         """Variables that can be measured again: what was merged from a fine grid cannot."""
         kept = self.curator.facts.declared.fine().cardinalities
-        return [name for name in self.asked_about if self.curator.facts.schema.cardinality(name) == kept[name]]
+        return [name for name in self.one_way_names if self.curator.facts.schema.cardinality(name) == kept[name]]
 
     @property
     def precision(self) -> np.ndarray:
         """Of each variable, 1 over the variance of a cell of its table, as all tables tell it."""
-        cliques, found = self.fit.noisy.cliques, np.zeros(len(self.names))
+        cliques, precisions = self.fit.noisy.cliques, np.zeros(len(self.names))
         for scope, cells, variance in zip(cliques.indices, cliques.sizes, self.fit.noisy.table_variance, strict=True):
             for i in scope:  # as a sum over the cells of the others
-                found[i] += cliques.cardinalities[i] / (variance * cells)
-        return found
+                precisions[i] += cliques.cardinalities[i] / (variance * cells)
+        return precisions
 
     def loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
         """What noise costs in single variables of this precision that get this share more."""
@@ -255,7 +255,7 @@ class Search:
         return losses(tables, precision**-0.5 / self.n_records)
 
     @property
-    def asked_about(self) -> Sequence[Hashable]:
+    def one_way_names(self) -> Sequence[Hashable]:
         """The variables that have a first table."""
         return self.names
 
@@ -308,24 +308,24 @@ class Search:
         if self.sets.workload:
             weights[:] = [self.sets.weight(scope) for scope in allowed]
         orders, part = list(by_order(allowed)), np.empty(len(allowed), dtype=np.int64)
-        for own, scopes in orders:
-            part[own] = (scopes.sum(axis=1) + number) % n_parts
+        for positions, scopes in orders:
+            part[positions] = (scopes.sum(axis=1) + number) % n_parts
         for turn in range(together):
             places = np.flatnonzero(part == turn % n_parts)
             if chosen:
                 places = places[self._apart(orders, places, chosen)]
             if len(places) == 0:
                 continue  # the tables that are measured get its part
-            some, own = [named[place] for place in places.tolist()], weights[places]
-            own_ends = np.cumsum(sizes[places])
-            cells = expected[np.repeat(ends[places] - own_ends, sizes[places]) + np.arange(own_ends[-1])]
+            some, some_weights = [named[place] for place in places.tolist()], weights[places]
+            some_ends = np.cumsum(sizes[places])
+            cells = expected[np.repeat(ends[places] - some_ends, sizes[places]) + np.arange(some_ends[-1])]
             # A fit that shrinks gains about D^4/(D^2 + o^2) by a table with the misfit D and the noise o, in l1. It
             # gains as much if D grows by oD/(D^2 + 2 o^2) of what o does, at most .35; half of it keeps smaller tables
             # before larger ones where noise is little. Weights do not count there: what is below its noise would be
             # chosen for mattering less.
-            floors = _FLOOR * sizes[places] * noise / np.maximum(own / own.max(), _LEAST_WEIGHT)
-            at = self.curator.ask(WorstFit(some, cells, floors, own), selecting)
-            weight = {"weight": float(own[at]), "heaviest": float(own.max())}
+            floors = _FLOOR * sizes[places] * noise / np.maximum(some_weights / some_weights.max(), _LEAST_WEIGHT)
+            at = self.curator.ask(WorstFit(some, cells, floors, some_weights), selecting)
+            weight = {"weight": float(some_weights[at]), "heaviest": float(some_weights.max())}
             known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}
             facts.append(known | ({"parts": n_parts} if n_parts > 1 else {}))
             chosen.append(allowed[places[at]])
@@ -355,9 +355,9 @@ class Search:
         free = np.zeros(len(places), dtype=bool)
         for all_of_it, sets in orders:
             here = np.searchsorted(places, all_of_it)
-            asked = here < len(places)
-            asked[asked] = places[here[asked]] == all_of_it[asked]
-            here, scopes = here[asked], sets[asked]
+            present = here < len(places)
+            present[present] = places[here[present]] == all_of_it[present]
+            here, scopes = here[present], sets[present]
             apart = np.ones(len(scopes), dtype=bool)
             for i, j in itertools.combinations(range(scopes.shape[1]), 2):
                 apart &= ~together[scopes[:, i], scopes[:, j]]
@@ -419,6 +419,6 @@ class Search:
             "rounds": self.rounds[:measured],
             "probes": max(measured - len(self.rounds), 0),
             "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in gone],
-            "settings": self.asked,
+            "settings": self.public_settings,
         }
         return self.curator.release("marginals", public)

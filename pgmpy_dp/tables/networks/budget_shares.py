@@ -53,15 +53,15 @@ _CLEAR = 0.05  # the total variation that noise may add to tables with the targe
 
 
 _SHARES = ("one_way_share", "number_share", "selection_share", "probe_share")
-_ASKED = ("max_clique_cells", "n_rounds", *_SHARES, "merge_rare", "max_order", "optimise")
+_PUBLIC = ("max_clique_cells", "n_rounds", *_SHARES, "merge_rare", "max_order", "optimise")
 
 
-def asked_of(settings: Settings, budget: Budget) -> dict[str, Any]:
+def public_of(settings: Settings, budget: Budget) -> dict[str, Any]:
     """What a release says of the budget and of all that was asked."""
     sets = {name: encoded_graph(getattr(settings, f"{name}_edges") or ()) for name in ("required", "forbidden")}
     workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in settings.workload or ()]
     target = None if settings.target is None else encode_label(settings.target)
-    return settings.public(budget, *_ASKED) | sets | {"workload": workload, "target": target}
+    return settings.public(budget, *_PUBLIC) | sets | {"workload": workload, "target": target}
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ def _tables_to_choose(
     if cells > settings.max_clique_cells and (required or zeros):
         asking = (("required_edges", required), ("the schema's rules (impossible)", zeros))
         raise ValueError(
-            f"{' and '.join(name for name, given in asking if given)} need a clique of {cells} cells in the junction "
+            f"{' and '.join(name for name, scopes in asking if scopes)} need a clique of {cells} cells in the junction "
             f"tree, more than max_clique_cells={settings.max_clique_cells}; require fewer edges, leave out rules, or "
             "raise max_clique_cells"
         )
@@ -366,11 +366,11 @@ def _require_measurable(workload: Workload, cells: Sequence[int], settings: Sett
                 f"variables or max_clique_cells={most} cells; raise that, or pass the parts of the set that matter"
             )
     for many in range(3, order + 1):
-        own = [size for (names, _), size in zip(workload, cells, strict=True) if len(names) == many]
-        if len(own) > MOST_SETS or sum(own) > MOST_SET_CELLS:
+        sizes = [size for (names, _), size in zip(workload, cells, strict=True) if len(names) == many]
+        if len(sizes) > MOST_SETS or sum(sizes) > MOST_SET_CELLS:
             raise ValueError(
-                f"workload has {len(own)} sets of {many} variables with {sum(own)} cells together, and a search scores "
-                f"at most {MOST_SETS} sets and {MOST_SET_CELLS} cells of so many variables; pass fewer sets"
+                f"workload has {len(sizes)} sets of {many} variables with {sum(sizes)} cells together, and a search "
+                f"scores at most {MOST_SETS} sets and {MOST_SET_CELLS} cells of so many variables; pass fewer sets"
             )
 
 
@@ -395,22 +395,22 @@ def select_and_measure(cost: PureDP | ZCDP) -> str:
 
 def checked_sets(argument: str, sets: Any) -> Edges:
     """Sets of two to eight names, each once; TypeError or ValueError naming the argument otherwise."""
-    found: dict[frozenset, tuple] = {}
+    distinct: dict[frozenset, tuple] = {}
     for names in checked_graph(() if sets is None else sets, argument, sizes=tuple(range(2, MOST_IN_A_SET + 1))):
-        found.setdefault(frozenset(names), names)
-    return tuple(found.values())
+        distinct.setdefault(frozenset(names), names)
+    return tuple(distinct.values())
 
 
 def checked_workload(argument: str, sets: Any) -> Workload:
     """Sets of names with a positive weight each, 1 where none is given."""
     weights = list(sets.values()) if isinstance(sets, Mapping) else None
     named = checked_graph(() if sets is None else sets, argument, sizes=tuple(range(2, MOST_IN_A_SET + 1)))
-    found: dict[frozenset, tuple[tuple, float]] = {}
+    weighted: dict[frozenset, tuple[tuple, float]] = {}
     for k, names in enumerate(named):
         weight = 1.0 if weights is None else checked_weight(f"{argument}[{names!r}]", weights[k])
-        _, before = found.get(frozenset(names), (names, 0.0))
-        found[frozenset(names)] = names, before + weight
-    return tuple(found.values())
+        _, before = weighted.get(frozenset(names), (names, 0.0))
+        weighted[frozenset(names)] = names, before + weight
+    return tuple(weighted.values())
 
 
 def workload_weights(schema: Schema, settings: Mapping[str, Any]) -> Callable[[Iterable[Hashable]], float]:

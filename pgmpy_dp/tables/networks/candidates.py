@@ -103,19 +103,19 @@ class Candidates:
         """
         edges: set[Scope] = {pair for scope in measured for pair in itertools.combinations(sorted(scope), 2)}
         most = min(self.max_cells, most_cells)
-        found: list[Scope] = []
+        sets: list[Scope] = []
         # Of each order all sets (of the workload, or with the target), if there are at most 5,000; else those that
         # contain a measured pair, if there are at most so many; else those that are connected by measured pairs. The
         # workload's own come first, then the smallest, and no more than 5,000 of them and 10**7 cells.
         for order in range(3, min(self.max_order, len(self.sizes)) + 1):
-            own = {tuple(sorted(wanted)) for wanted in self.workload if len(wanted) == order}
+            listed = {tuple(sorted(wanted)) for wanted in self.workload if len(wanted) == order}
             scopes = self._of_order(order, edges)
-            fitting = (scope for scope in (own.union(scopes) if own else scopes) if self.cells(scope) <= most)
+            fitting = (scope for scope in (listed.union(scopes) if listed else scopes) if self.cells(scope) <= most)
             chosen = sorted((scope for scope in fitting if self.permits(scope)), key=self.cells)
-            chosen = [*(s for s in chosen if s in own), *(s for s in chosen if s not in own)][:MOST_SETS]
+            chosen = [*(s for s in chosen if s in listed), *(s for s in chosen if s not in listed)][:MOST_SETS]
             ends = itertools.accumulate(map(self.cells, chosen))
-            found += sorted(scope for scope, end in zip(chosen, ends, strict=True) if end <= MOST_SET_CELLS)
-        return found
+            sets += sorted(scope for scope, end in zip(chosen, ends, strict=True) if end <= MOST_SET_CELLS)
+        return sets
 
     def _of_order(self, order: int, edges: set[Scope]) -> Collection[Scope]:
         p = len(self.sizes)
@@ -172,9 +172,9 @@ def draw_probes(sets: Candidates, rng: np.random.Generator) -> list[Scope]:
 
     for order in (3, 2) if sets.max_order > 2 else (2,):
         if math.comb(len(sets.sizes), order) <= _ENUMERATED:
-            found = [scope for scope in itertools.combinations(range(len(sets.sizes)), order) if fits(scope)]
-            drawn = rng.permutation(len(found))[:N_PROBES]
-            chosen = sorted(found[k] for k in drawn)
+            fitting = [scope for scope in itertools.combinations(range(len(sets.sizes)), order) if fits(scope)]
+            drawn = rng.permutation(len(fitting))[:N_PROBES]
+            chosen = sorted(fitting[k] for k in drawn)
         else:
             tries = (tuple(sorted(rng.choice(len(sets.sizes), order, replace=False).tolist())) for _ in range(10_000))
             chosen = sorted(itertools.islice(dict.fromkeys(filter(fits, tries)), N_PROBES))

@@ -58,10 +58,10 @@ class Helmert:
 
     def __init__(self, weights: np.ndarray) -> None:
         before = np.cumsum(weights)[:-1]
-        own = weights[1:]
-        self._constant = 1 / math.sqrt(before[-1] + own[-1])
-        self._scale = np.sqrt(own / (before * (before + own)))[:, None]
-        self._step = (before / own)[:, None]
+        weight = weights[1:]
+        self._constant = 1 / math.sqrt(before[-1] + weight[-1])
+        self._scale = np.sqrt(weight / (before * (before + weight)))[:, None]
+        self._step = (before / weight)[:, None]
         places, scale, step = np.arange(1, len(weights)), self._scale[:, 0], self._step[:, 0]
         self.sums = np.append(self._constant * len(weights), scale * (step - places))
         self.squares = np.append(self._constant**2 * len(weights), scale**2 * (step**2 + places))
@@ -173,7 +173,7 @@ class AxisMaps:
                 after //= size
                 if size > MOST_DENSE:
                     table = table.reshape(-1, before, size, after)
-                    products = [own.transposed if transpose else own.forward for own in stack]
+                    products = [axis_map.transposed if transpose else axis_map.forward for axis_map in stack]
                     table = np.stack([product(part) for product, part in zip(products, table, strict=True)])
                     before *= size
                     continue
@@ -297,10 +297,10 @@ def _layout(shape: tuple[int, ...], order: tuple[int, ...]) -> list[tuple[tuple[
     result = []
     for axes in _subsets(order):
         block = cells[tuple(slice(1, None) if axis in axes else 0 for axis in range(len(shape)))]
-        own = sorted(axes)
+        ascending = sorted(axes)
         if block.size:
             share = math.sqrt(math.prod(shape[axis] for axis in axes) / cells.size)
-            result.append((axes, block.transpose([own.index(axis) for axis in axes]).ravel(), share))
+            result.append((axes, block.transpose([ascending.index(axis) for axis in axes]).ravel(), share))
     return result
 
 

@@ -136,8 +136,8 @@ def estimate_network(
         tree = GrowingTree(whole) if previous is None else previous.tree
     tables = maximal(cliques)
     layout = with_zeros(tables, noisy.impossible)
-    own = SumProduct(layout, memory_limit=_MEMORY_LIMIT, tree=tree.grow(whole))
-    obeying = ObeyingEngine(own, tables, noisy.impossible)
+    sum_product = SumProduct(layout, memory_limit=_MEMORY_LIMIT, tree=tree.grow(whole))
+    obeying = ObeyingEngine(sum_product, tables, noisy.impossible)
     engine = TiltedEngine(obeying, np.zeros(tables.n_cells) if base is None else _potentials(base, tables))
     nested = NestedTables(tables)
     measured = NestedTables(cliques, nested)
@@ -161,11 +161,11 @@ def estimate_network(
         gradient = nested.effects(mu)[nested.home] / share - mean + pull
         return log_partition - x @ mean + 0.5 * (x @ pull), steps.back(gradient)
 
-    found = minimize_lbfgs(
+    minimum = minimize_lbfgs(
         objective, np.zeros(len(start)), max_iter=_MAX_ITER, gradient_tol=_GRADIENT_TOL, memory=_MEMORY
     )
-    fitted = potentials(start + steps.of(found.x))
-    marginals = ScopeMarginals(layout, obeying.potentials(fitted + engine.base), own)
+    fitted = potentials(start + steps.of(minimum.x))
+    marginals = ScopeMarginals(layout, obeying.potentials(fitted + engine.base), sum_product)
     return NetworkEstimate(noisy, moved(fitted, tables, cliques), marginals, tree)
 
 
@@ -206,11 +206,11 @@ def _contrasts(p: np.ndarray) -> tuple[np.ndarray, np.ndarray] | tuple[AxisMap, 
         basis, root = orthonormal(len(p)), np.sqrt(p)[:, None]
         matrix = basis.T @ (np.linalg.qr(root * basis)[0] / root)
         return matrix, matrix**2
-    flat, own = Helmert(np.ones(len(p))), Helmert(p)
-    maps = AxisMap(lambda x: flat.transposed_times(own.times(x)), lambda x: own.transposed_times(flat.times(x)))
+    flat, uneven = Helmert(np.ones(len(p))), Helmert(p)
+    maps = AxisMap(lambda x: flat.transposed_times(uneven.times(x)), lambda x: uneven.transposed_times(flat.times(x)))
     # Penalties are the same for all contrasts of a variable, so that of their squares only the sums of columns matter.
-    first = (own.sums**2 / len(p))[:, None]
-    others = own.squares[:, None] - first
+    first = (uneven.sums**2 / len(p))[:, None]
+    others = uneven.squares[:, None] - first
 
     def squared(x: np.ndarray) -> np.ndarray:
         return first * x[..., :1, :] + others * x[..., 1:2, :]
@@ -227,8 +227,8 @@ def _grown(noisy: NoisyMarginals, base: LogLinearModel) -> NoisyMarginals:
 
 def _potentials(base: LogLinearModel, tables: Cliques) -> np.ndarray:
     """The log-potentials of a prior on tables that hold all of its own; both layouts name variables alike."""
-    own = Cliques(tables.variables, tables.cardinalities, base.cliques.scopes)
-    return moved(base.theta, own, tables)
+    cliques = Cliques(tables.variables, tables.cardinalities, base.cliques.scopes)
+    return moved(base.theta, cliques, tables)
 
 
 def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarray:

@@ -84,17 +84,17 @@ def probed_discrepancy(
     names = release.schema.variables
     fit, noisy = learn(release, measured)
     draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES, dense_limit=DENSE)
-    found = []
+    compared = []
     for c in probes:
-        own = noisy_marginals(release, names, tables=[c])
+        probe = noisy_marginals(release, names, tables=[c])
         scope, n = release.scopes[c], noisy.n_records
-        (shares,) = own.cliques.split(own.counts / n)
-        (variance,) = own.cliques.split(own.cell_variance / n**2)
+        (shares,) = probe.cliques.split(probe.counts / n)
+        (variance,) = probe.cliques.split(probe.cell_variance / n**2)
         expected = fit.model.marginal(scope)
-        place = tuple(own.cliques.position[name] for name in scope)
-        found.append(Probe(place, shares, variance, draws.query(scope), expected))
+        place = tuple(probe.cliques.position[name] for name in scope)
+        compared.append(Probe(place, shares, variance, draws.query(scope), expected))
     known = [frozenset(scope) for scope in measured.cliques.indices if len(scope) > 1]
-    return learn_discrepancy(found, known, _drawn(release))
+    return learn_discrepancy(compared, known, _drawn(release))
 
 
 def _drawn(release: Release) -> Drawn:

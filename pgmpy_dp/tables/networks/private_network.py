@@ -219,8 +219,8 @@ class PrivateNetwork(BaseStructureEstimator):
             )
 
     def _drivers(self) -> dict[Hashable, tuple[Hashable, ...]] | None:
-        given = self.missing_at_random
-        return None if given is None else checked_drivers("missing_at_random", given)
+        drivers = self.missing_at_random
+        return None if drivers is None else checked_drivers("missing_at_random", drivers)
 
     def _check_schema(self, schema: Schema) -> None:
         if (drivers := self._drivers()) is not None:
@@ -377,7 +377,7 @@ def _report(release: Release, measured: list[tuple], n_records: float) -> pd.Dat
 def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> pd.DataFrame:
     """The bound of each pair: from its tables, or from having been passed over in the last round it was in."""
     schema, n = release.schema, noisy.n_records
-    own, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
+    measured, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
     weight = workload_weights(schema, settings)
     rounds: dict[int, int] = {}  # 0 is none: required tables
     for k, record in enumerate(release.public["rounds"]):
@@ -389,12 +389,12 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
     rows = []
     for pair in combinations(schema.variables, 2):
         cells = schema.cardinality(pair[0]) * schema.cardinality(pair[1])
-        bounds = [own[frozenset(pair)]] if frozenset(pair) in own else []
+        bounds = [measured[frozenset(pair)]] if frozenset(pair) in measured else []
         if last[frozenset(pair)] and weight(pair) > 0:
             passed = rounds[last[frozenset(pair)]]
             bounds.append(passed_over(passed, cells, weight(pair)))
         bound = min(min(bounds) / (2.0 * n), 1.0) if bounds else math.nan
-        rows.append((*pair, cells, frozenset(pair) in own, bound))
+        rows.append((*pair, cells, frozenset(pair) in measured, bound))
     frame = pd.DataFrame(rows, columns=["first", "second", "cells", "measured", "error_bound"])
     return frame.sort_values("error_bound", ascending=False, kind="stable", ignore_index=True, na_position="first")
 
@@ -403,18 +403,18 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
     """l1 error, in records, of the model's tables of measured pairs; the least, of pairs in several tables."""
     per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
     misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals()[: noisy.cliques.n_cells])
-    found: dict[frozenset, float] = {}
+    errors: dict[frozenset, float] = {}
     for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True):
         for kept in combinations(range(len(scope)), 2):
             others = tuple(axis for axis in range(len(scope)) if axis not in kept)
-            own = np.abs(table.sum(axis=others))
+            cells = np.abs(table.sum(axis=others))
             # A cell of the sum has the noise of as many cells as were added up.
-            noise = own.size * per_scale * float(scale) * math.sqrt(table.size / own.size)
+            noise = cells.size * per_scale * float(scale) * math.sqrt(table.size / cells.size)
             pair = frozenset(scope[axis] for axis in kept)
             # If the model follows the noise, its error is the noise; if it does not fit, it is the misfit; if it is
             # right, both are the noise.
-            found[pair] = min(max(float(own.sum()), noise), found.get(pair, math.inf))
-    return found
+            errors[pair] = min(max(float(cells.sum()), noise), errors.get(pair, math.inf))
+    return errors
 
 
 def _error_when_passed_over(release: Release, measurement: int, cells: int, weight: float) -> float:

@@ -177,8 +177,8 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
             except ValueError:  # no budget is 0
                 said = "the ledger has nothing left; nothing was spent"
                 raise BudgetExceeded(said, spent=self.ledger.spent, asked=left, left=left) from None
-        given: dict[str, Any] = {"state_names": schema, "adjacency": self.adjacency, "n_records": self.n_records}
-        return schema, budget, PrivateNetwork(target=self.target, **given, **options)
+        arguments: dict[str, Any] = {"state_names": schema, "adjacency": self.adjacency, "n_records": self.n_records}
+        return schema, budget, PrivateNetwork(target=self.target, **arguments, **options)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """P(target | the columns of X), of *public* records, or such as the model's user may see.

@@ -58,7 +58,7 @@ class Spending:
 
     def __init__(self, search: Search) -> None:
         self._search, self._worth = search, np.zeros(2)
-        self._measure = OPTIMISE.index(search.asked["optimise"])
+        self._measure = OPTIMISE.index(search.public_settings["optimise"])
         self._best = self._lately = 0.0
         self._may_lose = self._price(self.allowance)
         self._pairs_may_lose = self._price(search.shares.lost(WORSE_PAIRS, search.left))[1]

@@ -106,8 +106,8 @@ def network_size(shares: NetworkShares, n_records: float, rows: float | None = N
     reading = read * _READING
     if is_file:
         reading, per_count = min(read, MOST_KEPT) * _READ, _MOST_PER_COUNT
-    given = 0 if sets.target is None else 1  # of the variables of each set
-    larger = [min(math.comb(p - given, order - given), MOST_SETS) for order in range(3, min(sets.max_order, p) + 1)]
+    fixed = 0 if sets.target is None else 1  # of the variables of each set
+    larger = [min(math.comb(p - fixed, order - fixed), MOST_SETS) for order in range(3, min(sets.max_order, p) + 1)]
     candidates = len(shares.candidates) + sum(larger) if shares.candidates else 0
     if not candidates:
         return NetworkSize(0, 0, 1, int(_PROGRAM + reading), p * _SECONDS_PER_VARIABLE + read * _SECONDS_PER_CELL)

@@ -67,8 +67,8 @@ class Criterion:
         if self.kind == "mean":
             return f"the mean of {named} is off by at most {self.bound:.12g}"
         if self.kind == "log_loss":
-            (target, *given), *_ = self.tables
-            by = ", ".join(map(shown, given))
+            (target, *predictors), *_ = self.tables
+            by = ", ".join(map(shown, predictors))
             return f"log-loss of {shown(target)} given {by}, clipped at {self.unit:g}, is at most {self.bound:.12g}"
         if self.kind == "cells":
             return f"{100 * self.share:g} % of the cells of {named} are off by at most {self.bound:.12g}"
@@ -96,29 +96,29 @@ class Criteria:
     declared: list[Any] = field(repr=False)
 
     @classmethod
-    def of(cls, given: Any, schema: Schema) -> Criteria:
+    def of(cls, criteria: Any, schema: Schema) -> Criteria:
         """Criteria from a file, or as a file has them; TypeError or ValueError, naming what is wrong with them.
 
         Parameters
         ----------
-        given : path, mapping or sequence of mappings
+        criteria : path, mapping or sequence of mappings
         schema : Schema
             Of the records.
 
         Examples
         --------
         >>> schema = Schema({"age": Number(0, 100, cuts=[18, 65]), "sex": ["F", "M"]})
-        >>> found = Criteria.of([{"test": "mean", "of": "age", "at_most": 1}], schema)
-        >>> print(found.each[0])
+        >>> criteria = Criteria.of([{"test": "mean", "of": "age", "at_most": 1}], schema)
+        >>> print(criteria.each[0])
         the mean of age is off by at most 1
         """
-        if isinstance(given, str | os.PathLike):
-            given = _read(given)
-        if not isinstance(given, Mapping):
-            given = {"criteria": given}
-        if unknown := sorted(set(given) - {"name", "criteria"}):
+        if isinstance(criteria, str | os.PathLike):
+            criteria = _read(criteria)
+        if not isinstance(criteria, Mapping):
+            criteria = {"criteria": criteria}
+        if unknown := sorted(set(criteria) - {"name", "criteria"}):
             raise ValueError(f"criteria has {unknown}; it has a name, if you like, and a list of criteria")
-        name, listed = given.get("name", "criteria"), given.get("criteria")
+        name, listed = criteria.get("name", "criteria"), criteria.get("criteria")
         if not isinstance(name, str) or not name.strip():
             raise ValueError(f"criteria has the name {name!r}; pass a text, or leave it out")
         if not isinstance(listed, Sequence) or isinstance(listed, str) or not 1 <= len(listed) <= _MOST:
@@ -147,36 +147,36 @@ def _read(path: str | os.PathLike) -> Any:
         raise ValueError(f"criteria={os.fspath(path)!r} {what}") from None
 
 
-def _criterion(number: int, given: Any, schema: Schema) -> Criterion:
+def _criterion(number: int, entry: Any, schema: Schema) -> Criterion:
     where = f"criterion {number}"
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{where} is a {type(given).__name__}; write it as {_EXAMPLE}")
-    kind = given.get("test")
+    if not isinstance(entry, Mapping):
+        raise TypeError(f"{where} is a {type(entry).__name__}; write it as {_EXAMPLE}")
+    kind = entry.get("test")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"{where} has the test {kind!r}; there are {', '.join(KINDS)}")
     where, says = f"criterion {number} ({kind})", KINDS[kind]
-    if unknown := sorted(set(map(str, given)) - {"test", *says}):
+    if unknown := sorted(set(map(str, entry)) - {"test", *says}):
         raise ValueError(f"{where} has {unknown}; it says {', '.join(says)}")
-    if missing := [name for name, needed in says.items() if needed and name not in given]:
+    if missing := [name for name, needed in says.items() if needed and name not in entry]:
         raise ValueError(f"{where} lacks {', '.join(missing)}")
 
     def positive(name: str, **limits: Any) -> float:
-        return checked_number(f"{where}: {name}", given[name], positive=True, **limits)
+        return checked_number(f"{where}: {name}", entry[name], positive=True, **limits)
 
     if kind == "mean":
-        variable = _variable(where, given["of"], schema)
+        variable = _variable(where, entry["of"], schema)
         width = _range(where, variable, schema)
         return Criterion(kind, _below(where, "at_most", positive("at_most"), width), ((variable,),), unit=width)
     if kind == "log_loss":
-        target, clip = _variable(where, given["target"], schema), positive("clip", most=100.0)
-        scope = (target, *_variables(where, given["given"], schema))
+        target, clip = _variable(where, entry["target"], schema), positive("clip", most=100.0)
+        scope = (target, *_variables(where, entry["given"], schema))
         if len(set(scope)) < len(scope):
             raise ValueError(f"{where} names a variable twice; name the target and each given variable once")
         _require_size(where, scope, schema)
         return Criterion(kind, _below(where, "at_most", positive("at_most"), clip), (scope,), unit=clip)
     tables: tuple[Scope, ...] = tuple((name,) for name in schema.variables)
-    if "tables" in given:
-        listed = given["tables"]
+    if "tables" in entry:
+        listed = entry["tables"]
         if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
             raise ValueError(f'{where}: tables is no list of sets of variables; write [["age", "job"], ["sex"]]')
         tables = tuple(_variables(where, scope, schema) for scope in listed)
@@ -198,19 +198,19 @@ def _below(where: str, name: str, bound: float, most: float) -> float:
 
 def _variable(where: str, name: Any, schema: Schema) -> Hashable:
     """A variable by its name, or by the text of it, as files have to write it."""
-    found = [own for own in schema.variables if own == name or str(own) == name]
-    if len(found) != 1:
+    matches = [variable for variable in schema.variables if variable == name or str(variable) == name]
+    if len(matches) != 1:
         raise ValueError(f"{where} names {name!r}; the schema has {', '.join(map(str, schema.variables))}")
-    return found[0]
+    return matches[0]
 
 
 def _variables(where: str, names: Any, schema: Schema) -> Scope:
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ValueError(f'{where} has the variables {names!r}; write a list of names, ["age", "job"]')
-    found = tuple(_variable(where, name, schema) for name in names)
-    if not 1 <= len(found) <= _MOST_VARIABLES or len(set(found)) < len(found):
-        raise ValueError(f"{where} has a table of {len(found)} variables; name 1 to {_MOST_VARIABLES}, each once")
-    return found
+    scope = tuple(_variable(where, name, schema) for name in names)
+    if not 1 <= len(scope) <= _MOST_VARIABLES or len(set(scope)) < len(scope):
+        raise ValueError(f"{where} has a table of {len(scope)} variables; name 1 to {_MOST_VARIABLES}, each once")
+    return scope
 
 
 def _range(where: str, variable: Hashable, schema: Schema) -> float:

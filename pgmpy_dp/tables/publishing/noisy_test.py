@@ -50,10 +50,10 @@ def planned_noise(criteria: Criteria, budget: Budget) -> tuple[Noise, Noise]:
 
 def reaches(criteria: Criteria, budget: Budget, chance: float) -> list[float]:
     """For each criterion how far noise reaches, in records: see `margins`."""
-    own, count = planned_noise(criteria, budget)
+    noise, count = planned_noise(criteria, budget)
     level = 1.0 - chance / len(criteria)  # of two sides, and of two ways to be wrong
     return [
-        difference_quantile(own.distribution, own.scale, one.part * count.scale, level) + (2.0 + one.part) * _HALF
+        difference_quantile(noise.distribution, noise.scale, one.part * count.scale, level) + (2.0 + one.part) * _HALF
         for one in criteria.each
     ]
 
@@ -70,8 +70,8 @@ def margins(criteria: Criteria, n: float, budget: Budget, chance: float) -> list
     chance: each of the 2 k comparisons fails with chance/(2 k) at most. If one u is above ``b N + c``, it is "yes" with
     one of at most chance/(2 k).
     """
-    found = reaches(criteria, budget, chance)
-    return [one.unit * reach / n for one, reach in zip(criteria.each, found, strict=True)]
+    distances = reaches(criteria, budget, chance)
+    return [one.unit * reach / n for one, reach in zip(criteria.each, distances, strict=True)]
 
 
 def run(
@@ -103,17 +103,17 @@ def run(
     named = f"whether a model meets {len(criteria)} criteria"
     curator = TableCurator(table, budget, what=named, random_state=random_state, fine=True)
     n = float(curator.ask(RecordCount(), counted))
-    found: dict[int, float] = {}
+    answers: dict[int, float] = {}
     if means:  # before states merge: of the numbers in the finest cells that there are
-        asked = _of_means(table.schema.fine(), model, means)
-        found |= dict(zip(map(id, means), curator.ask(asked, share * len(means)), strict=True))
+        operator = _of_means(table.schema.fine(), model, means)
+        answers |= dict(zip(map(id, means), curator.ask(operator, share * len(means)), strict=True))
     if tables is not None:
         if tables.merged is not None:
             curator.merge(*tables.merged)
-        known = {frozenset(scope): (scope, own) for scope, own in zip(tables.scopes, tables.tables, strict=True)}
-        asked = _of_tables(known, others)
-        found |= dict(zip(map(id, others), curator.ask(asked, share * len(others)), strict=True))
-    numbers = [float(found[id(one)]) for one in criteria.each]
+        known = {frozenset(scope): (scope, cells) for scope, cells in zip(tables.scopes, tables.tables, strict=True)}
+        operator = _of_tables(known, others)
+        answers |= dict(zip(map(id, others), curator.ask(operator, share * len(others)), strict=True))
+    numbers = [float(answers[id(one)]) for one in criteria.each]
     rows = [
         (str(one), one.bound, one.unit * number / n if n > 0 else math.nan, max(number, reach) <= one.part * n)
         for one, number, reach in zip(criteria.each, numbers, reaches(criteria, budget, CHANCE), strict=True)
@@ -166,8 +166,8 @@ def _of_tables(
 def _losses(scope: tuple[Hashable, ...], probabilities: np.ndarray, one: Criterion) -> np.ndarray:
     """What predicting the target of each cell loses, clipped, in parts of the most that it can."""
     axis = scope.index(one.tables[0][0])
-    given = probabilities.sum(axis=axis, keepdims=True)
-    right = np.divide(probabilities, given, out=np.zeros_like(probabilities), where=given > 0)
+    evidence = probabilities.sum(axis=axis, keepdims=True)
+    right = np.divide(probabilities, evidence, out=np.zeros_like(probabilities), where=evidence > 0)
     lost = np.full(right.shape, one.unit)
     np.minimum(-np.log(right, out=np.full(right.shape, -np.inf), where=right > 0), one.unit, out=lost)
     return np.clip(lost / one.unit, 0.0, 1.0)

@@ -126,8 +126,8 @@ def preview_publish_if(
     Examples
     --------
     >>> criteria = [{"test": "distance", "at_most": 0.03}]
-    >>> found = preview_publish_if(criteria, 20_000, Budget(epsilon=1.0, delta=1e-9), {"a": [0, 1], "b": [0, 1]})
-    >>> found["margin"].round(4).tolist()
+    >>> margins = preview_publish_if(criteria, 20_000, Budget(epsilon=1.0, delta=1e-9), {"a": [0, 1], "b": [0, 1]})
+    >>> margins["margin"].round(4).tolist()
     [0.0019]
     """
     require_budget(budget)
@@ -135,9 +135,9 @@ def preview_publish_if(
     n = int(checked_number("n", n, positive=True))
     declared = Criteria.of(criteria, Schema.coerce(schema, argument="schema"))
     test = unit_budget(_parts(cost_of(budget), share)[1], rows_per_unit)
-    own, _ = noisy_test.planned_noise(declared, test)
-    found = noisy_test.margins(declared, n, test, noisy_test.CHANCE)
-    rows = [(str(one), one.bound, margin, own.variance**0.5) for one, margin in zip(declared.each, found, strict=True)]
+    sd = noisy_test.planned_noise(declared, test)[0].variance ** 0.5
+    margins = noisy_test.margins(declared, n, test, noisy_test.CHANCE)
+    rows = [(str(one), one.bound, margin, sd) for one, margin in zip(declared.each, margins, strict=True)]
     return pd.DataFrame(rows, columns=["criterion", "bound", "margin", "sd"])
 
 
@@ -223,15 +223,15 @@ def _attempted(
         "attempt": attempt,
         "test_share": float(share),
     }
-    asked = {"settings": {"budget": budget.guarantee.to_dict()}, "published_if": facts}
-    return _answer(learner.clone(), taken, table, part, (fit, test), whole, declared, asked)
+    public = {"settings": {"budget": budget.guarantee.to_dict()}, "published_if": facts}
+    return _answer(learner.clone(), taken, table, part, (fit, test), whole, declared, public)
 
 
-def _answer(*given: Any) -> _Answer:
+def _answer(*arguments: Any) -> _Answer:
     """What `_tested` says. Whatever ends it early is not raised: an error, its context and frames have what it saw."""
     try:
         with _silence():
-            return _tested(*given)
+            return _tested(*arguments)
     except BaseException as error:
         kind, seen = type(error), [error]
         while (one := seen[-1].__cause__ or seen[-1].__context__) is not None and one not in seen:
@@ -239,7 +239,7 @@ def _answer(*given: Any) -> _Answer:
         for one in seen:
             traceback.clear_frames(one.__traceback__)
             vars(one).clear()
-    return next((own for own in _ENDS if issubclass(kind, own)), RuntimeError)
+    return next((end for end in _ENDS if issubclass(kind, end)), RuntimeError)
 
 
 _ENDS = (KeyboardInterrupt, SystemExit, CancelledError)

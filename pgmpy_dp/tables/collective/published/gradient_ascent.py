@@ -131,12 +131,12 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         default_rate=lambda records, variance: _default_learning_rate(settings, cliques, records, variance),
         stable_rate=StableRate(engine, _STABLE * largest_stable_rate(settings.momentum, 1.0)),
     )
-    asked = settings.public(budget, "count_share")
+    public_settings = settings.public(budget, "count_share")
 
-    def release(found: Ascent) -> Release:
-        public = {"parameter_unit": PARAMETER_UNIT, "settings": asked, "path": found.path}
+    def release(ascent: Ascent) -> Release:
+        public = {"parameter_unit": PARAMETER_UNIT, "settings": public_settings, "path": ascent.path}
         return curator.release(
-            "log_potentials", public, {"parameters": found.parameters, **curator.called("n_records")}
+            "log_potentials", public, {"parameters": ascent.parameters, **curator.called("n_records")}
         )
 
     return curator.following(steps, release)
@@ -221,7 +221,7 @@ def ascend(
     direction, average = np.zeros_like(theta), np.zeros_like(theta)
     averaged = math.ceil(settings.average_share * settings.n_steps)
 
-    def found(taken: int) -> Ascent:
+    def state_after(taken: int) -> Ascent:
         part = taken - (settings.n_steps - averaged)  # steps that are in the average; of fewer than all, their mean
         mean = theta if part <= 0 else average if part == averaged else average * (averaged / part)
         path = {
@@ -236,7 +236,7 @@ def ascend(
         }
         return Ascent(parameter_integers(mean), path)
 
-    yield found(0)
+    yield state_after(0)
     for step in range(settings.n_steps):
         direction = settings.momentum * direction + (1.0 - settings.momentum) * (gradient(theta) * to_mean)
         if stable_rate is not None and settings.learning_rate is None:
@@ -244,7 +244,7 @@ def ascend(
         theta = np.clip(theta + rate * direction, -_LARGEST_PARAMETER, _LARGEST_PARAMETER)
         if step >= settings.n_steps - averaged:
             average += theta / averaged
-        yield found(step + 1)
+        yield state_after(step + 1)
 
 
 def parameter_integers(parameters: np.ndarray) -> np.ndarray:
