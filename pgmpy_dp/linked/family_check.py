@@ -234,8 +234,8 @@ def check_linked(
     >>> from pgmpy_dp.linked import made_up_families
     >>> households, persons, schema = made_up_families(3_000, random_state=0)
     >>> with warnings.catch_warnings(action="ignore"):
-    ...     found = check_linked(households, persons[persons["household"] != "h7"], Budget(epsilon=1.0), schema)
-    >>> found.verdict, found.failed, bool(found.kinds["children"] > 2_800)
+    ...     check = check_linked(households, persons[persons["household"] != "h7"], Budget(epsilon=1.0), schema)
+    >>> check.verdict, check.failed, bool(check.kinds["children"] > 2_800)
     ('all', False, True)
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.05)")

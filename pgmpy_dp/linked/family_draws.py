@@ -46,10 +46,10 @@ class Families:
 
     def __init__(self, model: LinkedModel, n: int, rng: np.random.Generator) -> None:
         wide = model._wide
-        found = [_drawn(model, min(_AT_ONCE, n - start), rng) for start in range(0, n, _AT_ONCE)]
+        drawn = [_drawn(model, min(_AT_ONCE, n - start), rng) for start in range(0, n, _AT_ONCE)]
         nothing = Completed(model, np.empty((0, len(wide.schema)), dtype=np.int64), rng)
         self.codes, self.size, self.children, self.counted = (
-            np.concatenate([getattr(part, name) for part in [nothing, *found]])
+            np.concatenate([getattr(part, name) for part in [nothing, *drawn]])
             for name in ("codes", "size", "children", "counted")
         )
 
@@ -57,15 +57,15 @@ class Families:
 def _drawn(model: LinkedModel, n: int, rng: np.random.Generator) -> Completed:
     if model._wide.ordered:
         return Completed(model, model._in_first_slots.sample(n, rng, "stratified").astype(np.int64), rng)
-    found = Completed(model, _candidates(model, model._in_first_slots, n, rng), rng)
-    return found.part(model._choice.chosen(found, rng))
+    candidates = Completed(model, _candidates(model, model._in_first_slots, n, rng), rng)
+    return candidates.part(model._choice.chosen(candidates, rng))
 
 
-def _candidates(model: LinkedModel, given: LogLinearModel, n: int, rng: np.random.Generator) -> np.ndarray:
+def _candidates(model: LinkedModel, distribution: LogLinearModel, n: int, rng: np.random.Generator) -> np.ndarray:
     """Parents, `_AMONG` for each of n families, who have the same number of children and are as alike as may be."""
-    codes = given.sample(n * _AMONG, rng, "stratified").astype(np.int64)
-    own = [model._place(name) for name in model.linked.parent or ()]
-    return codes[np.lexsort((rng.random(len(codes)), *codes[:, own].T, codes[:, model._size_at]))]
+    codes = distribution.sample(n * _AMONG, rng, "stratified").astype(np.int64)
+    parent_columns = [model._place(name) for name in model.linked.parent or ()]
+    return codes[np.lexsort((rng.random(len(codes)), *codes[:, parent_columns].T, codes[:, model._size_at]))]
 
 
 class Completed:
@@ -156,21 +156,21 @@ class Completed:
             m = others.sum(axis=1, keepdims=True)
             weight = others * (1 + _LIKENESS) / (1 + _LIKENESS * m)
             siblings = self.children[rows[some], : there.max()]
-            found = draws.draw(codes[some], self._rng, _of(masks, some), siblings, weight)
-            self.children[rows[some], which[some]] = found
+            drawn = draws.draw(codes[some], self._rng, _of(masks, some), siblings, weight)
+            self.children[rows[some], which[some]] = drawn
 
     def _counted(self) -> np.ndarray:
         """How many children of each family meet each of the declared conditions."""
         there = np.arange(self._most)[None, :] < self.size[:, None]
         columns = {name: j for j, name in enumerate(self._wide.child)}
         counts = self._model.linked.count_flags(self._wide.child)
-        found = np.zeros((len(self.size), len(counts)), dtype=np.int64)
+        numbers = np.zeros((len(self.size), len(counts)), dtype=np.int64)
         for k, conditions in enumerate(counts):
             met = there.copy()
             for name, states in conditions:
                 met &= np.array([*states, False, False])[self.children[:, :, columns[name]]]
-            found[:, k] = met.sum(axis=1)
-        return found
+            numbers[:, k] = met.sum(axis=1)
+        return numbers
 
 
 def _classes(most: int) -> list[tuple[int, int]]:
@@ -226,17 +226,17 @@ class FamilyChoice:
         self._weights = self._learned(model, np.random.default_rng(0))
 
     def _learned(self, model: LinkedModel, rng: np.random.Generator) -> np.ndarray:
-        given = model._in_first_slots
-        usual = Completed(model, _candidates(model, given, 100, rng), rng)
+        distribution = model._in_first_slots
+        usual = Completed(model, _candidates(model, distribution, 100, rng), rng)
         entries = sum(len(whose) for whose, *_ in self._cells(usual)) / 100  # of the candidates for a family
         n = int(np.clip(_ENTRIES / entries, 200, _FAMILIES))
-        found = Completed(model, _candidates(model, given, n, rng), rng)
-        rows, cells, shares = map(np.concatenate, zip(*self._cells(found), strict=True))
-        matrix = sparse.csr_matrix((shares, (rows, cells)), shape=(len(found.codes), sum(self._sizes)))
-        target = np.concatenate(self._targets(model, found.size))
+        candidates = Completed(model, _candidates(model, distribution, n, rng), rng)
+        rows, cells, shares = map(np.concatenate, zip(*self._cells(candidates), strict=True))
+        matrix = sparse.csr_matrix((shares, (rows, cells)), shape=(len(candidates.codes), sum(self._sizes)))
+        target = np.concatenate(self._targets(model, candidates.size))
         variance = _CAUTION * (target + 1e-3) / n
         unit = (target + 1e-3) ** -0.5
-        of_like = self._of_like(found)
+        of_like = self._of_like(candidates)
 
         def objective(step: np.ndarray) -> tuple[float, np.ndarray]:
             x = unit * step
@@ -254,8 +254,8 @@ class FamilyChoice:
         parts: list[Any] = [None] * len(self._scopes)
         for low, high in {among for *_, among in self._scopes}:
             places = [k for k, (*_, among) in enumerate(self._scopes) if among == (low, high)]
-            given = model._given_size((sizes >= low) & (sizes <= high))
-            tables = None if given is None else given.marginals_of([self._scopes[k][0] for k in places])
+            distribution = model._of_size((sizes >= low) & (sizes <= high))
+            tables = None if distribution is None else distribution.marginals_of([self._scopes[k][0] for k in places])
             for j, k in enumerate(places):
                 _, kinds, shape, _ = self._scopes[k]
                 table = np.zeros(shape) if tables is None else tables[j]
@@ -268,14 +268,14 @@ class FamilyChoice:
         return parts
 
     @staticmethod
-    def _of_like(found: Completed) -> np.ndarray:
+    def _of_like(candidates: Completed) -> np.ndarray:
         """0 for families of as many children as the first one of their group has, -inf for others."""
-        size = found.size.reshape(-1, _AMONG)
+        size = candidates.size.reshape(-1, _AMONG)
         return np.where(size == size[:, :1], 0.0, -np.inf).ravel()
 
-    def _cells(self, found: Completed) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def _cells(self, candidates: Completed) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """For each table, which families are in which of its cells with what share."""
-        size, children, every = found.size, found.children, np.arange(len(found.size))
+        size, children, every = candidates.size, candidates.children, np.arange(len(candidates.size))
         family, child = np.nonzero(np.arange(children.shape[1])[None, :] < size[:, None])
         n, shifts = size[family], np.minimum(size - 1, _SHIFTS)[family]
         ways = {
@@ -295,19 +295,19 @@ class FamilyChoice:
             place = np.zeros(len(whose), dtype=np.int64)
             for name, kind, states in zip(scope, kinds, shape, strict=True):
                 if name in self._counts:
-                    own = found.counted[whose, self._counts[name]]
+                    code = candidates.counted[whose, self._counts[name]]
                 elif kind is None:
-                    own = found.codes[whose, self._parents[name]]
+                    code = candidates.codes[whose, self._parents[name]]
                 else:
-                    own = children[whose, one if kind[0] == 0 else other, kind[1]]
-                place = place * states + own
+                    code = children[whose, one if kind[0] == 0 else other, kind[1]]
+                place = place * states + code
             yield whose, start + place, share
             start += cells
 
-    def chosen(self, found: Completed, rng: np.random.Generator) -> np.ndarray:
+    def chosen(self, candidates: Completed, rng: np.random.Generator) -> np.ndarray:
         """Rows of the families that are taken, one of each `_AMONG`."""
-        scores = self._of_like(found)
-        for whose, cells, share in self._cells(found):
+        scores = self._of_like(candidates)
+        for whose, cells, share in self._cells(candidates):
             scores += np.bincount(whose, self._weights[cells] * share, len(scores))
         best = (scores + rng.gumbel(size=len(scores))).reshape(-1, _AMONG).argmax(axis=1)
         return np.arange(len(best)) * _AMONG + best

@@ -81,14 +81,14 @@ class FamilyView(Answers):
         self.within, self.states, self._told = {}, {}, {}
         self.children: list[dict[Hashable, Hashable]] = []
         for text, columns in zip(before, slots, strict=True):
-            own: dict[Hashable, Hashable] = {name: f"{text}{name}" for name in wide.child}
-            self.children.append(own)
-            title |= dict(zip(columns, own.values(), strict=True))
+            titles: dict[Hashable, Hashable] = {name: f"{text}{name}" for name in wide.child}
+            self.children.append(titles)
+            title |= dict(zip(columns, titles.values(), strict=True))
         self._wide_name = {new: old for old, new in title.items()}
-        self._asked = self.children[: 1 + pairs]
-        labels = {new: wide.child.states[name] for own in self._asked for name, new in own.items()}
+        self._child_titles = self.children[: 1 + pairs]
+        labels = {new: wide.child.states[name] for titles in self._child_titles for name, new in titles.items()}
         for (table, name), values in model._within.items():
-            self.within |= {own[name]: values for own in self._asked} if table == child else {name: values}
+            self.within |= {titles[name]: values for titles in self._child_titles} if table == child else {name: values}
         sizes = np.array([n for n, _ in wide.patterns])
         for new, old in self._wide_name.items():
             states = wide.schema.states[old]
@@ -112,12 +112,12 @@ class FamilyView(Answers):
     @cached_property
     def posterior(self) -> ParameterPosterior | None:
         """The model's, under the names of the view; of how many children it says nothing."""
-        own = self._linked.posterior
-        if own is None:
+        posterior = self._linked.posterior
+        if posterior is None:
             return None
-        draws = replace(own.draws, cliques=self._titled(own.draws.cliques))
+        draws = replace(posterior.draws, cliques=self._titled(posterior.draws.cliques))
         size: dict[str, Any] = {"n_records": math.nan, "n_records_sd": 0.0}
-        return replace(own, draws=draws, model=self._model, within=self.within, **size)
+        return replace(posterior, draws=draws, model=self._model, within=self.within, **size)
 
     @property
     def factors(self) -> list[np.ndarray]:
@@ -141,14 +141,14 @@ class FamilyView(Answers):
 
     def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
         """As of models of one table; the number of children is a number, a range or a set."""
-        wide, found = self._linked._wide, {}
-        declared = {new: (wide.child, name) for own in self._asked for name, new in own.items()}
+        wide, known = self._linked._wide, {}
+        declared = {new: (wide.child, name) for titles in self._child_titles for name, new in titles.items()}
         declared[wide.size] = (Schema({wide.size: self.states[wide.size]}), wide.size)
-        for name, given in checked_evidence(evidence).items():
+        for name, value in checked_evidence(evidence).items():
             (node,) = self._as_names([name])
             schema, column = declared.get(node, (wide.schema, self._wide_name[node]))
-            found[node] = counted(schema, column, given, self.within.get(node))
-        return found
+            known[node] = counted(schema, column, value, self.within.get(node))
+        return known
 
     def _table(self, variables: Any, evidence: Any) -> tuple[list[Hashable], np.ndarray]:
         names, known = self._as_names(variables), self.counted(evidence)
@@ -158,18 +158,18 @@ class FamilyView(Answers):
 
     def weights(self, names: Sequence[Hashable] = ()) -> np.ndarray:
         """For how much each state of the number of children counts, in a question about some columns."""
-        own = {new for columns in self.children for new in columns.values()}
-        children = 2 if "pair" in self.of else int(self.of == "child" or not own.isdisjoint(names))
+        of_children = {new for columns in self.children for new in columns.values()}
+        children = 2 if "pair" in self.of else int(self.of == "child" or not of_children.isdisjoint(names))
         return self._linked._weights(children, "family" not in self.of)
 
     def _axes(self, names: Sequence[Hashable], known: Known, weights: np.ndarray) -> dict[Hashable, Axis]:
         size = self._linked._wide.size
-        found: dict[Hashable, Axis] = {}
+        axes: dict[Hashable, Axis] = {}
         for name in [*names, *known, *([size] if np.ptp(weights) else [])]:
             told = self._told[name]
             shares = known[name].shares @ told if name in known else np.ones((3, told.shape[1]))
-            found.setdefault(name, Axis(shares * weights if name == size else shares, told if name in names else None))
-        return found
+            axes.setdefault(name, Axis(shares * weights if name == size else shares, told if name in names else None))
+        return axes
 
     def _question(self, names: Sequence[Hashable], known: Known, states: Any) -> Question:
         axes = {
@@ -186,10 +186,10 @@ class FamilyView(Answers):
         return Question(axes, exchanged, around_model=True)
 
     def _refusal(self, names: Sequence[Hashable], posterior: Any) -> str | None:
-        found = super()._refusal(names, posterior)
+        refusal = super()._refusal(names, posterior)
         of_two = "pair" in self.of or not set(self.children[1].values()).isdisjoint(names)
-        if found or not of_two or any(self._slots.count(scope) > 1 for scope in posterior.draws.cliques.indices):
-            return found
+        if refusal or not of_two or any(self._slots.count(scope) > 1 for scope in posterior.draws.cliques.indices):
+            return refusal
         return (
             "no table of two children was measured (siblings=0, or a small budget), so the model takes them for "
             "independent given their parent, and nothing says how wrong that is. Learn with siblings=1"

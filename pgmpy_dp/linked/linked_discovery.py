@@ -113,14 +113,14 @@ def discover_linked(
     if (parent is None) != (parents is None):
         raise ValueError("parents and parent: pass a table and its columns, or None for both")
     declared: dict[str, Any] = {"parent": parent, "child": child}
-    own = {
+    readings = {
         which: _reading_of(table, columns or {}, reading)
         for table, (which, columns) in zip(said["names"], declared.items(), strict=True)
     }
     bins = options.get("bins")
-    wanted = {which: _looked_at(found, bins) for which, found in declared.items()}
+    wanted = {which: _looked_at(columns, bins) for which, columns in declared.items()}
     stand_ins: dict[str, Any] = {
-        which: _stand_in(found, own[which], wanted[which] > 0) for which, found in declared.items()
+        which: _stand_in(columns, readings[which], wanted[which] > 0) for which, columns in declared.items()
     }
     linked = LinkedSchema(stand_ins["parent"], stand_ins["child"], **said)  # what is wrong is said now
     cut = [n for n, cuts in linked.count_cuts.items() if cuts and n in child and not linked.child.numbers[n].divided]
@@ -133,22 +133,22 @@ def discover_linked(
     if ledger is None or isinstance(ledger, Budget):
         ledger = Ledger(ledger or budget, adjacency=str(adjacency))
     spent = _divided(budget, [wanted["parent"] / total, wanted["child"] / total])
-    asked: dict[str, tuple[PrivateColumns, DiscoverSettings, Budget]] = {}
-    for which, data, cost in (("parent", parents, spent[0]), ("child", children, spent[1])):
+    questions: dict[str, tuple[PrivateColumns, DiscoverSettings, Budget]] = {}
+    for which, df, cost in (("parent", parents, spent[0]), ("child", children, spent[1])):
         if wanted[which]:
-            table = columns_to_look_at(data, declared[which], cost, ledger, unit=linked.key, **own[which], **options)
-            asked[which] = (*table, cost)
-    found: dict[str, Discovery] = {}
-    for which, question in asked.items():
+            table = columns_to_look_at(df, declared[which], cost, ledger, unit=linked.key, **readings[which], **options)
+            questions[which] = (*table, cost)
+    parts: dict[str, Discovery] = {}
+    for which, question in questions.items():
         try:
-            found[which] = look_at(*question)
+            parts[which] = look_at(*question)
         except BaseException as error:
-            for earlier in found.values():
+            for earlier in parts.values():
                 error.earlier = earlier.release_  # type: ignore[attr-defined]
                 error.add_note("What was found in the parents is paid for: it is this exception's .earlier")
             raise
-    schemas = [found[which].schema if which in found else stand_ins[which] for which in declared]
-    result = LinkedDiscovery(LinkedSchema(schemas[0], schemas[1], **said), found.get("parent"), found.get("child"))
+    schemas = [parts[which].schema if which in parts else stand_ins[which] for which in declared]
+    result = LinkedDiscovery(LinkedSchema(schemas[0], schemas[1], **said), parts.get("parent"), parts.get("child"))
     for part in result.parts:
         with handed_over(part.release_):
             warn_of_few(part)
@@ -176,7 +176,7 @@ def columns_by_table(declared: Mapping[str, Any], tables: Mapping[str, Any]) -> 
         except ValueError:
             return False
 
-    found: dict[str, dict[Any, Any]] = {table: {} for table in tables}
+    by_table: dict[str, dict[Any, Any]] = {table: {} for table in tables}
     for name, said in declared.items():
         written = [(table, name.removeprefix(f"{table}.")) for table in tables]
         places = [(table, column) for table, column in written if has(table, column)]
@@ -187,18 +187,18 @@ def columns_by_table(declared: Mapping[str, Any], tables: Mapping[str, Any]) -> 
             remedy = f"of the tables, {ways} have it; describe a column of one, with the table before it"
             raise ArgumentError(name, said, remedy)
         ((table, column),) = places
-        found[table][column] = said
-    return {t: {name: own[name] for name in in_their_order(tables[t], own)} if own else {} for t, own in found.items()}
+        by_table[table][column] = said
+    return {t: {name: c[name] for name in in_their_order(tables[t], c)} if c else {} for t, c in by_table.items()}
 
 
 def _reading_of(table: str, columns: Mapping[Any, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
     """How one table's cells are read: what is said of all columns, or of one of its own."""
 
-    def own(names: Any) -> dict[Hashable, Any]:
+    def in_table(names: Any) -> dict[Hashable, Any]:
         plain = {name: name.removeprefix(f"{table}.") if isinstance(name, str) else name for name in names}
         return {name: column for name, column in plain.items() if column in columns}
 
-    found: dict[str, Any] = {}
+    table_reading: dict[str, Any] = {}
     for what, value in reading.items():
         if what == "impossible":
             if value and not isinstance(value, Mapping):
@@ -206,11 +206,11 @@ def _reading_of(table: str, columns: Mapping[Any, Any], reading: Mapping[str, An
                 raise ArgumentError(what, value, remedy)
             value = dict(value).get(table, ())
         elif isinstance(value, Mapping):
-            value = {column: value[name] for name, column in own(value).items()}
+            value = {column: value[name] for name, column in in_table(value).items()}
         elif what in ("strip", "casefold") and not isinstance(value, bool):
-            value = list(own(value).values())
-        found |= {what: value} if value else {}
-    return found
+            value = list(in_table(value).values())
+        table_reading |= {what: value} if value else {}
+    return table_reading
 
 
 def _looked_at(variables: Mapping | None, bins: int | None) -> int:

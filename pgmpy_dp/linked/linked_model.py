@@ -244,11 +244,11 @@ class LinkedModel:
             # Version 0.3 had in the schema alone how keys are compared.
             privacy = header["privacy"] and replace(Privacy.from_dict(header["privacy"]), unit=linked.unit)
             model = LogLinearModel(cliques, arrays["theta"])
-            found = cls(linked, wide, model, privacy, within, *map(float, header["n_records"]))
+            loaded = cls(linked, wide, model, privacy, within, *map(float, header["n_records"]))
             if "posterior" in header and privacy is not None:
                 graph: dict[Hashable, list[Hashable]] = {name: [] for name in names}
-                found.posterior = posterior_from_parts(header["posterior"], arrays, wide.schema, graph, privacy, {})
-            return found
+                loaded.posterior = posterior_from_parts(header["posterior"], arrays, wide.schema, graph, privacy, {})
+            return loaded
 
     # -- families ------------------------------------------------------------------------------
 
@@ -393,10 +393,10 @@ class LinkedModel:
             For unknown names, for evidence that is no state, and for evidence of probability 0.
         """
         view, names, known = self._resolved(variables, evidence, of)
-        found = view.ask(list(names.values()), known, level=level, quantiles=quantiles)
-        told = dict(zip(names, found.states.values(), strict=True))
-        given = dict(zip(checked_evidence(evidence), found.evidence.values(), strict=True))
-        return replace(found, states=told, evidence=given, of=view.of)
+        answer = view.ask(list(names.values()), known, level=level, quantiles=quantiles)
+        told = dict(zip(names, answer.states.values(), strict=True))
+        conditions = dict(zip(checked_evidence(evidence), answer.evidence.values(), strict=True))
+        return replace(answer, states=told, evidence=conditions, of=view.of)
 
     def query(
         self,
@@ -452,21 +452,21 @@ class LinkedModel:
         self, variables: Any, evidence: Mapping[Hashable, Any] | None, of: str | None
     ) -> tuple[FamilyView, dict[Hashable, Hashable], dict[Hashable, Any]]:
         """Who is asked, what about, under the names that answers have and those of the view, and what is known."""
-        listed, given = _listed(variables), checked_evidence(evidence)
-        found = {name: self._found(name) for name in (*listed, *given)}
-        view = self.view(of or ("child" if any(table for table, _ in found.values()) else "family"))
+        listed, conditions = _listed(variables), checked_evidence(evidence)
+        places = {name: self._column_of(name) for name in (*listed, *conditions)}
+        view = self.view(of or ("child" if any(table for table, _ in places.values()) else "family"))
         pairs = "pair" in view.of
-        if pairs and (theirs := [name for name in listed if found[name][0] != 1]):
+        if pairs and (theirs := [name for name in listed if places[name][0] != 1]):
             raise ValueError(f"variables has {theirs}, which are not columns of children; pairs are of children")
         names: dict[Hashable, Hashable] = {}
-        for text, own in zip(("first.", "second.") if pairs else ("",), view.children, strict=False):
+        for text, titles in zip(("first.", "second.") if pairs else ("",), view.children, strict=False):
             for name in listed:
-                table, column = found[name]
-                names[f"{text}{name}" if pairs else name] = own[column] if table else column
-        known = {name: view.children[0][column] if table else column for name, (table, column) in found.items()}
-        if len({known[name] for name in given}) < len(given) or len(set(names.values())) < len(names):
-            raise ValueError(f"variables={listed} or evidence={given!r} name a column twice; name each once")
-        return view, names, {known[name]: one for name, one in given.items()}
+                table, column = places[name]
+                names[f"{text}{name}" if pairs else name] = titles[column] if table else column
+        known = {name: view.children[0][column] if table else column for name, (table, column) in places.items()}
+        if len({known[name] for name in conditions}) < len(conditions) or len(set(names.values())) < len(names):
+            raise ValueError(f"variables={listed} or evidence={conditions!r} name a column twice; name each once")
+        return view, names, {known[name]: one for name, one in conditions.items()}
 
     def _weights(self, children: int, each: bool) -> np.ndarray:
         """For how much a state of the number of children counts, where so many first slots have a child.
@@ -477,20 +477,20 @@ class LinkedModel:
         patterns = self._wide.patterns
         if children == 0:
             return np.ones(len(patterns))
-        found = np.zeros(len(patterns))
+        weights = np.zeros(len(patterns))
         for k, (n, present) in enumerate(patterns):
             if n < children or (not self._wide.ordered and not set(range(children)) <= set(present)):
                 continue
             ways = n if children == 1 else n * (n - 1)
             if self._wide.ordered:  # rows are a child each, of which all but the first have one before them
-                found[k] = n if each else 1.0 if children == 1 else n / (n - 1)
+                weights[k] = n if each else 1.0 if children == 1 else n / (n - 1)
                 if each and children == 2:
-                    found[k] = n
+                    weights[k] = n
                 continue
             filled = [1.0 for m, slots in patterns if m == n and set(range(children)) <= set(slots)]
             share = len(filled) / sum(m == n for m, _ in patterns)
-            found[k] = (ways if each else 1.0) / share
-        return found
+            weights[k] = (ways if each else 1.0) / share
+        return weights
 
     @property
     def columns(self) -> tuple[list[Hashable], list[Hashable]]:
@@ -498,14 +498,14 @@ class LinkedModel:
         parents = [*(self.linked.parent or ()), *self.linked.counts, self.linked.size]
         return parents, list(self.linked.child)
 
-    def _found(self, name: Hashable) -> tuple[int, Hashable]:
+    def _column_of(self, name: Hashable) -> tuple[int, Hashable]:
         """Which table a name is of, 0 for parents and 1 for children, and the column."""
         tables = self.columns
         if isinstance(name, str):
             for k, table in enumerate(self.linked.names):
-                own = {f"{table}.{column}": column for column in tables[k]}
-                if name in own:
-                    return k, own[name]
+                columns = {f"{table}.{column}": column for column in tables[k]}
+                if name in columns:
+                    return k, columns[name]
         held = [k for k in (0, 1) if name in tables[k]]
         if len(held) != 1:
             why = "is a column of both tables; say which" if held else "is in neither table"
@@ -521,11 +521,11 @@ class LinkedModel:
     @cached_property
     def _in_first_slots(self) -> LogLinearModel:
         """The model of families whose children are in the first slots, with its own distribution of their number."""
-        found = self._given_size(np.ones(len(self._wide.patterns), dtype=bool))
-        assert found is not None
-        return found
+        model = self._of_size(np.ones(len(self._wide.patterns), dtype=bool))
+        assert model is not None
+        return model
 
-    def _given_size(self, states: np.ndarray) -> LogLinearModel | None:
+    def _of_size(self, states: np.ndarray) -> LogLinearModel | None:
         """That model, given some states of the number of children; None where they have the probability 0."""
         patterns = self._wide.patterns
         likely = self._model.marginal([self._wide.size])
@@ -570,8 +570,8 @@ def promise_to_a_child(privacy: Privacy | None) -> Privacy | None:
         return replace(whole, guarantee=PureDP(2.0 * proved.epsilon), asked=None)
     if isinstance(proved, ZCDP):
         rho = 4.0 * proved.rho
-        asked = ApproxDP(zcdp_to_approx(rho, said.delta), said.delta) if isinstance(said, ApproxDP) else None
-        return replace(whole, guarantee=ZCDP(rho), asked=asked)
+        requested = ApproxDP(zcdp_to_approx(rho, said.delta), said.delta) if isinstance(said, ApproxDP) else None
+        return replace(whole, guarantee=ZCDP(rho), asked=requested)
     # Of (epsilon, delta) itself, two steps from one to the other.
     if isinstance(said, ReservedZCDP):
         said = ApproxDP(zcdp_to_approx(said.rho, said.eta), math.nextafter(2.0 * said.eta, 1.0))
@@ -611,7 +611,7 @@ def _frame(columns: Mapping[Hashable, Drawn]) -> pd.DataFrame:
 def _listed(variables: Any) -> list[Hashable]:
     if isinstance(variables, str) or not isinstance(variables, Iterable):
         return [variables]
-    found = list(variables)
-    if len(set(found)) != len(found):
-        raise ValueError(f"variables={found} has one twice")
-    return found
+    names = list(variables)
+    if len(set(names)) != len(names):
+        raise ValueError(f"variables={names} has one twice")
+    return names

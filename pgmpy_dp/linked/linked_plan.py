@@ -130,8 +130,8 @@ def plan_linked(
     --------
     >>> from pgmpy_dp.linked import made_up_families
     >>> _, _, schema = made_up_families(0)
-    >>> found = plan_linked(schema, Budget(epsilon=3.2, delta=1e-9), 6_000)
-    >>> str(found.privacy.asked), str(found.guarantee_of_a_child), found.siblings
+    >>> plan = plan_linked(schema, Budget(epsilon=3.2, delta=1e-9), 6_000)
+    >>> str(plan.privacy.asked), str(plan.guarantee_of_a_child), plan.siblings
     ('(3.2, 1e-09)-DP', '(6.78455, 1e-09)-DP', 1)
     """
     require_budget(budget)
@@ -147,9 +147,9 @@ def plan_linked(
     shares = network_shares(wide.schema, parsed, settings, budget, among)
     if siblings is None:
         siblings = siblings_at(shares.strength(n))
-    asked = budget.guarantee if budget.delta else None
-    own = Privacy(shares.cost, parsed, "planned", unit=linked.unit, asked=asked, rows_per_unit="shares")
-    privacy = own.with_schema_of(wide.schema.discovered)
+    requested = budget.guarantee if budget.delta else None
+    planned = Privacy(shares.cost, parsed, "planned", unit=linked.unit, asked=requested, rows_per_unit="shares")
+    privacy = planned.with_schema_of(wide.schema.discovered)
     table = _tables(linked, shares, n, siblings)
     size = network_size(shares, n, n * _ROWS)
     return LinkedPlan(linked, budget, privacy, n, siblings, table, replace(size, seconds=size.seconds * _WITH_IMAGES))
@@ -162,22 +162,22 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int, siblings: int) 
     """
     wide, numbers = wide_table(linked), undivided(linked.child)
     fine, merged = wide.schema.fine(), {*undivided(wide.schema)}
-    own = {column: name for slot in wide.slots for name, column in zip(linked.child, slot, strict=True)}
-    merged |= {column for column, name in own.items() if name in numbers}
+    columns = {column: name for slot in wide.slots for name, column in zip(linked.child, slot, strict=True)}
+    merged |= {column for column, name in columns.items() if name in numbers}
     likely = {name: min(fine.cardinality(name), _MERGED if name in merged else 10**9) for name in fine}
     singles = [name for name in fine if wide.ordered or all(name not in slot for slot in wide.slots[1:])]
     sizes = [fine.cardinality(name) for name in singles]
     weights = one_way_weights(sizes, shares.cost)
     noises = Tables.planned(len(singles), shares.adjacency, shares.cost, shares.one_way, weights).noise
     child = linked.names[1]
-    found: list[NoisyTable] = [
-        (_told(wide, child, own, name), size, noise) for name, size, noise in zip(singles, sizes, noises, strict=True)
+    tables: list[NoisyTable] = [
+        (_told(wide, child, columns, name), k, noise) for name, k, noise in zip(singles, sizes, noises, strict=True)
     ]
     names = wide.schema.variables
     for scope in shares.required:
         scope_names = [names[place] for place in scope]
-        told = " - ".join(_told(wide, child, own, name) for name in scope_names)
-        found.append((told, math.prod(likely[name] for name in scope_names), shares.noise(shares.each_required)))
+        told = " - ".join(_told(wide, child, columns, name) for name in scope_names)
+        tables.append((told, math.prod(likely[name] for name in scope_names), shares.noise(shares.each_required)))
     if shares.first_round and not wide.ordered:
         slots = Slots(wide)
         pairs = [pair for pair in shares.candidates if slots.count(pair) <= 1 + siblings]
@@ -186,19 +186,19 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int, siblings: int) 
         )
         for of_kind in measured.values():
             for pair, share in of_kind.items():
-                told = " - ".join(_told(wide, child, own, names[i]) for i in pair)
-                found.append((told, math.prod(likely[names[i]] for i in pair), shares.noise(share)))
+                told = " - ".join(_told(wide, child, columns, names[i]) for i in pair)
+                tables.append((told, math.prod(likely[names[i]] for i in pair), shares.noise(share)))
     if shares.first_round:
         start = shares.start(n)
         noise = shares.noise(start * (1 - shares.selecting(start, n, len(shares.candidates))))
         cells_of = sorted(likely[names[i]] * likely[names[j]] for i, j in shares.candidates)
-        found += [("a pair that is chosen, at most", cells_of[-1], noise), ("at least", cells_of[0], noise)]
-    return expected_errors(found, n)
+        tables += [("a pair that is chosen, at most", cells_of[-1], noise), ("at least", cells_of[0], noise)]
+    return expected_errors(tables, n)
 
 
-def _told(wide: WideTable, child: str, own: Mapping[Any, Hashable], name: Hashable) -> str:
+def _told(wide: WideTable, child: str, columns: Mapping[Any, Hashable], name: Hashable) -> str:
     """A column of the wide table, as users know it."""
-    if name not in own:
+    if name not in columns:
         return shown(name)
     which = "" if name in wide.slots[0] else " of the one before" if wide.ordered else " of another"
-    return f"{shown(child)}.{shown(own[name])}{which}"
+    return f"{shown(child)}.{shown(columns[name])}{which}"

@@ -221,7 +221,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
     def _facts(self) -> dict[str, Any]:
         linked = self.model_.linked
         columns = zip(linked.names, self.model_.columns, strict=True)
-        told = {name: list(map(encode_label, own)) for name, own in columns}
+        told = {name: list(map(encode_label, listed)) for name, listed in columns}
         return {**told_of_a_child(self.privacy_), "key": encode_label(linked.key), "columns": told}
 
     def _lines(self) -> list[str]:
@@ -320,8 +320,8 @@ def learn_linked(
     >>> visits = pd.DataFrame({"patient": ["p1", "p1", "p2"] * 100, "ill": ["no", "yes", "no"] * 100})
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):
-    ...     found = learn_linked(visits, None, Budget(rho=1.0), {"ill": ["no", "yes"]}, key="patient")
-    >>> found.privacy_.unit
+    ...     learned = learn_linked(visits, None, Budget(rho=1.0), {"ill": ["no", "yes"]}, key="patient")
+    >>> learned.privacy_.unit
     'patient'
     """
     require_budget(budget)
@@ -442,7 +442,7 @@ def _probes_that_fit(release: Release, slots: Slots) -> list[int]:
         return []
     noisy = _noisy(release, slots, list(range(probes.start)))
     tree = GrowingTree(with_zeros(noisy.cliques, release.schema.zeros), release.public["settings"]["max_clique_cells"])
-    names, found = release.schema.variables, []
+    names, fitting = release.schema.variables, []
     for c in probes:
         noise = release.noise[c]
         too_noisy = noise is not None and release.values[c].size * noise.mean_size > noisy.n_records
@@ -450,34 +450,32 @@ def _probes_that_fit(release: Release, slots: Slots) -> list[int]:
         if not too_noisy and tree.admits(images).all():
             for image in images:
                 tree.join(image)
-            found.append(c)
-    return found
+            fitting.append(c)
+    return fitting
 
 
 def _within(linked: LinkedSchema, wide: WideTable, release: Release) -> dict[tuple[str, Hashable], Values]:
     """How numbers lie within the states of parents and of children, by table and column."""
-    found: dict[tuple[str, Hashable], Values] = {}
-    parent_name, child_name = linked.names
+    within: dict[tuple[str, Hashable], Values] = {}
+    parent, child = linked.names
     fine = release.public.get("fine")
     places = {} if fine is None else {decode_label(name): np.array(to) for name, to in fine["places"]}
     first = {scope: c for c, scope in reversed(list(enumerate(release.scopes)))}
-    of_parents = {} if linked.parent is None else linked.parent.fine().numbers
-    declared: list[tuple[str, Hashable, Any, Any]] = [
-        (parent_name, name, name, own) for name, own in of_parents.items()
-    ]
+    parents = {} if linked.parent is None else linked.parent.fine().numbers
+    declared: list[tuple[str, Hashable, Any, Any]] = [(parent, name, name, number) for name, number in parents.items()]
     columns = dict(zip(wide.child, wide.slots[0], strict=True))
-    declared += [(child_name, name, columns[name], own) for name, own in linked.fine_child.numbers.items()]
+    declared += [(child, name, columns[name], number) for name, number in linked.fine_child.numbers.items()]
     for table, name, column, declaration in declared:
         if column not in places:
-            found[table, name] = Values(declaration)
+            within[table, name] = Values(declaration)
             continue
         c, states = first[(column,)], len(declaration.states)
         noise = release.noise[c]
         counts, deviation = release.values[c][:states], 0.0 if noise is None else float(np.sqrt(noise.variance))
         likely = likely_proportions(counts, deviation, len(declaration.cells))
         share = deviation / max(float(counts.sum()), deviation)
-        found[table, name] = Values(declaration, places[column][:states], likely, share)
-    return found
+        within[table, name] = Values(declaration, places[column][:states], likely, share)
+    return within
 
 
 def _report(release: Release, n_records: float) -> pd.DataFrame:

@@ -45,7 +45,7 @@ class SlotDraws:
             if any(i in place for i in scope)
         ]
         self._usual = [self._without(model, scope, table, by) for scope, table, _ in self._tables]
-        self._order, self._largest = self._elimination([set(own) for *_, own in self._tables])
+        self._order, self._largest = self._elimination([set(axes) for *_, axes in self._tables])
 
     def _without(
         self, model: LogLinearModel, scope: Scope, table: np.ndarray, by: int | None
@@ -55,8 +55,8 @@ class SlotDraws:
         if not theirs or by is None:
             return None
         names, rest = model.cliques.variables, [i for i in scope if i not in theirs]
-        given = [by, *(i for i in theirs if i != by)]
-        likely = model.marginal([names[i] for i in given])
+        joint = [by, *(i for i in theirs if i != by)]
+        likely = model.marginal([names[i] for i in joint])
         flat = likely.reshape(len(likely), -1)
         flat = flat / np.maximum(flat.sum(axis=1, keepdims=True), 1e-300)
         cells = np.maximum(table, _NEVER).transpose([scope.index(i) for i in (*rest, *theirs)])
@@ -101,14 +101,14 @@ class SlotDraws:
         -------
         ndarray of int64, shape (n, len(columns))
         """
-        found = np.empty((len(codes), len(self.columns)), dtype=np.int64)
+        drawn = np.empty((len(codes), len(self.columns)), dtype=np.int64)
         step = max(1, _AT_ONCE // self._largest)
         for start in range(0, len(codes), step):
             rows = slice(start, start + step)
-            own = None if allowed is None else [a if a is None or a.ndim == 1 else a[rows] for a in allowed]
+            permitted = None if allowed is None else [a if a is None or a.ndim == 1 else a[rows] for a in allowed]
             those = None if siblings is None or weight is None else (siblings[rows], weight[rows])
-            found[rows] = self._drawn(codes[rows], rng, own, those)
-        return found
+            drawn[rows] = self._drawn(codes[rows], rng, permitted, those)
+        return drawn
 
     def _sliced(self, scope: Scope, table: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """A table with a row's other columns put in: its own axes remain."""
@@ -124,12 +124,12 @@ class SlotDraws:
         assert unknown is not None
         lacking = 1.0 - weight.sum(axis=1)
         one = self._sliced(unknown[0], unknown[1], codes)
-        found = one * lacking.reshape(-1, *[1] * (one.ndim - 1))
+        total = one * lacking.reshape(-1, *[1] * (one.ndim - 1))
         table, codes = np.maximum(table, _NEVER), codes.copy()
         for m in range(siblings.shape[1]):
             codes[:, self._sibling] = siblings[:, m]
-            found += self._sliced(scope, table, codes) * weight[:, m].reshape(-1, *[1] * (one.ndim - 1))
-        return found
+            total += self._sliced(scope, table, codes) * weight[:, m].reshape(-1, *[1] * (one.ndim - 1))
+        return total
 
     def _drawn(
         self,
@@ -140,13 +140,13 @@ class SlotDraws:
     ) -> np.ndarray:
         n, width = len(codes), len(self.columns)
         factors: list[np.ndarray] = []
-        for place, (scope, table, own) in enumerate(self._tables):
+        for place, (scope, table, axes) in enumerate(self._tables):
             if siblings is not None and self._usual[place] is not None:
                 sliced = self._of_siblings(place, codes, *siblings)
             else:
                 sliced = self._sliced(scope, table, codes)
-            sliced = sliced.transpose([0, *(1 + np.argsort(own))])
-            shape = [sliced.shape[0]] + [self._sizes[k] if k in own else 1 for k in range(width)]
+            sliced = sliced.transpose([0, *(1 + np.argsort(axes))])
+            shape = [sliced.shape[0]] + [self._sizes[k] if k in axes else 1 for k in range(width)]
             factors.append(sliced.reshape(shape))
         for k, states in enumerate(allowed or []):
             if states is not None:
@@ -161,16 +161,16 @@ class SlotDraws:
             with np.errstate(divide="ignore"):
                 factors.append(most + np.log(np.exp(joined - most).sum(axis=1 + k, keepdims=True)))
             kept.append(joined)
-        found = np.zeros((n, width), dtype=np.int64)
+        drawn = np.zeros((n, width), dtype=np.int64)
         every = np.arange(n)
         for k, joined in zip(reversed(self._order), reversed(kept), strict=True):
             index = [every if joined.shape[0] > 1 else np.zeros(n, dtype=np.int64)]
             index += [
-                found[:, j] if joined.shape[1 + j] > 1 and j != k else np.zeros(n, dtype=np.int64) for j in range(width)
+                drawn[:, j] if joined.shape[1 + j] > 1 and j != k else np.zeros(n, dtype=np.int64) for j in range(width)
             ]
             index = [part[:, None] for part in index]
             index[1 + k] = np.arange(joined.shape[1 + k])[None, :] if joined.shape[1 + k] > 1 else index[1 + k]
             logits = joined[tuple(index)]
             weights = np.exp(logits - np.maximum(logits.max(axis=1, keepdims=True), -1e300)).cumsum(axis=1)
-            found[:, k] = (rng.random((n, 1)) * weights[:, -1:] >= weights).sum(axis=1)
-        return np.minimum(found, np.array(self._sizes) - 1)
+            drawn[:, k] = (rng.random((n, 1)) * weights[:, -1:] >= weights).sum(axis=1)
+        return np.minimum(drawn, np.array(self._sizes) - 1)

@@ -45,14 +45,14 @@ class Slots:
         """For each permutation where each column goes."""
         place = {name: k for k, name in enumerate(self.wide.schema.variables)}
         width = len(self.wide.child)
-        found = []
+        images = []
         for permutation in self.permutations:
             to = list(range(len(place)))
             for slot, names in enumerate(self.wide.slots):
                 for j in range(width):
                     to[place[names[j]]] = place[self.wide.slots[permutation[slot]][j]]
-            found.append(tuple(to))
-        return found
+            images.append(tuple(to))
+        return images
 
     @cached_property
     def states(self) -> list[np.ndarray]:
@@ -65,8 +65,8 @@ class Slots:
 
     def images(self, scope: Iterable[int]) -> list[Scope]:
         """The sets that a set of columns becomes, each once, ascending within; itself among them."""
-        own = tuple(scope)
-        return list(dict.fromkeys(tuple(sorted(to[i] for i in own)) for to in self.columns))
+        places = tuple(scope)
+        return list(dict.fromkeys(tuple(sorted(to[i] for i in places)) for to in self.columns))
 
     def first(self, scope: Iterable[int]) -> Scope:
         """Which of the images stands for all."""
@@ -105,14 +105,14 @@ class Slots:
         tables = noisy.cliques.split(noisy.counts)
         merged = noisy.cliques.split(np.ones(len(noisy.counts)) if noisy.merged_cells is None else noisy.merged_cells)
         scopes, counts, cells, scale = [], [], [], []
-        for c, (own, table, number) in enumerate(zip(noisy.cliques.indices, tables, merged, strict=True)):
+        for c, (original, table, number) in enumerate(zip(noisy.cliques.indices, tables, merged, strict=True)):
             taken = []
             for to, states in zip(self.columns, self.states, strict=True):
-                scope = tuple(to[i] for i in own)
-                if scope != own and tuple(sorted(scope)) in left_out:
+                scope = tuple(to[i] for i in original)
+                if scope != original and tuple(sorted(scope)) in left_out:
                     continue
-                if size in own:
-                    axis, back = own.index(size), np.argsort(states)
+                if size in original:
+                    axis, back = original.index(size), np.argsort(states)
                     taken.append((scope, np.take(table, back, axis), np.take(number, back, axis)))
                 else:
                     taken.append((scope, table, number))
