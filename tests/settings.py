@@ -34,7 +34,7 @@ def parity_settings(order: int = 2, *, method: str = "noise", **options: Any) ->
     return field_settings(family="binary", order=order, **options).but(method=method)
 
 
-def ask_parities(curator: Any, plan: noisy_parities.ParityPlan) -> noisy_parities.Found:
+def ask_parities(curator: Any, plan: noisy_parities.ParityPlan) -> noisy_parities.Sums:
     """The arrays that a release keeps, and how they were found, from a curator of a part of a table too."""
     (last,) = deque(noisy_parities._steps(curator, plan), maxlen=1)
     return last

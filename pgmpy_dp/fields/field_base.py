@@ -373,8 +373,8 @@ class BaseFieldEstimator(BaseGraphEstimator, BoundedWidth):
 
     def _graph(self, variables: tuple[Hashable, ...], scores: np.ndarray) -> UndirectedGraph:
         least = 0.0 if self.min_edge_weight is None else self.min_edge_weight / 2.0
-        found = np.argwhere(np.triu((scores > 0) & (scores >= least), 1))
-        return graph_on(variables, ((variables[i], variables[j]) for i, j in found))
+        edges = np.argwhere(np.triu((scores > 0) & (scores >= least), 1))
+        return graph_on(variables, ((variables[i], variables[j]) for i, j in edges))
 
     def _model(self, fit: FieldFit, schema: Schema, privacy: Privacy) -> MarkovNetwork:
         variables = schema.variables

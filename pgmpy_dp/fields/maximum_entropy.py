@@ -204,16 +204,16 @@ def match_interactions(
     p = len(cardinalities)
     field_sds = np.broadcast_to(np.asarray(field_noise_sd, dtype=np.float64), (p,))
     # Name, table and noise of each scope; a variable of one state has no effects.
-    given: dict[tuple[int, ...], tuple[str, np.ndarray, float]] = {}
+    moments: dict[tuple[int, ...], tuple[str, np.ndarray, float]] = {}
     for i in range(p):
-        given[(i,)] = f"fields[{i}]", fields[i], float(field_sds[i])
+        moments[(i,)] = f"fields[{i}]", fields[i], float(field_sds[i])
     for i, j in sorted(pairs):
         sd = pair_noise_sd[i, j] if isinstance(pair_noise_sd, Mapping) else pair_noise_sd
-        given[i, j] = f"pairs[{i}, {j}]", pairs[i, j], sd
-    effects = Contrasts(cardinalities, tuple(s for s in given if all(cardinalities[i] > 1 for i in s)))
+        moments[i, j] = f"pairs[{i}, {j}]", pairs[i, j], sd
+    effects = Contrasts(cardinalities, tuple(s for s in moments if all(cardinalities[i] > 1 for i in s)))
     target, scale = [], []
     for scope in effects.scopes:
-        name, table, sd = given[scope]
+        name, table, sd = moments[scope]
         _check_numbers(sd, width)
         shape = tuple(cardinalities[i] for i in scope)
         target.append(effects.mean_features(_checked(name, table, shape), scope))

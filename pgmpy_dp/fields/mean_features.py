@@ -82,9 +82,9 @@ class JunctionTreeMoments:
         rows, columns, values = [], [], []
         for scope, home, start in zip(effects.scopes, homes, effects.starts, strict=True):
             cells = all_states(cliques.shapes[home])
-            own = cliques.indices[home]
+            places = cliques.indices[home]
             codes = np.zeros((len(cells), len(effects.cardinalities)), dtype=np.uint8)
-            codes[:, own] = cells
+            codes[:, places] = cells
             block = effects.features(scope, codes)
             row, column = np.indices(block.shape)
             rows.append((row + cliques.slices[home].start).ravel())

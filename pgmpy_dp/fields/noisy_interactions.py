@@ -123,7 +123,7 @@ def _least(
     """The cost of the smallest noise, and whether it is that of a matrix."""
     sizes = [schema.cardinality(name) for name in schema.variables]
     numbers = [sum(sizes), cells, 1][: 2 + with_count]
-    asked = (sizes, adjacency, pairs, with_count)
+    layout = (sizes, adjacency, pairs, with_count)
     rows = 1 + sum(sizes) - len(sizes)
     possible = budget.epsilon is not None and noise in ("auto", "wishart") and 1 < rows <= MOST_FEATURES
     if noise == "wishart" and not possible:
@@ -135,7 +135,7 @@ def _least(
         cost = cost_of(budget, pure=True)
     else:
         cost = least_noise(
-            lambda cost: InteractionSums.planned(*asked, cost, Fraction(1)).noise, numbers, budget, noise
+            lambda cost: InteractionSums.planned(*layout, cost, Fraction(1)).noise, numbers, budget, noise
         )
     if not possible:
         return cost, False
@@ -145,8 +145,8 @@ def _least(
     def total(noises: Sequence[Noise]) -> float:
         return math.fsum(number * one.variance for number, one in zip(numbers, noises, strict=True))
 
-    better = total(InteractionMatrixSums.planned(*asked, pure, Fraction(1)).noise) < total(
-        InteractionSums.planned(*asked, cost, Fraction(1)).noise
+    better = total(InteractionMatrixSums.planned(*layout, pure, Fraction(1)).noise) < total(
+        InteractionSums.planned(*layout, cost, Fraction(1)).noise
     )
     return (pure, True) if noise == "wishart" or better else (cost, False)
 

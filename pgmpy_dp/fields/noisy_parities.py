@@ -28,7 +28,7 @@ from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
-Found = tuple[list[np.ndarray], str]  # the arrays of a release, and how they were found
+Sums = tuple[list[np.ndarray], str]  # the arrays of a release, and how they were found
 
 METHODS = ("noise", "gaussian", "laplace", "wishart", "pmw", "sepfem", "auto")
 _PMW_LIMIT = 20  # variables
@@ -168,8 +168,8 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         "settings": settings.public(budget, "method", "n_rounds", "count_share"),
     }
 
-    def release(found: Found) -> Release:
-        values, method = found
+    def release(outcome: Sums) -> Release:
+        values, method = outcome
         weights = public["weights"] if method == "noise" else None
         named = dict(zip(("sums", "n_records"), values, strict=False))
         return curator.release("parities", {**public, "weights": weights, "method": method}, named)
@@ -303,7 +303,7 @@ def released_subsets(release: Release) -> Subsets:
     return field_scopes(len(release.schema), release.public["order"], released_edges(release))
 
 
-def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Found, None, None]:
+def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Sums, None, None]:
     """The arrays that a release keeps, and how they were found; after each round, where there are rounds."""
     if plan.method == "noise":
         yield _sums(curator, plan, 1, plan.n_records is None), "noise"

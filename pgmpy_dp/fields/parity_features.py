@@ -101,9 +101,9 @@ def _weights(n_variables: int, family: int | Subsets, sets: Subsets, half: int) 
     counts = np.zeros((len(wanted), len(pairs)))
     as_sets = [frozenset(s) for s in sets]
     for a, b in itertools.combinations(range(len(sets)), 2):
-        found = index.get(tuple(sorted(as_sets[a] ^ as_sets[b])))
-        if found is not None:
-            counts[found, place[len(sets[a]), len(sets[b])]] += 1  # sets come by size
+        position = index.get(tuple(sorted(as_sets[a] ^ as_sets[b])))
+        if position is not None:
+            counts[position, place[len(sets[a]), len(sets[b])]] += 1  # sets come by size
     kinds, numbers = np.unique(counts, axis=0, return_counts=True)
     of_size = Counter(map(len, sets))
 

@@ -131,14 +131,14 @@ class PairwiseChains:
             strip = weights[rows]
             field = strip @ state
             field += fields[rows, None]
-            own = strip[:, rows]
-            own = own.toarray() if isinstance(own, csr_array) else own
+            within = strip[:, rows]
+            within = within.toarray() if isinstance(within, csr_array) else within
             change = np.zeros_like(field)
             for i in range(begin, end):
                 at = slice(int(first[i] - first[begin]), int(first[i + 1] - first[begin]))
                 here = field[at]
-                if own[at, : at.start].any():
-                    here = here + own[at, : at.start] @ change[: at.start]
+                if within[at, : at.start].any():
+                    here = here + within[at, : at.start] @ change[: at.start]
                 if len(self._bases[i]) == 2:
                     draw = _draw_sign(here, self._rng.random(here.shape, dtype=np.float32))
                 else:

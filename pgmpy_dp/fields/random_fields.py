@@ -138,8 +138,8 @@ class BinaryField:
         if self.n_variables < 0:
             raise ValueError(f"n_variables={self.n_variables!r} must not be negative")
         coefficients: dict[tuple[int, ...], float] = {}
-        for given, value in self.coefficients.items():
-            subset = check_subset(given, self.n_variables, "coefficients")
+        for positions, value in self.coefficients.items():
+            subset = check_subset(positions, self.n_variables, "coefficients")
             if subset in coefficients:
                 raise ValueError(f"coefficients has the monomial {subset} twice")
             if not math.isfinite(value):
@@ -242,13 +242,13 @@ def frozen(name: str, values: np.ndarray, ndim: int) -> np.ndarray:
     return array
 
 
-def check_subset(given: Iterable[int], p: int, name: str, sizes: Sequence[int] | None = None) -> tuple[int, ...]:
+def check_subset(positions: Iterable[int], p: int, name: str, sizes: Sequence[int] | None = None) -> tuple[int, ...]:
     """Sorted distinct positions of a monomial or pair; a pair must come sorted, for its table has an orientation."""
-    subset = tuple(int(i) for i in given)
+    subset = tuple(int(i) for i in positions)
     inside = len(set(subset)) == len(subset) > 0 and all(0 <= i < p for i in subset)
     if not inside or (sizes is not None and (len(subset) not in sizes or list(subset) != sorted(subset))):
         rule = "distinct positions" if sizes is None else "pairs i < j of positions"
-        raise ValueError(f"{name} must be given for {rule} from 0 to {p - 1}, got {given!r}")
+        raise ValueError(f"{name} must be given for {rule} from 0 to {p - 1}, got {positions!r}")
     return tuple(sorted(subset))
 
 

@@ -120,14 +120,14 @@ def grow_support(
                 return None
             engine = JunctionTreeMoments(chosen, DEFAULT_MEMORY_LIMIT)
             errors = chosen.spread(scale[keep])
-            found = matched(engine, target[where], theta[where], bound, errors, _ROUND_TOL * float(scale.min())).x
+            fitted = matched(engine, target[where], theta[where], bound, errors, _ROUND_TOL * float(scale.min())).x
             theta = np.zeros(effects.n_parameters)
-            theta[where] = found
+            theta[where] = fitted
             weak = keep & effects.is_interaction & (effects.norms(theta) < threshold)
             if not weak.any():
                 break
             keep = keep & ~weak
-        draws.assign(engine.sample(found, n_draws, rng))
+        draws.assign(engine.sample(fitted, n_draws, rng))
         # The Monte Carlo error of the draws widens the threshold as it widens the standard error.
         widened = threshold * np.sqrt(1 + 1 / (n_draws * scale**2))
         misfit = effects.norms(target - draws.means()) * effects.is_interaction * ~keep
@@ -332,8 +332,8 @@ def _refit(
         else:
             engine = JunctionTreeMoments(effects, DEFAULT_MEMORY_LIMIT)
 
-        found = matched(engine, target, start, bound, effects.spread(scale), 0.01 * float(scale.min()))
-        return ContrastFit(found.x, support, found.converged, found.status, found.n_iter, engine.name)
+        fit = matched(engine, target, start, bound, effects.spread(scale), 0.01 * float(scale.min()))
+        return ContrastFit(fit.x, support, fit.converged, fit.status, fit.n_iter, engine.name)
 
     # The Monte Carlo error falls with the square root of the steps; it should not show beside that of the target.
     n_steps = int(np.clip(_REFIT_STEPS * (0.01 / np.median(scale)) ** 2, _REFIT_STEPS, most_steps))

@@ -62,19 +62,19 @@ def pair_model(correlation: np.ndarray, sd: np.ndarray, measured: np.ndarray, le
     ([False, True, False], [1.0, 0.6, 0.36])
     """
     d = len(correlation)
-    found = np.clip(np.where(measured, correlation, 0.0), -_LARGEST, _LARGEST)
+    clipped = np.clip(np.where(measured, correlation, 0.0), -_LARGEST, _LARGEST)
     error = np.where(measured, sd, 0.0)
-    keep = measured & (np.abs(found) > level * error)
+    keep = measured & (np.abs(clipped) > level * error)
     np.fill_diagonal(keep, False)
     edges = keep.copy()
     for i, j in np.argwhere(np.triu(keep)).tolist():
         third = np.flatnonzero(keep[i] & keep[j])
-        a, b = found[i, third], found[third, j]
-        stronger = np.minimum(np.abs(a), np.abs(b)) > abs(found[i, j])
-        spread = np.sqrt(error[i, j] ** 2 + (b * error[i, third]) ** 2 + (a * error[third, j]) ** 2)
-        if (stronger & (np.abs(found[i, j] - a * b) < 2.0 * spread)).any():
+        a, b = clipped[i, third], clipped[third, j]
+        stronger = np.minimum(np.abs(a), np.abs(b)) > abs(clipped[i, j])
+        deviation = np.sqrt(error[i, j] ** 2 + (b * error[i, third]) ** 2 + (a * error[third, j]) ** 2)
+        if (stronger & (np.abs(clipped[i, j] - a * b) < 2.0 * deviation)).any():
             edges[i, j] = edges[j, i] = False
-    moments = np.where(edges, found, np.eye(d))
+    moments = np.where(edges, clipped, np.eye(d))
     fit = refit_on_support(moments, edges | np.eye(d, dtype=bool), max_eigenvalue=_CAP, tolerance=1e-6, max_iter=500)
     size = np.sqrt(np.diagonal(fit.covariance))
     precision = fit.precision * np.outer(size, size)

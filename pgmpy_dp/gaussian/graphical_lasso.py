@@ -354,11 +354,11 @@ def _checked(S: np.ndarray, penalty: float | np.ndarray, diagonal: bool) -> tupl
             f"got {penalty!r}"
         )
     R = np.maximum(R, R.T)
-    own = np.diagonal(R).copy()
+    diagonal_penalty = np.diagonal(R).copy()
     if diagonal:
-        if not np.isfinite(own).all():
+        if not np.isfinite(diagonal_penalty).all():
             raise ValueError("penalty must be finite on the diagonal when penalize_diagonal is set")
-        S = S + np.diag(own)
+        S = S + np.diag(diagonal_penalty)
     np.fill_diagonal(R, 0.0)
     return S, R
 

@@ -95,15 +95,15 @@ def unclipped_moments(moments: np.ndarray, row_norm: float) -> np.ndarray:
         return np.zeros_like(moments)
     d = len(values)
     squares = _squared_draws(d)
-    found = values.copy()
+    variances = values.copy()
     for _ in range(100):
-        kept = np.minimum(1.0, row_norm**2 / np.maximum(squares @ found, 1e-300))
-        ratio = values / np.maximum(found * (kept @ squares) / len(squares), 1e-300)
-        found = found * np.where(values > 0, ratio, 1.0)
-        found *= min(1.0, 2.0 * total / float(found.sum()))
+        kept = np.minimum(1.0, row_norm**2 / np.maximum(squares @ variances, 1e-300))
+        ratio = values / np.maximum(variances * (kept @ squares) / len(squares), 1e-300)
+        variances = variances * np.where(values > 0, ratio, 1.0)
+        variances *= min(1.0, 2.0 * total / float(variances.sum()))
         if np.abs(ratio - 1.0)[values > 0].max() < 1e-4:
             break
-    result = (vectors * found) @ vectors.T
+    result = (vectors * variances) @ vectors.T
     return (result + result.T) / 2
 
 

@@ -63,7 +63,7 @@ def checked_bounds(name: str, value: Any) -> tuple[tuple[Any, float, float], ...
         raise TypeError(
             f"{name}={value!r} is a {type(value).__name__}; pass a lower and an upper bound for each column"
         )
-    found = []
+    bounds = []
     for key, pair in named:
         what = f"{name}[{key!r}]"
         if isinstance(pair, Number):
@@ -73,22 +73,22 @@ def checked_bounds(name: str, value: Any) -> tuple[tuple[Any, float, float], ...
         lower, upper = checked_point(what, pair)
         if not (-1e50 <= lower < upper <= 1e50 and upper - lower >= 1e-40):
             raise ValueError(f"{what}={pair!r} does not ascend, or is beyond 1e50; pass (lower, upper), lower < upper")
-        found.append((key, lower, upper))
-    if not found:
+        bounds.append((key, lower, upper))
+    if not bounds:
         raise ValueError(f"{name}={value!r} has no column; pass a lower and an upper bound for each")
-    return tuple(found)
+    return tuple(bounds)
 
 
 def _sides(bounds: tuple[tuple[Any, float, float], ...], columns: Sequence[Hashable]) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds in the order of the columns; ValueError where a column has none."""
-    given = {key: pair for key, *pair in bounds}
+    by_column = {key: pair for key, *pair in bounds}
     names = [encode_label(name) for name in columns]
-    if set(given) == {encode_label(k) for k in range(len(names))} and not set(names) <= set(given):
+    if set(by_column) == {encode_label(k) for k in range(len(names))} and not set(names) <= set(by_column):
         names = [encode_label(k) for k in range(len(names))]
-    absent = [name for name in names if name not in given]
+    absent = [name for name in names if name not in by_column]
     if absent:
         raise ValueError(f"bounds has no bounds for the columns {absent!r}; pass (lower, upper) for each column")
-    lower, upper = np.array([given[name] for name in names]).T
+    lower, upper = np.array([by_column[name] for name in names]).T
     return lower, upper
 
 
@@ -261,16 +261,16 @@ def _scales(public: Any, extra: Sequence[np.ndarray], d: int) -> np.ndarray:
     return reach * typical_sizes(named["magnitudes"].reshape(d, -1), _n_records(public, named))
 
 
-def _asked_first(public: Any) -> list[str]:
+def _before_moments(public: Any) -> list[str]:
     """The names of what is asked before the second moments."""
     private, rescaled = public["center"] == "private", public.get("scaling") == "private"
-    asked = {"sum": private, "count": public["n_records"] is None, "magnitudes": rescaled}
-    return [name for name, was in (asked | {"second_sum": private and rescaled}).items() if was]
+    first = {"sum": private, "count": public["n_records"] is None, "magnitudes": rescaled}
+    return [name for name, was in (first | {"second_sum": private and rescaled}).items() if was]
 
 
 def _named(public: Any, extra: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """What was asked before the second moments, as far as it is there."""
-    return dict(zip(_asked_first(public), extra, strict=False))
+    return dict(zip(_before_moments(public), extra, strict=False))
 
 
 def typical_sizes(counts: np.ndarray, n_records: float) -> np.ndarray:
@@ -371,7 +371,7 @@ def noisy_covariance(release: Release) -> NoisyCovariance:
     public = release.public
     columns = tuple(decode_label(name) for name in public["columns"])
     d = len(columns)
-    extra = [release[name].array for name in _asked_first(public)]
+    extra = [release[name].array for name in _before_moments(public)]
     n_records = _n_records(public, _named(public, extra))
     unit = (public["row_norm"] / public["grid"]) ** 2 / n_records
     covariance = np.zeros((d, d))

@@ -194,14 +194,14 @@ def _read(public: Any, kept: Mapping[str, np.ndarray], columns: Sequence[Hashabl
         # Of Laplace noise what a Gaussian would have with as heavy a tail at two and a half deviations.
         deviation = scale * (_LAPLACE_TAIL if _is_pure(public) else 1.0)
         mean = sums / n
-        found = orthant_correlations(mean)
+        estimates = orthant_correlations(mean)
         # Not less than C/t, with which C is as many deviations from zero as t: the sine flattens what noise exceeds.
-        chord = np.abs(found) / np.maximum(np.abs(mean), 1e-12)
-        slope = np.maximum(0.5 * np.pi * np.sqrt(1.0 - found**2), np.clip(chord, 1.0, 0.5 * np.pi))
+        chord = np.abs(estimates) / np.maximum(np.abs(mean), 1e-12)
+        slope = np.maximum(0.5 * np.pi * np.sqrt(1.0 - estimates**2), np.clip(chord, 1.0, 0.5 * np.pi))
         error = slope * np.sqrt((deviation / n) ** 2 + np.maximum(1.0 - mean**2, 0.0) / n)
         noise_sd = 0.5 * math.pi * deviation / n
         for a, b in ((i, j), (j, i)):
-            correlation[a, b], sd[a, b], measured[a, b] = found, error, deviation / n < _MOST_NOISE
+            correlation[a, b], sd[a, b], measured[a, b] = estimates, error, deviation / n < _MOST_NOISE
     return NoisyPairs(tuple(columns), correlation, sd, measured, location, scales, n, noise_sd)
 
 

@@ -73,16 +73,16 @@ def fit_covariance(noisy: NoisyCovariance, penalty: float | str, refit: bool, ce
     mean = float(np.diagonal(moments).mean())
     if isinstance(penalty, str):
         penalty = lasso_penalty(mean, n, sd, d)
-    found = graphical_lasso(moments, penalty, tolerance=_TOLERANCE)
-    steps = [found]
+    lasso = graphical_lasso(moments, penalty, tolerance=_TOLERANCE)
+    steps = [lasso]
     if refit:
         # *s*, `sqrt(mean(diag P)**2/n + sd**2)`, is the standard deviation of an entry of P. Eigenvalues of P below 3 s
         # are noise, and without the cap one that was clipped to 1e-9 would become a precision of 1e9. It does not bind
         # where the smallest eigenvalue of the covariance is above that.
         cap = 1.0 / (3.0 * math.hypot(mean / math.sqrt(n), sd))
-        fitted = partial(refit_on_support, moments, max_eigenvalue=cap, tolerance=_TOLERANCE, start=found.precision)
-        steps += [first := fitted(found.precision != 0)]
-        steps += [fitted(_significant(first.precision, found.precision, n, sd))]
+        fitted = partial(refit_on_support, moments, max_eigenvalue=cap, tolerance=_TOLERANCE, start=lasso.precision)
+        steps += [first := fitted(lasso.precision != 0)]
+        steps += [fitted(_significant(first.precision, lasso.precision, n, sd))]
     last = steps[-1]
     return PrecisionFit(
         last.precision / scales,

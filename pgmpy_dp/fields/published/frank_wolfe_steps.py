@@ -294,10 +294,10 @@ def run(
         "settings": settings.public(budget, "width", "n_iter", "count_share"),
     }
 
-    def release(found: Descent) -> Release:
-        steps = {"n_iter": found.n_iter, "scale": found.scale / RESIDUAL_UNIT}
+    def release(descent: Descent) -> Release:
+        steps = {"n_iter": descent.n_iter, "scale": descent.scale / RESIDUAL_UNIT}
         return curator.release(
-            "regressions", {**public, **steps}, {"vertices": found.vertices, **curator.called("n_records")}
+            "regressions", {**public, **steps}, {"vertices": descent.vertices, **curator.called("n_records")}
         )
 
     return curator.following(descend(curator, made, progress), release)

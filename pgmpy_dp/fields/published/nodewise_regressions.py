@@ -263,8 +263,8 @@ def binary_field_from_regressions(
             derivative = _mean_derivatives(derivative, parity_means)
         for rest, value in derivative.items():
             estimates.setdefault(tuple(sorted((i, *rest))), []).append(value)
-    coefficients = {s: float(np.mean(found)) for s, found in estimates.items()}
-    disagreement = {s: max(found) - min(found) for s, found in estimates.items() if len(s) > 1}
+    coefficients = {s: float(np.mean(values)) for s, values in estimates.items()}
+    disagreement = {s: max(values) - min(values) for s, values in estimates.items() if len(s) > 1}
     return BinaryField(p, coefficients), disagreement
 
 

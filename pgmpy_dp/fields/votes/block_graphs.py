@@ -124,8 +124,8 @@ def node_regressions(
     def projected(flat: np.ndarray, step: float) -> np.ndarray:
         return _onto_l1_balls(flat.reshape(used.shape), radius).ravel()
 
-    found = minimize_proximal(loss, projected, np.zeros(used.size), max_iter=_MAX_ITER, step_tol=_STEP_TOL)
-    weights = found.x.reshape(used.shape)
+    minimum = minimize_proximal(loss, projected, np.zeros(used.size), max_iter=_MAX_ITER, step_tol=_STEP_TOL)
+    weights = minimum.x.reshape(used.shape)
     return np.where(layout.columns >= 0, weights[rows, column], 0.0)
 
 
@@ -194,8 +194,8 @@ class BlockLearner:
             return inverse_covariance_scores(codes, weights)
         radius = 2.0 * self.width * (max(self.cardinalities) if self._layout.family == "pairwise" else 1)
         features = feature_rows(codes, self._layout).astype(np.float64)
-        found = node_regressions(features, codes, self._layout, radius, weights)
-        return edge_scores(field_from_regressions(self._layout, found, self.order)[0])
+        regressions = node_regressions(features, codes, self._layout, radius, weights)
+        return edge_scores(field_from_regressions(self._layout, regressions, self.order)[0])
 
     def _edges(self, scores: np.ndarray) -> tuple[int, ...] | None:
         p = len(self.cardinalities)

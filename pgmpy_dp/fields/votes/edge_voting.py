@@ -87,8 +87,8 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
     )
-    asked = EdgeVotes(**block_arguments(learner), n_blocks=n_blocks, n_workers=settings.n_workers)
-    curator.ask(asked, 1)
+    operator = EdgeVotes(**block_arguments(learner), n_blocks=n_blocks, n_workers=settings.n_workers)
+    curator.ask(operator, 1)
     return curator.release(
         "edge_votes",
         {

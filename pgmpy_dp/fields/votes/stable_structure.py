@@ -100,8 +100,8 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         pure=True,
         random_state=settings.random_state,
     )
-    asked = AgreedGraph(**block_arguments(learner), n_blocks=n_blocks, n_workers=settings.n_workers)
-    curator.ask(asked, 1, budget.delta)
+    operator = AgreedGraph(**block_arguments(learner), n_blocks=n_blocks, n_workers=settings.n_workers)
+    curator.ask(operator, 1, budget.delta)
     return curator.release(
         "stable_structure",
         {
@@ -219,18 +219,18 @@ class StableStructure(BaseBlockVotes):
         return run(table, self._options, budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        found, variables = stable_graph(release), release.schema.variables
+        structure, variables = stable_graph(release), release.schema.variables
         scores = graph = None
-        if found.edges is not None:
-            graph = graph_on(variables, ((variables[i], variables[j]) for i, j in found.edges))
+        if structure.edges is not None:
+            graph = graph_on(variables, ((variables[i], variables[j]) for i, j in structure.edges))
             scores = np.zeros((len(variables), len(variables)))
-            for i, j in found.edges:
+            for i, j in structure.edges:
                 scores[i, j] = scores[j, i] = 1.0
         return {
-            "stable_": found.edges is not None,
+            "stable_": structure.edges is not None,
             "graph_": graph,
             "edge_scores_": scores,
-            "noisy_distance_": found.noisy_distance,
-            "threshold_": found.threshold,
-            "n_blocks_": found.n_blocks,
+            "noisy_distance_": structure.noisy_distance,
+            "threshold_": structure.threshold,
+            "n_blocks_": structure.n_blocks,
         }

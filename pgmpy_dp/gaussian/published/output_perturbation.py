@@ -34,7 +34,7 @@ _ROUNDS = 13  # of twice as many iterations each, up to 8 million: a limit, wher
 @outside_function
 def capped_lasso(moments: np.ndarray, penalty: float, max_eigenvalue: float, tolerance: float, max_iter: int) -> dict:
     """The graphical lasso's matrices, for a checker."""
-    found = graphical_lasso(
+    fit = graphical_lasso(
         moments,
         np.full(moments.shape, penalty),
         penalize_diagonal=True,
@@ -42,7 +42,7 @@ def capped_lasso(moments: np.ndarray, penalty: float, max_eigenvalue: float, tol
         tolerance=tolerance,
         max_iter=max_iter,
     )
-    return {"precision": found.precision, "covariance": found.dual}
+    return {"precision": fit.precision, "covariance": fit.dual}
 
 
 def lasso_solvers(program: PrecisionProgram) -> list[Solver]:
@@ -97,9 +97,10 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     ('output_frobenius', ('diagonal', 'off_diagonal'))
     """
     require_data_and_budget(data, PrivateVectors, budget)
-    d, given = len(data.columns), settings
+    d = len(data.columns)
     program = PrecisionProgram(
-        d, data.adjacency, data.n_records or 0, given.row_norm, given.penalty, given.max_eigenvalue, given.center
+        *(d, data.adjacency, data.n_records or 0),
+        *(settings.row_norm, settings.penalty, settings.max_eigenvalue, settings.center),
     )
     names = [settings.mechanism]
     if settings.mechanism == "auto":
@@ -184,5 +185,5 @@ def fit_precision(noisy: NoisyPrecision, penalty: float) -> PrecisionFit:
     # likelihood with that support is returned.
     support = np.abs(noisy.precision) > noisy.sd * math.sqrt(2.0 * math.log(d)) if d > 1 else np.ones((1, 1), bool)
     np.fill_diagonal(support, True)
-    found = refit_on_support((covariance + covariance.T) / 2, support, max_eigenvalue=noisy.largest, tolerance=1e-7)
-    return PrecisionFit(found.precision, found.covariance, penalty, found.n_iter, found.converged)
+    fit = refit_on_support((covariance + covariance.T) / 2, support, max_eigenvalue=noisy.largest, tolerance=1e-7)
+    return PrecisionFit(fit.precision, fit.covariance, penalty, fit.n_iter, fit.converged)
