@@ -155,10 +155,10 @@ def combined(marks: Sequence[np.ndarray], sums: Sequence[np.ndarray], labels: np
     """
     total = np.zeros(marks[0].shape)
     for _ in range(3):
-        found = marks_of(labels, k).astype(np.float64)
+        outcome = marks_of(labels, k).astype(np.float64)
         total[:] = 0.0
         for u, y in zip(marks, sums, strict=True):
-            agreement = u.T @ found / len(found) - np.outer(u.mean(axis=0), found.mean(axis=0))
+            agreement = u.T @ outcome / len(outcome) - np.outer(u.mean(axis=0), outcome.mean(axis=0))
             total += y @ agreement
         labels = labels_of(total)
     return total

@@ -83,8 +83,8 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
         random_state=settings.random_state,
     )
 
-    def release(found: tuple[np.ndarray, float]) -> Release:
-        return communities_release(curator, settings, budget, *found, method="exponential", max_vertices=MAX_VERTICES)
+    def release(drawn: tuple[np.ndarray, float]) -> Release:
+        return communities_release(curator, settings, budget, *drawn, method="exponential", max_vertices=MAX_VERTICES)
 
     def steps() -> Generator[tuple[np.ndarray, float], None, None]:
         degree = noisy_degree(curator, COUNT_SHARE) if settings.degree is None else settings.degree

@@ -87,8 +87,8 @@ def run(
     >>> graph = PrivateGraph(sample_block_model(truth, 100.0, 0.8, rng), ledger=Budget(rho=0.1))
     >>> from pgmpy_dp.estimators import PrivateBlockModel
     >>> from pgmpy_dp.learning.options import settings_of
-    >>> found = communities(run(graph, settings_of(PrivateBlockModel()), Budget(rho=0.1)))
-    >>> error_rate(found.labels, truth) < 0.01, str(graph.ledger.left)
+    >>> answer = communities(run(graph, settings_of(PrivateBlockModel()), Budget(rho=0.1)))
+    >>> error_rate(answer.labels, truth) < 0.01, str(graph.ledger.left)
     (True, '0-zCDP')
     """
     require_graph_and_budget(graph, budget, settings)
@@ -126,8 +126,8 @@ def run(
             labels = labels_of(memory)
             yield labels, degree
 
-    def release(found: tuple[np.ndarray, float]) -> Release:
-        labels, degree = found
+    def release(outcome: tuple[np.ndarray, float]) -> Release:
+        labels, degree = outcome
         facts = {"method": "noisy-power", "noise": settings.noise, "n_rounds": len(sums)}
         noise = NeighbourSums.noise_of(cost, _share(settings, n_rounds)).variance
         facts["agreement"] = agreement(sums[-1], marks[len(sums) - 1], noise)

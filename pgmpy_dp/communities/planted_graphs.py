@@ -90,7 +90,7 @@ def sample_block_model(
     return sp.csr_array((entries, (np.concatenate([i, j]), np.concatenate([j, i]))), shape=(n, n))
 
 
-def error_rate(found: np.ndarray, truth: np.ndarray) -> float:
+def error_rate(labels: np.ndarray, truth: np.ndarray) -> float:
     """Share of vertices with a wrong label, under the renaming of the found labels that makes it smallest.
 
     Parameters
@@ -103,10 +103,10 @@ def error_rate(found: np.ndarray, truth: np.ndarray) -> float:
     >>> error_rate(np.array([1, 1, 0, 0]), np.array([0, 0, 1, 0]))
     0.25
     """
-    return float(misplaced(found, truth).sum()) / max(1, np.size(found))
+    return float(misplaced(labels, truth).sum()) / max(1, np.size(labels))
 
 
-def misplaced(found: np.ndarray, truth: np.ndarray) -> np.ndarray:
+def misplaced(labels: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Which vertices have a wrong label, under the renaming of the found labels with the fewest of them.
 
     Parameters
@@ -123,12 +123,12 @@ def misplaced(found: np.ndarray, truth: np.ndarray) -> np.ndarray:
     >>> misplaced(np.array([1, 1, 0, 0]), np.array([0, 0, 1, 0]))
     array([False, False, False,  True])
     """
-    found, truth = np.asarray(found), np.asarray(truth)
-    k = int(max(found.max(initial=0), truth.max(initial=0))) + 1
+    labels, truth = np.asarray(labels), np.asarray(truth)
+    k = int(max(labels.max(initial=0), truth.max(initial=0))) + 1
     agreement = np.zeros((k, k), dtype=np.int64)
-    np.add.at(agreement, (found, truth), 1)
+    np.add.at(agreement, (labels, truth), 1)
     renamed = linear_sum_assignment(agreement, maximize=True)[1]  # of each found label; its rows are in order
-    return renamed[found] != truth
+    return renamed[labels] != truth
 
 
 def _pairs(

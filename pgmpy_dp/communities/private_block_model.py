@@ -98,10 +98,10 @@ class PrivateBlockModel(BasePrivateEstimator, _Method):
     >>> rng = np.random.default_rng(0)
     >>> truth = planted_labels(1000, 2, rng)
     >>> graph = sample_block_model(truth, 100.0, 0.8, rng)
-    >>> found = PrivateBlockModel(epsilon=2.0, delta=1e-6).fit(graph)
-    >>> error_rate(list(found.labels_.values()), truth) < 0.01
+    >>> learner = PrivateBlockModel(epsilon=2.0, delta=1e-6).fit(graph)
+    >>> error_rate(list(learner.labels_.values()), truth) < 0.01
     True
-    >>> print(found.privacy_)
+    >>> print(learner.privacy_)
     (2, 1e-06)-DP (by 0.088135-zCDP) under edge (noisy_power_gaussian)
     """
 
@@ -225,13 +225,13 @@ class PrivateBlockModel(BasePrivateEstimator, _Method):
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""
-        found = communities(release)
+        estimate = communities(release)
         return {
-            "labels_": dict(zip(found.nodes, found.labels.tolist(), strict=True)),
-            "scores_": found.scores,
+            "labels_": dict(zip(estimate.nodes, estimate.labels.tolist(), strict=True)),
+            "scores_": estimate.scores,
             "method_": release.public["settings"]["method"],
-            "degree_": found.degree,
-            "status_": _STATUS[found.chance] + ("; interrupted" if "interrupted" in release.public else ""),
+            "degree_": estimate.degree,
+            "status_": _STATUS[estimate.chance] + ("; interrupted" if "interrupted" in release.public else ""),
         }
 
 

@@ -83,8 +83,8 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     >>> graph = PrivateGraph(sample_block_model(truth, 60.0, 0.8, rng), ledger=Budget(epsilon=2.0))
     >>> from pgmpy_dp.estimators import PrivateBlockModel
     >>> from pgmpy_dp.learning.options import settings_of
-    >>> found = communities(run(graph, settings_of(PrivateBlockModel()), Budget(epsilon=2.0)))
-    >>> error_rate(found.labels, truth) < 0.05, str(graph.ledger.left)
+    >>> answer = communities(run(graph, settings_of(PrivateBlockModel()), Budget(epsilon=2.0)))
+    >>> error_rate(answer.labels, truth) < 0.05, str(graph.ledger.left)
     (True, '0-DP')
     """
     require_graph_and_budget(graph, budget, settings)
@@ -131,12 +131,12 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
 
     if not voting:
         return unvoted()
-    told = NeighbourSums.noise_of(cost, VOTE_SHARE).variance * (1.0 - 2.0 * rate) ** 2
-    asked = (n - 1) * rate * (1.0 - rate) * (1.0 if k == 2 else 1.0 / k)
+    vote_noise = NeighbourSums.noise_of(cost, VOTE_SHARE).variance * (1.0 - 2.0 * rate) ** 2
+    answer_noise = (n - 1) * rate * (1.0 - rate) * (1.0 if k == 2 else 1.0 / k)
     with curator.keeping(unvoted):
         votes = vote(curator, labels, k, degrees, VOTE_SHARE)
     agreed = agreement(votes, marks, NeighbourSums.noise_of(cost, VOTE_SHARE).variance)
-    return release((told * sums + asked * votes) / (told + asked), True, agreement=agreed)
+    return release((vote_noise * sums + answer_noise * votes) / (vote_noise + answer_noise), True, agreement=agreed)
 
 
 def _asks(settings: Settings) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SHARED = {"auditing", "cli", "estimators", "inference", "learning", "models"}
 _SHARED |= {"plotting", "private", "reporting", "schema", "theory"}
-_PACKAGES = {found.name for found in pkgutil.iter_modules(pgmpy_dp.__path__) if found.ispkg}
+_PACKAGES = {package.name for package in pkgutil.iter_modules(pgmpy_dp.__path__) if package.ispkg}
 _SUBJECTS = sorted(_PACKAGES - _SHARED)
 _HOME = {name: home for subject in _SUBJECTS for name, home in import_module(f"pgmpy_dp.{subject}").ESTIMATORS.items()}
 

@@ -76,7 +76,7 @@ def sample_mixture(
     return means[labels] + normal, labels
 
 
-def matching_error(found: np.ndarray | None, true: np.ndarray) -> float:
+def matching_error(centres: np.ndarray | None, true: np.ndarray) -> float:
     """Largest distance between a true centre and the one matched to it, under the matching of least total distance.
 
     Infinite where nothing was found, or where the numbers of centres differ.
@@ -86,9 +86,9 @@ def matching_error(found: np.ndarray | None, true: np.ndarray) -> float:
     >>> matching_error(np.array([[4.0], [1.0]]), np.array([[1.5], [4.0]])), matching_error(None, np.zeros((1, 2)))
     (0.5, inf)
     """
-    if found is None or np.shape(found) != np.shape(true):
+    if centres is None or np.shape(centres) != np.shape(true):
         return float("inf")
-    distances = np.linalg.norm(np.asarray(found)[:, np.newaxis] - np.asarray(true)[np.newaxis], axis=2)
+    distances = np.linalg.norm(np.asarray(centres)[:, np.newaxis] - np.asarray(true)[np.newaxis], axis=2)
     return float(distances[linear_sum_assignment(distances)].max())
 
 

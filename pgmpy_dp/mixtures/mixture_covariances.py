@@ -188,10 +188,10 @@ def _cut_moments(
     (k, d), kind = centres.shape, moments.kind
     there, offsets = np.zeros(k), np.zeros((k, d))
     seen = np.zeros((k, d, d) if kind in ("tied", "full") else (k, d))
-    own = (centres**2).sum(axis=1)
+    squares = (centres**2).sum(axis=1)
     for weight, mean, root in zip(weights / len(normal), means, roots, strict=True):
         points = mean + (normal @ root.T if roots.ndim == 3 else normal * root)
-        nearest = (own - 2.0 * points @ centres.T).argmin(axis=1)
+        nearest = (squares - 2.0 * points @ centres.T).argmin(axis=1)
         apart = points - centres[nearest]
         size = apart * apart
         size = np.sqrt(size.sum(axis=1) if kind != "diag" else np.sqrt((size * size).sum(axis=1)))

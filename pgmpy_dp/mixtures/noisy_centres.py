@@ -152,13 +152,13 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     with curator.keeping():
         n_records = data.n_records if data.n_records is not None else curator.ask(UnitCount(), shares.count)
         blocks = _blocks(settings, shares, n_records, d)
-        found = _search(curator, d, settings, shares, blocks)
-        stable = found.stable
-        radius, moments = _moments(curator, settings, shares, found)
+        estimate = _search(curator, d, settings, shares, blocks)
+        stable = estimate.stable
+        radius, moments = _moments(curator, settings, shares, estimate)
     values = {
-        "means": _coarsened(found.means, stable.unit),
-        "counts": found.counts,
-        "status": np.array([found.outcome.number]),
+        "means": _coarsened(estimate.means, stable.unit),
+        "counts": estimate.counts,
+        "status": np.array([estimate.outcome.number]),
     }
     if data.n_records is None:
         values["n_records"] = curator.arrays[0]
@@ -168,8 +168,8 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     return curator.release(
         "mixture",
         {
-            "n_components": len(found.means) if settings.n_components == AUTO else most,
-            "groups": found.groups,
+            "n_components": len(estimate.means) if settings.n_components == AUTO else most,
+            "groups": estimate.groups,
             "covariance_type": settings.covariance_type,
             "moment_radius": radius,
             "moment_unit": None if radius is None else moment_unit(radius),
@@ -177,7 +177,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
             "separation": stable.separation,
             "scale": stable.scale,
             "n_blocks": blocks.n_blocks,
-            "status": found.outcome.value,
+            "status": estimate.outcome.value,
             "settings": {
                 **settings.public(budget, "n_steps", "block_solver", "max_components"),
                 "method": "blocks",
@@ -207,7 +207,7 @@ class _Stable:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Centres:
     """How the search ended, and centres if it found them."""
 
     outcome: Outcome
@@ -217,16 +217,16 @@ class _Found:
     groups: int | None = None  # how many of them the first steps saw, where that decides
 
     @classmethod
-    def nothing(cls, outcome: Outcome, stable: _Stable) -> _Found:
+    def nothing(cls, outcome: Outcome, stable: _Stable) -> _Centres:
         return cls(outcome, stable, stable.cells[:0], np.zeros(0, dtype=np.int64))
 
 
-def _search(curator: Curator, d: int, settings: Settings, shares: Shares, blocks: BlockClusters) -> _Found:
+def _search(curator: Curator, d: int, settings: Settings, shares: Shares, blocks: BlockClusters) -> _Centres:
     """Blocks agree on rough centres in d columns, which noisy steps on all records make good."""
     k, auto = most_components(settings), settings.n_components == AUTO
     scale = settings.scale if settings.scale is not None else _agreed_scale(curator, blocks, shares)
     if scale is None:
-        return _Found.nothing(Outcome.NO_SCALE, _Stable.nothing(d, settings.separation))
+        return _Centres.nothing(Outcome.NO_SCALE, _Stable.nothing(d, settings.separation))
     separation = settings.separation or _ASSUMED_SEPARATION * scale
     width = _width(separation, d)
     cells, votes = curator.ask(BlockCells.turned(blocks, width, d, curator.generator()), shares.cells, shares.eta)
@@ -234,7 +234,7 @@ def _search(curator: Curator, d: int, settings: Settings, shares: Shares, blocks
     cells, votes = cells[heaviest], curator.picked(votes, heaviest)
     stable = _Stable(cells, votes, scale, separation, unit=power_of_two(min(scale, separation)) / 2.0**12)
     if len(cells) < (1 if auto else k):
-        return _Found.nothing(Outcome.FEW_CELLS, stable)
+        return _Centres.nothing(Outcome.FEW_CELLS, stable)
     # The first step draws cells of one component together, then they are merged.
     radius, spread = scale * (math.sqrt(d) + _RADIUS), width * math.sqrt(d) / 4.0
     centres, counts, visible = _step(curator, cells, radius + spread, shares)
@@ -244,7 +244,7 @@ def _search(curator: Curator, d: int, settings: Settings, shares: Shares, blocks
     if len(centres) > k:
         centres = weighted_kmeans(centres, counts[visible].astype(np.float64), k, curator.generator())
     if len(centres) < k or smallest_distance(centres) < separation / 2.0:
-        return _Found.nothing(Outcome.FEW_GROUPS, stable)
+        return _Centres.nothing(Outcome.FEW_GROUPS, stable)
     results = []
     for _ in range(settings.n_steps - 1):
         centres, counts, visible = _step(curator, centres, radius, shares)
@@ -252,8 +252,8 @@ def _search(curator: Curator, d: int, settings: Settings, shares: Shares, blocks
     # Assignments hardly change any more: the results differ by their noises, which are independent.
     centres = np.mean(results, axis=0)
     if not visible.all() or smallest_distance(centres) < separation / 2.0:
-        return _Found.nothing(Outcome.TOO_NEAR, stable)
-    return _Found(Outcome.FOUND, stable, centres, counts)
+        return _Centres.nothing(Outcome.TOO_NEAR, stable)
+    return _Centres(Outcome.FOUND, stable, centres, counts)
 
 
 def _grouped(
@@ -263,7 +263,7 @@ def _grouped(
     stable: _Stable,
     first: tuple[np.ndarray, np.ndarray, np.ndarray],
     radius: float,
-) -> _Found:
+) -> _Centres:
     """As many centres as there are groups: before each step those that are one group are taken together."""
     assert stable.separation is not None
     separation, (centres, counts, visible) = stable.separation, first
@@ -274,7 +274,7 @@ def _grouped(
         centres, counts = merged_centres(centres[visible], counts[visible], separation / 2.0)
         groups = len(centres)
         if not groups:
-            return _Found.nothing(Outcome.FEW_GROUPS, stable)
+            return _Centres.nothing(Outcome.FEW_GROUPS, stable)
         centres = centres[np.sort(np.argsort(-counts, kind="stable")[: most_components(settings)])]
         if len(centres) != before:
             results = []
@@ -282,25 +282,25 @@ def _grouped(
         results.append(centres)
     centres = np.mean(results, axis=0)[visible]
     if not visible.any():
-        return _Found.nothing(Outcome.FEW_GROUPS, stable)
+        return _Centres.nothing(Outcome.FEW_GROUPS, stable)
     if smallest_distance(centres) < separation / 2.0:
-        return _Found.nothing(Outcome.TOO_NEAR, stable)
-    return _Found(Outcome.FOUND, stable, centres, counts[visible], groups)
+        return _Centres.nothing(Outcome.TOO_NEAR, stable)
+    return _Centres(Outcome.FOUND, stable, centres, counts[visible], groups)
 
 
 def _moments(
-    curator: Curator, settings: Settings, shares: Shares, found: _Found
+    curator: Curator, settings: Settings, shares: Shares, estimate: _Centres
 ) -> tuple[float | None, list[np.ndarray]]:
     """Second moments about centres that were found, and the radius to which records were shortened for them."""
-    scale, unit = found.stable.scale, found.stable.unit
-    if not len(found.means):
+    scale, unit = estimate.stable.scale, estimate.stable.unit
+    if not len(estimate.means):
         return None, []
     assert scale is not None
-    d, kind = found.means.shape[1], settings.covariance_type or "spherical"
+    d, kind = estimate.means.shape[1], settings.covariance_type or "spherical"
     far = math.sqrt(math.sqrt(3.0 * d) + _FOURTH_RADIUS) if kind == "diag" else math.sqrt(d) + _MOMENT_RADIUS
     radius = scale * far * (1.0 if settings.scale is not None else _WIDER)
     # About the centres that the release says.
-    centres = unit * _coarsened(found.means, unit)
+    centres = unit * _coarsened(estimate.means, unit)
     return radius, curator.ask(ClusterMoments(centres, radius, kind), shares.moments)
 
 

@@ -315,7 +315,7 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
         NotFittedError, ValueError
             Before `fit`; where no centres were found.
         """
-        self._require_found()
+        self._require_centres()
         rng = np.random.default_rng(random_state)
         return sample_mixture(self.means_, self.weights_, self._covariance_roots_, n_samples, rng)
 
@@ -338,22 +338,22 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
         return noisy_centres.run(data, self._options, budget)
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
-        found = mixture_estimate(release)
-        columns, k = found.columns, 0 if found.means is None else len(found.means)
-        kind = found.covariance_type or "spherical"
+        fit = mixture_estimate(release)
+        columns, k = fit.columns, 0 if fit.means is None else len(fit.means)
+        kind = fit.covariance_type or "spherical"
         learned = {
-            "converged_": found.means is not None,
-            "status_": "; ".join([found.status, *_too_few(found)]),
-            "means_": found.means,
-            "weights_": found.weights,
-            "counts_": None if found.means is None else release["counts"].array.copy(),
-            "scale_": found.scale,
-            "covariances_": found.covariances,
+            "converged_": fit.means is not None,
+            "status_": "; ".join([fit.status, *_too_few(fit)]),
+            "means_": fit.means,
+            "weights_": fit.weights,
+            "counts_": None if fit.means is None else release["counts"].array.copy(),
+            "scale_": fit.scale,
+            "covariances_": fit.covariances,
             "n_components_": k,
-            "n_groups_": found.groups,
-            "wide_components_": None if found.covariance_type or not k else np.array(found.wide, dtype=bool),
-            "_covariance_roots_": None if found.covariances is None else covariance_roots(found.covariances, kind, k),
-            "_covariance_type_": found.covariance_type,
+            "n_groups_": fit.groups,
+            "wide_components_": None if fit.covariance_type or not k else np.array(fit.wide, dtype=bool),
+            "_covariance_roots_": None if fit.covariances is None else covariance_roots(fit.covariances, kind, k),
+            "_covariance_type_": fit.covariance_type,
             "n_features_in_": len(columns),
             "n_blocks_": release.public.get("n_blocks"),
         }
@@ -363,7 +363,7 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
 
     def _n_parameters(self) -> int:
         """Free parameters, as scikit-learn counts them."""
-        self._require_found()
+        self._require_centres()
         k, d = self.means_.shape
         free = {None: 1, "spherical": k, "diag": k * d, "tied": d * (d + 1) // 2, "full": k * d * (d + 1) // 2}
         return free[self._covariance_type_] + k * d + k - 1
@@ -386,13 +386,13 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
             lines.append(f"  {j}: weight {weight:.3f}, mean [{numbers}]{wide}")
         return "\n".join(lines)
 
-    def _require_found(self) -> None:
+    def _require_centres(self) -> None:
         self.check_is_fitted()
         if self.means_ is None:
             raise ValueError(f"no centres were found ({self.status_}); fit with more records, epsilon or separation")
 
     def _points(self, X: Any) -> np.ndarray:
-        self._require_found()
+        self._require_centres()
         names = getattr(self, "feature_names_in_", None)
         if names is not None and hasattr(X, "columns"):
             X = X[list(names)]
@@ -413,9 +413,9 @@ _WIDE = (
 )
 
 
-def _too_few(found: MixtureEstimate) -> list[str]:
+def _too_few(estimate: MixtureEstimate) -> list[str]:
     """Signs of more groups than centres; of the releases alone."""
-    if found.means is None:
+    if estimate.means is None:
         return []
-    apart, wide = found.groups - len(found.means), sum(found.wide)
+    apart, wide = estimate.groups - len(estimate.means), sum(estimate.wide)
     return [_APART.format(apart)] * (apart > 0) + [_WIDE.format(wide)] * (wide > 0)

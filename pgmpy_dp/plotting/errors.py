@@ -71,8 +71,8 @@ def plot_marginals(
     """
     states = _states(model)
     if scopes is None:
-        own = getattr(model, "scopes", None) if isinstance(model, Release) else itertools.combinations(states, 2)
-        scopes = [scope for scope in own if len(scope) == 2]  # type: ignore[union-attr]
+        available = getattr(model, "scopes", None) if isinstance(model, Release) else itertools.combinations(states, 2)
+        scopes = [scope for scope in available if len(scope) == 2]  # type: ignore[union-attr]
     tables = list(dict.fromkeys(tuple(scope) for scope in scopes))
     if not tables:
         raise ValueError("there is no table to compare: the model has no pair of variables; pass scopes")

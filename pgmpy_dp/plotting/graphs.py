@@ -94,11 +94,11 @@ def edge_values(
             return None, label
         tables = graph.to_log_linear().marginals_of(edges)
         return np.array([_mutual_information(table) for table in tables]), "mutual information (nats)"
-    found = {frozenset(pair): float(value) for pair, value in strengths.items()}
-    missing = [edge for edge in edges if not math.isfinite(found.get(frozenset(edge), math.nan))]
+    values = {frozenset(pair): float(value) for pair, value in strengths.items()}
+    missing = [edge for edge in edges if not math.isfinite(values.get(frozenset(edge), math.nan))]
     if missing:
         raise ValueError(f"strengths has no finite number for the edges {missing[:3]}; pass one for each edge")
-    return np.array([found[frozenset(edge)] for edge in edges]), label
+    return np.array([values[frozenset(edge)] for edge in edges]), label
 
 
 def _mutual_information(table: np.ndarray) -> float:

@@ -126,16 +126,16 @@ def plot_privacy_profile(
     curves = [(label, *_guarantee(item)) for label, item in labelled]
     if epsilons is None:
         ends = [
-            found.epsilon if isinstance(found, PureDP | ApproxDP) else zcdp_to_approx(found.rho, 1e-6)
-            for *_, found in curves
+            guarantee.epsilon if isinstance(guarantee, PureDP | ApproxDP) else zcdp_to_approx(guarantee.rho, 1e-6)
+            for *_, guarantee in curves
         ]
         epsilons = np.linspace(0.0, 2.0 * max([*ends, 1e-3]), 200)
     epsilons = np.asarray(epsilons, dtype=float)
     if (epsilons < 0).any() or not np.isfinite(epsilons).all():
         raise ValueError("epsilons has negative or infinite entries; pass non-negative numbers")
     ax = styled_axes(ax)
-    for k, (label, name, found) in enumerate(curves):
-        deltas = np.array([privacy_profile(found, float(epsilon)) for epsilon in epsilons])
+    for k, (label, name, guarantee) in enumerate(curves):
+        deltas = np.array([privacy_profile(guarantee, float(epsilon)) for epsilon in epsilons])
         ax.plot(epsilons, np.maximum(deltas, 1e-300), color=COLOURS[k % len(COLOURS)],
                 linestyle=_LINES[k % len(_LINES)], linewidth=1.8, label=label or name)  # fmt: skip
     ax.set(yscale="log", ylim=(1e-12, 2.0), xlabel="epsilon", ylabel="delta")
@@ -157,8 +157,8 @@ def _running_totals(ledger: Ledger) -> list[float]:
 
 def _guarantee(item: object) -> tuple[str, Guarantee]:
     if isinstance(item, Ledger):
-        found = item.budget.guarantee
-        return f"ledger: {found}", found
+        guarantee = item.budget.guarantee
+        return f"ledger: {guarantee}", guarantee
     if not isinstance(item, Guarantee):
         raise TypeError(f"guarantees has a {type(item).__name__}; pass a guarantee or a Ledger")
     return str(item), item

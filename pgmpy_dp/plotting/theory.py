@@ -40,8 +40,8 @@ def plot_feasibility(feasibility: FeasibilityMap, ax: Axes | None = None, *, n: 
     >>> from pgmpy_dp import Budget
     >>> from pgmpy_dp.theory import feasibility_map
     >>> sizes = [10, 30, 100, 300, 1000]
-    >>> found = feasibility_map(sizes, width=1, min_weight=0.5, alpha=0.02, budget=Budget(epsilon=1, delta=1e-6))
-    >>> plot_feasibility(found, n=10**6)
+    >>> bounds = feasibility_map(sizes, width=1, min_weight=0.5, alpha=0.02, budget=Budget(epsilon=1, delta=1e-6))
+    >>> plot_feasibility(bounds, n=10**6)
     <Axes: ...>
     """
     ax = styled_axes(ax)

@@ -98,12 +98,12 @@ def attack_success(guarantee: Guarantee, false_alarms: ArrayLike) -> np.ndarray:
         losses = [(guarantee.epsilon, getattr(guarantee, "delta", 0.0))]
     else:
         losses = _converted(guarantee)
-    found = np.ones_like(alpha)
+    success = np.ones_like(alpha)
     for epsilon, delta in losses:
         factor = math.exp(min(epsilon, 700.0))
         rejected = np.minimum(delta + factor * alpha, 1.0 - (1.0 - delta - alpha) / factor)
-        found = np.minimum(found, rejected)
-    return np.clip(found * (1.0 + 1e-13) + 1e-15, alpha, 1.0)
+        success = np.minimum(success, rejected)
+    return np.clip(success * (1.0 + 1e-13) + 1e-15, alpha, 1.0)
 
 
 def _converted(guarantee: ReservedZCDP) -> list[tuple[float, float]]:

@@ -320,8 +320,8 @@ def vote_failure(n: int, degree: float, gamma: float, epsilon: float, rough_erro
         theirs = (1.0 - r) * math.log1p(fewer * up) + r * math.log1p(more * up)
         return ours + n / 2.0 * theirs - math.log1p(-(share**2))
 
-    found = minimize_scalar(exponent, bounds=(0.0, 1.0 - 1e-9), method="bounded")
-    return n * math.exp(min(float(found.fun), 0.0))
+    minimum = minimize_scalar(exponent, bounds=(0.0, 1.0 - 1e-9), method="bounded")
+    return n * math.exp(min(float(minimum.fun), 0.0))
 
 
 def weak_recovery(degree: float, gamma: float, epsilon: float, delta: float) -> Order:

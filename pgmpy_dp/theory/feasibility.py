@@ -82,12 +82,12 @@ def feasibility_map(
     sizes = list(p)
     if not sizes or any(a >= b for a, b in itertools.pairwise(sizes)):
         raise ValueError(f"p={sizes!r} must be an increasing, non-empty sequence")
-    found = [plan(q, width=width, budget=budget, min_weight=min_weight, alpha=alpha, k=k, t=t) for q in sizes]
-    goals = list(dict.fromkeys(option.goal for option in found[0]))
+    plans = [plan(q, width=width, budget=budget, min_weight=min_weight, alpha=alpha, k=k, t=t) for q in sizes]
+    goals = list(dict.fromkeys(option.goal for option in plans[0]))
     bounds = {
         goal: np.array([
             (max(o.lower.value for o in one if o.goal == goal), min(_upper(o) for o in one if o.goal == goal))
-            for one in found
+            for one in plans
         ])
         for goal in goals
     }  # fmt: skip
@@ -95,7 +95,7 @@ def feasibility_map(
         np.array(sizes),
         {goal: bounds[goal][:, 0] for goal in goals},
         {goal: bounds[goal][:, 1] for goal in goals},
-        found[0][0].measure,
+        plans[0][0].measure,
     )
 
 

@@ -127,7 +127,7 @@ def required_records(
 
     def accurate(n: int) -> bool:
         error = _row_error(_Release(n, k, d, separation, alpha, epsilon, delta)) if n >= k else None
-        return error is not None and _found(error, k, d, separation)
+        return error is not None and _separates(error, k, d, separation)
 
     exponent = next((e for e in range(1, _LARGEST_EXPONENT + 1) if accurate(2**e)), None)
     if exponent is None:
@@ -223,7 +223,7 @@ def _width(d: int, separation: float) -> float:
     return separation / math.sqrt(min(d, _PROJECTED)) / (1.0 if d <= _PROJECTED else 2.0)
 
 
-def _found(error: float, k: int, d: int, separation: float) -> bool:
+def _separates(error: float, k: int, d: int, separation: float) -> bool:
     """Whether rows at the centres plus noise fill one cell for each centre, for half of the grid's offsets."""
     dimension = min(d, _PROJECTED)
     wall = 0.5 * _width(d, separation) * (1.0 - 0.5 ** (1.0 / (k * dimension)))

@@ -21,9 +21,9 @@ from pgmpy_dp.theory.membership_records import (
     LOW,
     _above,
     _draw,
-    _found,
     _Release,
     _row_error,
+    _separates,
     _width,
 )
 
@@ -115,8 +115,8 @@ def test_noise_at_that_number_leaves_the_centres_in_their_cells(d):
     n = int(required_records(k, d, separation, epsilon, 1e-6))
     error = _row_error(_Release(n, k, d, separation, 0.5, epsilon, 1e-6))
     assert error is not None
-    assert _found(error, k, d, separation)
-    assert not _found(4 * error, k, d, separation)
+    assert _separates(error, k, d, separation)
+    assert not _separates(4 * error, k, d, separation)
     dimension, width = min(d, 24), _width(d, separation)
     rng = np.random.default_rng(0)
     kept, trials = 0, 200

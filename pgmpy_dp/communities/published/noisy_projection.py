@@ -105,8 +105,8 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
     )
     whole = 2.0 if settings.split else 1.0
 
-    def release(found: tuple[np.ndarray, float, dict[str, list[float]]]) -> Release:
-        sums, degree, more = found
+    def release(outcome: tuple[np.ndarray, float, dict[str, list[float]]]) -> Release:
+        sums, degree, more = outcome
         method = "sdp-exact" if settings.split else "sdp"
         facts = {"method": method, "bias": settings.bias, "vote": bool(more), "analysis": settings.analysis}
         return communities_release(curator, settings, budget, sums, whole * degree, **facts, **more)

@@ -73,8 +73,8 @@ def solvers(program: BlockProjection, device: str | None = None) -> list[Solver]
 @outside_function
 def by_newton(target: SparseMinusConstant, tolerance: float, device: str | None) -> dict[str, np.ndarray]:
     """Dual numbers and a factor of the projection."""
-    found = project_correlation(target, tolerance=tolerance, device=device)
-    return {"y": found.y, "factor": found.factor}
+    projection = project_correlation(target, tolerance=tolerance, device=device)
+    return {"y": projection.y, "factor": projection.factor}
 
 
 @outside_function

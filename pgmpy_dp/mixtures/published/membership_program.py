@@ -270,8 +270,8 @@ def membership_program(
     Examples
     --------
     >>> points = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])
-    >>> found = membership_program(points, 2, 0.1, tolerance=1e-3)
-    >>> found.weights.round(2)[0].tolist(), found.converged
+    >>> membership = membership_program(points, 2, 0.1, tolerance=1e-3)
+    >>> membership.weights.round(2)[0].tolist(), membership.converged
     ([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], True)
     """
     y = np.asarray(points, dtype=np.float64)
@@ -306,9 +306,9 @@ def _solved(problem: MembershipProblem, tolerance: float, max_iter: int | None) 
         n_iter += 1
         last = max_iter is not None and n_iter >= max_iter
         if n_iter % _EVERY == 0 or last:
-            found = _certified(problem, new, tolerance, n_iter)
-            if best is None or found.distance < best.distance:
-                best = found
+            candidate = _certified(problem, new, tolerance, n_iter)
+            if best is None or candidate.distance < best.distance:
+                best = candidate
             if best.converged or last:
                 return best
         moves = [a - b for a, b in zip(new, (p, m, u), strict=True)]
@@ -372,7 +372,7 @@ def membership_clusters(
     """
     points = np.asarray(points, dtype=np.float64)
     used = np.ones((1, len(points)))
-    found = batched_membership(
+    centres = batched_membership(
         points[np.newaxis], used, n_clusters, scale, n_steps=n_steps, device=chosen_device(device)
     )
-    return found[0] if len(points) else np.zeros((n_clusters, points.shape[1]))
+    return centres[0] if len(points) else np.zeros((n_clusters, points.shape[1]))
