@@ -1,4 +1,4 @@
-"""What the methods for communities share: the noisy average degree, a vote, and the release of labels."""
+"""The common steps of the methods for communities: the noisy average degree, a vote, and the release of labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 
 COUNT_SHARE = Fraction(1, 50)
-"""Of the budget, for the number of edges where no degree is given: d enters small corrections only."""
+"""Of the budget, for the number of edges where no degree is passed: d enters small corrections only."""
 
 SCORE_UNIT = 2.0**-16
 
@@ -34,7 +34,7 @@ _BEST_HALVES = 2 * 0.7632
 
 @dataclass(frozen=True, eq=False)
 class Communities:
-    """What a release of communities says.
+    """The content of a release of communities.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Communities:
     scores : ndarray of float, shape (n, k)
         How much speaks for each label, in neighbours.
     degree : float or None
-        The average degree that was used: given, or noisy.
+        The average degree that was used: passed, or noisy.
     chance : bool or None
         Whether labels may be chance: the last vote agrees with the labels before it by no more than `CHANCE` deviations
         of its noise, or, of two communities, than with the best halves of a graph of that degree that has none. Answers
@@ -86,7 +86,7 @@ def vote(
     Parameters
     ----------
     labels : ndarray of int, shape (n,)
-        In 0 .. k-1: what was found before.
+        In 0 .. k-1: the labels before the vote.
     degrees : float or ndarray of shape (n,)
         Of :func:`~pgmpy_dp.communities.community_labels.balanced`; 0 counts neighbours only, as published.
 
@@ -101,7 +101,7 @@ def vote(
 
 
 def agreement(sums: np.ndarray, marks: np.ndarray, variance: float) -> list[float]:
-    """How far a vote agrees with the labels that it was asked about, and the deviation of that by the vote's noise.
+    """The agreement of a vote with the labels before it, and the deviation of the agreement by the vote's noise.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def labels_of(sums: np.ndarray) -> np.ndarray:
 
 
 def community_scores(sums: np.ndarray) -> np.ndarray:
-    """How much speaks for each label, shape (n, k): for two communities, half the sum and its negative."""
+    """The scores of each label, shape (n, k): for two communities, half the sum and its negative."""
     return np.hstack([sums, -sums]) / 2.0 if sums.shape[1] == 1 else np.asarray(sums, dtype=float)
 
 

@@ -45,7 +45,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     Notes
     -----
     Privacy
-        *Guarantee.* All of the budget, or where no degree is given 49/50 of it, is for the choice
+        *Guarantee.* All of the budget, or where no degree is passed 49/50 of it, is for the choice
         (:class:`~pgmpy_dp.communities.operators.graph_operators.CommunityLabels`): exactly epsilon-DP, or
         rho-zCDP; the rest for the number of edges.
 

@@ -31,7 +31,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 
 DEGREES_SHARE = Fraction(1, 20)
-"""Of the budget, for the degrees of all vertices where none is given."""
+"""Of the budget, for the degrees of all vertices where none is passed."""
 
 # Chosen on the block models of docs/block-models.md. Rounds are dear under pure epsilon, where noise grows like T.
 _ROUNDS = {"gaussian": 20, "laplace": 8}
@@ -69,7 +69,7 @@ def run(
         *Guarantee.* Marks are public when a round begins: the first are random, later ones follow from noisy sums. T
         rounds share the budget, whose noise is discrete Laplace of scale ``2 T/epsilon``, or discrete Gaussian of
         variance ``T/rho`` (:class:`~pgmpy_dp.communities.operators.graph_operators.NeighbourSums`). Where no
-        degree is given, the number of edges takes 1/50 of the budget, the sums of marks that are all 1, which are the
+        degree is passed, the number of edges takes 1/50 of the budget, the sums of marks that are all 1, which are the
         degrees, 1/20, and the rounds share the rest.
 
         *Source.* Iteration on signs: the generalised power method (Boumal 2016) with the noise of the noisy power

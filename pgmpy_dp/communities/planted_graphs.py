@@ -1,4 +1,4 @@
-"""Graphs with planted communities, made up and public, and how far found communities are from the planted ones."""
+"""Graphs with planted communities, made up and public, and the errors of labels against the planted ones."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ def sample_block_model(
 
 
 def error_rate(labels: np.ndarray, truth: np.ndarray) -> float:
-    """Share of vertices with a wrong label, under the renaming of the found labels that makes it smallest.
+    """Share of vertices with a wrong label, under the renaming of labels that makes it smallest.
 
     Parameters
     ----------
-    found, truth : ndarray of int, shape (n,)
+    labels, truth : ndarray of int, shape (n,)
         Labels from 0 on. For two communities the renamings are the two signs.
 
     Examples
@@ -107,11 +107,11 @@ def error_rate(labels: np.ndarray, truth: np.ndarray) -> float:
 
 
 def misplaced(labels: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Which vertices have a wrong label, under the renaming of the found labels with the fewest of them.
+    """A mask of the vertices with a wrong label, under the renaming of labels with the fewest of them.
 
     Parameters
     ----------
-    found, truth : ndarray of int, shape (n,)
+    labels, truth : ndarray of int, shape (n,)
         Labels from 0 on.
 
     Returns
@@ -127,7 +127,7 @@ def misplaced(labels: np.ndarray, truth: np.ndarray) -> np.ndarray:
     k = int(max(labels.max(initial=0), truth.max(initial=0))) + 1
     agreement = np.zeros((k, k), dtype=np.int64)
     np.add.at(agreement, (labels, truth), 1)
-    renamed = linear_sum_assignment(agreement, maximize=True)[1]  # of each found label; its rows are in order
+    renamed = linear_sum_assignment(agreement, maximize=True)[1]  # of each label; its rows are in order
     return renamed[labels] != truth
 
 

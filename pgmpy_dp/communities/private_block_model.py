@@ -126,8 +126,8 @@ class PrivateBlockModel(BasePrivateEstimator, _Method):
         Parameters
         ----------
         graph : networkx.Graph, pgmpy UndirectedGraph, matrix, dataframe, path of an edge list, or PrivateGraph
-            See :class:`~pgmpy_dp.communities.operators.graph.PrivateGraph`, which is charged to its own ledger if it is
-            given.
+            See :class:`~pgmpy_dp.communities.operators.graph.PrivateGraph`, which is charged to its own ledger if it
+            is passed.
         nodes : sequence of hashable, optional
             The public vertices; required for a dataframe or a file.
 

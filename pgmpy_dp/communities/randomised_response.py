@@ -52,7 +52,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
         Of :class:`~pgmpy_dp.estimators.PrivateBlockModel`. Default degrees are those of the answers, which cost
         nothing; with one public degree all vertices are taken to have it. A vote is one on the labels that the answers
         gave, for a quarter of the budget. Default: of two communities, where the average degree (a noisy one for a
-        fiftieth of the budget, unless it is given) is at least twice the deviation of the noise of a vertex's answers.
+        fiftieth of the budget, unless it is passed) is at least twice the deviation of the noise of a vertex's answers.
     budget : Budget
         Of answers and vote together. The method has no use for a delta and spends none.
 
@@ -112,7 +112,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
         answers = curator.ask(EdgeAnswers(), share)
     rate = EdgeAnswers.rate(cost, share)
     # Answers B give `M = (B - p)/(1 - 2p) - w w'/(sum of w)`, unbiased for the adjacency matrix less that of a graph of
-    # degrees w without communities. Where no degree is given, w are the row sums of the answers, drawn towards their
+    # degrees w without communities. Where no degree is passed, w are the row sums of the answers, drawn towards their
     # mean as far as chance explains that they differ (`expected_degrees`). Labels are those of M's leading
     # eigenvectors, repaired by the generalised power method. The vote's sums are added to the rows of M x, each in
     # proportion to the inverse of its noise's variance.
@@ -145,7 +145,7 @@ def _asks(settings: Settings) -> bool:
 
 
 def _by_chance(sums: np.ndarray, marks: np.ndarray, deviation: float, degree: float) -> tuple[float, float, float]:
-    """How far answers agree with their own labels; how far with the best labels where there are no communities."""
+    """The agreement of answers with the labels from them, and with the best labels where there are no communities."""
     n = len(marks)
     # Noise of the pairs, and of a random graph, has the variance v per pair. The best signs then have 1.526 n^1.5
     # root(v) (Parisi's constant). Indicators of groups of shares p_c have at most what the eigenvalues' edge allows,
@@ -177,7 +177,7 @@ def _deviation(n: int, cost: PureDP | ZCDP, share: Fraction) -> float:
 
 
 def _checked_cost(budget: Budget) -> PureDP | ZCDP:
-    """What is spent, from public numbers; ValueError where the vote or the number of edges would say nothing."""
+    """The cost, from public numbers; ValueError where the vote or the number of edges would say nothing."""
     cost = cost_of(budget, pure=budget.epsilon is not None)
     NeighbourSums.noise_of(cost, VOTE_SHARE)
     EdgeCount.noise_of(cost, COUNT_SHARE)

@@ -1,4 +1,4 @@
-"""What the estimators of Markov random fields share: one release, then a field, its graph and a pgmpy model.
+"""The base of the estimators of Markov random fields: one release, then a field, its graph and a pgmpy model.
 
 From a release to a random field: what follows each of the learners of Markov random fields. Post-processing.
 """
@@ -42,7 +42,7 @@ from pgmpy_dp.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class FieldFit:
-    """A random field over the positions of the schema's variables, and how it was found.
+    """A random field over the positions of the schema's variables, and how its fit ended.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ def field_of(
 
 
 def _edges(release: Release, graph: Iterable[Iterable[Hashable]] | None) -> list[tuple[int, int]] | None:
-    """Edges of the given graph, or of the one that the release was made for."""
+    """The edges of `graph`, or where it is None, of the graph that the release was made for."""
     released = released_edges(release)
     if graph is None:
         return released
@@ -307,7 +307,7 @@ class BaseFieldEstimator(BaseGraphEstimator, BoundedWidth):
             raise ValueError(f"order={self._order!r} is more than the {len(schema)} variables; pass at most as many")
 
     def _settings(self, **more: Any) -> Settings:
-        """What the methods take: the options, and which model it is."""
+        """The settings of the methods: the options, and the model."""
         return self._options.but(family=self._family, order=self._order, **more)
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:

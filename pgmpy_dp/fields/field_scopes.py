@@ -1,4 +1,4 @@
-"""Which interactions a random field has: all sets of some variables, or the cliques of a graph."""
+"""The interactions that a random field has: all sets of some variables, or the cliques of a graph."""
 
 from __future__ import annotations
 

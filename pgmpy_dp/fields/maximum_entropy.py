@@ -39,7 +39,7 @@ from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.fields.sparse_moment_fit import ContrastFit, fit_contrasts
 
 _LARGEST = 8.0
-"""Bound of each parameter where no width is given: odds of e^16, which no count of records tells from certainty."""
+"""Bound of each parameter where no width is passed: odds of e^16, which no count of records tells from certainty."""
 
 Field = TypeVar("Field", Ising, Pairwise, BinaryField)
 
@@ -83,7 +83,7 @@ def match_parities(
     width: float | None = None,
     subsets: Sequence[tuple[int, ...]] | None = None,
 ) -> MomentFit[BinaryField]:
-    """The binary field of given order whose mean parities are the given noisy ones.
+    """The binary field of this order whose mean parities are the noisy ones.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def match_interactions(
     sparse: bool = True,
     width: float | None = None,
 ) -> MomentFit[Pairwise]:
-    """The pairwise field, over any alphabets, with given noisy means of centred interactions.
+    """The pairwise field, over any alphabets, that has these noisy means of centred interactions.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def match_interactions(
         constant is noise, and is dropped.
     pairs : mapping of (i, j), i < j, to ndarray of shape (k_i, k_j)
         Noisy means of (k_i e_a - 1)(k_j e_b - 1)^T; what they have in their margins is dropped (so they need not be
-        doubly centred). Pairs that are not given do not interact.
+        doubly centred). Pairs that are missing do not interact.
     field_noise_sd : float or sequence of p floats
         Standard deviation of the privacy noise of one entry of each of `fields`, before any centring.
     pair_noise_sd : float or mapping of (i, j) to float

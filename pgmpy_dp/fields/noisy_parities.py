@@ -28,7 +28,7 @@ from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
 
-Sums = tuple[list[np.ndarray], str]  # the arrays of a release, and how they were found
+Sums = tuple[list[np.ndarray], str]  # the arrays of a release, and the method that made them
 
 METHODS = ("noise", "gaussian", "laplace", "wishart", "pmw", "sepfem", "auto")
 _PMW_LIMIT = 20  # variables
@@ -43,7 +43,7 @@ _WEAK, _WEAK_PURE, _WEAK_MATRIX = 0.03, 0.003, 0.3
 
 @dataclass(frozen=True)
 class ParityPlan:
-    """All that is done, from public numbers alone.
+    """The plan of a release of parities, from public numbers alone.
 
     Attributes
     ----------
@@ -304,7 +304,7 @@ def released_subsets(release: Release) -> Subsets:
 
 
 def _steps(curator: TableCurator, plan: ParityPlan) -> Generator[Sums, None, None]:
-    """The arrays that a release keeps, and how they were found; after each round, where there are rounds."""
+    """Yield the arrays that a release keeps, and the method that made them, after each round where there are any."""
     if plan.method == "noise":
         yield _sums(curator, plan, 1, plan.n_records is None), "noise"
         return
@@ -337,7 +337,7 @@ def _sums(curator: TableCurator, plan: ParityPlan, share: Fraction | int, with_c
 
 
 def _chosen(plan: ParityPlan, records: float) -> ParityPlan:
-    """What "auto" is for this public or noisy number of records."""
+    """The method that "auto" stands for, with this public or noisy number of records."""
     if plan.features is None:
         noise = ParitySums.planned(plan.family, plan.n_variables, plan.adjacency, False, plan.cost, plan.rest).noise[0]
         sd = math.sqrt(noise.variance)

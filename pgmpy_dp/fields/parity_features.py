@@ -1,4 +1,4 @@
-"""Which products of signs go into a matrix with Wishart noise, and their weights: from public numbers alone."""
+"""The products of signs in a matrix with Wishart noise, and their weights: from public numbers alone."""
 
 from __future__ import annotations
 

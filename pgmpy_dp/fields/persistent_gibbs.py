@@ -24,7 +24,7 @@ _SPARSE_BELOW = 0.1
 
 
 class Chains(Protocol):
-    """Chains of a model with given effects."""
+    """Chains of a model with some effects."""
 
     def moments(self, theta: np.ndarray) -> np.ndarray:
         """Advance all chains by one sweep at `theta`; mean features over the chains, shape (n_parameters,)."""
@@ -33,7 +33,7 @@ class Chains(Protocol):
         """Mean features over the chains as they stand."""
 
     def assign(self, codes: np.ndarray) -> None:
-        """Put the chains into given states, of shape (n, p); there may be more or fewer of them than before."""
+        """Put the chains into states of shape (n, p); there may be more or fewer of them than before."""
 
     def response(self, direction: np.ndarray) -> np.ndarray:
         """Covariance of the features over the chains, as they stand, times `direction`."""

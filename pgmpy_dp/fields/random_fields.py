@@ -122,7 +122,7 @@ class BinaryField:
     Raises
     ------
     ValueError
-        If a monomial is empty, repeats a position, is outside 0 .. p-1 or given twice, or a number is not finite.
+        If a monomial is empty, repeats a position, is outside 0 .. p-1 or comes twice, or a number is not finite.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The fit of maximum entropy in contrasts: which interactions there are, by a penalty, then a refit of these alone.
+"""The fit of maximum entropy in contrasts: a penalty selects interactions, then a refit has these alone.
 
 :mod:`pgmpy_dp.fields.maximum_entropy` calls it with the released moments of a field, and makes the field of it.
 
@@ -80,11 +80,11 @@ def shrunk_by_prior(theta: np.ndarray, scale: np.ndarray, step: float) -> np.nda
 def grow_support(
     effects: Contrasts, target: np.ndarray, scale: np.ndarray, threshold: np.ndarray, bound: float, tree_limit: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Which scopes to keep, and their parameters, by exact fits on a growing support.
+    """Select scopes and fit their parameters, by exact fits on a growing support.
 
     The first support is the maximum spanning forest of the pairs by the norm of their covariance (Chow and Liu, 1968,
     to second order). Each round fits it, takes out interactions below their threshold, draws from the fitted model, and
-    adds scopes whose given mean features differ from those of the draws by more than the threshold: the largest
+    adds scopes whose noisy mean features differ from those of the draws by more than the threshold: the largest
     difference first, and in one round no two with a variable in common, for a missing edge shows up between
     the neighbours of its ends as well.
 
@@ -203,7 +203,7 @@ class ContrastFit:
         Scopes that were fitted.
     converged : bool
         Exact inference: L-BFGS met its tolerance. Gibbs chains: the fitted mean features are, in root mean square,
-        within one standard error of the given ones.
+        within one standard error of the noisy ones.
     status : str
     n_iter : int
         Of the refit.
@@ -222,10 +222,10 @@ class ContrastFit:
 def fit_contrasts(
     effects: Contrasts, target: np.ndarray, scale: np.ndarray, *, sparse: bool, bound: float
 ) -> ContrastFit:
-    """Parameters whose mean features are the given noisy ones, on a support that is found or given.
+    """Fit parameters to noisy mean features, on a support that is selected or passed.
 
     Minimise A(theta) - theta . target + prior(theta), with A the log-partition function, over |theta| <= bound:
-    twice where the support is to be found, first plus an l1 penalty on the blocks of the interactions.
+    twice where the support is selected, first plus an l1 penalty on the blocks of the interactions.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def fit_contrasts(
     once in ten thousand (Laurent and Massart, 2000). The l1 penalty is 0.4 tau and a block stays if its penalised
     estimate exceeds 0.6 tau: a light penalty bends the estimates of other edges little, and the second cut makes the
     decision. What the refit then shows to be below 0.8 tau (the Monte Carlo error of the first fit lets some through
-    where tau is small) goes too. Where a junction tree holds what is found, `grow_support` takes the place of the
+    where tau is small) goes too. Where a junction tree holds the support, `grow_support` takes the place of the
     penalty: it is quicker, and does not mind couplings so strong that chains and gradient steps crawl.
     """
     keep = np.ones(len(effects.scopes), dtype=bool)

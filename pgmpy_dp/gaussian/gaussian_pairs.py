@@ -1,4 +1,4 @@
-"""A Gaussian from the correlations of a few pairs of its variables, each with an error of its own: post-processing."""
+"""A Gaussian from the correlations of a few pairs of its variables, each with its error: post-processing."""
 
 from __future__ import annotations
 

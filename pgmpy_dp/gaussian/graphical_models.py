@@ -54,7 +54,7 @@ def project_psd(matrix: np.ndarray, floor: float = 1e-9) -> np.ndarray:
 
 
 def unclipped_moments(moments: np.ndarray, row_norm: float) -> np.ndarray:
-    """Covariance of the Gaussian of mean zero whose records, shortened to a norm, have given second moments.
+    """Covariance of the Gaussian of mean zero whose records, shortened to a norm, have these second moments.
 
     Shortening keeps the eigenvectors, as the law of x is the same with any of its coordinates along them turned round.
     It takes each eigenvalue l_k to ``E[min(1, B**2/r**2) l_k u_k**2]``, with independent standard normal u and
@@ -184,7 +184,7 @@ def refit_on_support(
     Parameters
     ----------
     S : ndarray of shape (d, d)
-        Moments, symmetric; positive definite unless `max_eigenvalue` is given.
+        Moments, symmetric; positive definite unless `max_eigenvalue` is set.
     support : ndarray of shape (d, d)
         Symmetric; nonzero (or True) where Theta may be nonzero. The diagonal always may.
     max_eigenvalue : float, optional

@@ -200,7 +200,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
 def _whole(noise: MatrixNoise, data: PrivateVectors, budget: Budget, rest: Fraction) -> MatrixNoise:
     """Noise by the exact formula of one release, if it is less, and this release takes all that the ledger allows.
 
-    What it costs has no rho: in a ledger that more is charged to it would cost more than it saves.
+    Its cost has no rho, so that in a ledger with further charges it would cost more than it saves.
     """
     if not budget.delta or data.ledger.budget != budget or data.ledger.entries:
         return noise
@@ -228,7 +228,7 @@ def sided(bounds: tuple[tuple[Any, float, float], ...], columns: Sequence[Hashab
 
 
 def boxed_norm(d: int, scaling: str) -> float:
-    """To which records in a box are shortened, in units of its scales.
+    """The norm to which records in a box are shortened, in units of its scales.
 
     With scales of one deviation: short enough to save noise, as what clipping does to a Gaussian is taken back when it
     is fitted (:func:`~pgmpy_dp.gaussian.graphical_models.unclipped_moments`).
@@ -251,7 +251,7 @@ def _reach(public: Any, location: np.ndarray) -> np.ndarray:
 
 
 def _scales(public: Any, extra: Sequence[np.ndarray], d: int) -> np.ndarray:
-    """What one unit of each column is: of public and noisy numbers alone."""
+    """The unit of each column, from public and noisy numbers alone."""
     if "scaling" not in public:
         return np.ones(d)
     named = _named(public, extra)
@@ -262,14 +262,14 @@ def _scales(public: Any, extra: Sequence[np.ndarray], d: int) -> np.ndarray:
 
 
 def _before_moments(public: Any) -> list[str]:
-    """The names of what is asked before the second moments."""
+    """The names of the arrays that are released before the second moments."""
     private, rescaled = public["center"] == "private", public.get("scaling") == "private"
     first = {"sum": private, "count": public["n_records"] is None, "magnitudes": rescaled}
     return [name for name, was in (first | {"second_sum": private and rescaled}).items() if was]
 
 
 def _named(public: Any, extra: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """What was asked before the second moments, as far as it is there."""
+    """The arrays that were released before the second moments, by name, as far as they are there."""
     return dict(zip(_before_moments(public), extra, strict=False))
 
 
@@ -314,7 +314,7 @@ def _half_normal_laws() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _count_share(d: int) -> Fraction:
-    """Of the budget, for the number of records, where it is private."""
+    """The share of the budget for the number of records, where it is private."""
     # With the share s the relative errors of matrix and number are about `1.2 d (d + 1)/(1 - s)` and `1.4/s` over
     # epsilon n (double Wishart, clipping at 1.3 root mean squared norms). The sum of their squares is least at
     # `s/(1 - s) = (d (d + 1))**(-2/3)` about: 1/3 for one column, 1/11 for 5, 1/96 for 30.
@@ -323,7 +323,7 @@ def _count_share(d: int) -> Fraction:
 
 @dataclass(frozen=True)
 class NoisyCovariance:
-    """What a release of kind "covariance" says, in the units of the records.
+    """The content of a release of kind "covariance", in the units of the records.
 
     Attributes
     ----------
@@ -340,9 +340,9 @@ class NoisyCovariance:
     diagonal_sd : float
         The same on the diagonal.
     scales : ndarray of shape (d,)
-        One unit of each column: the noise is the same for all in these. Ones where no bounds were given.
+        The unit of each column: in these units, the noise is the same for all columns. Ones without bounds.
     row_norm : float
-        To which records were shortened, in these units.
+        The norm to which records were shortened, in these units.
     """
 
     columns: tuple[Hashable, ...]
@@ -396,7 +396,7 @@ def _n_records(public: Any, named: Mapping[str, np.ndarray]) -> float:
 
 
 def _location(public: Any, extra: Sequence[np.ndarray], d: int) -> np.ndarray:
-    """What is subtracted from the records: of public and noisy numbers alone."""
+    """The point that is subtracted from the records, from public and noisy numbers alone."""
     named = _named(public, extra)
     rough = _rough_location(public, named, d)
     if "second_sum" not in named:
@@ -420,7 +420,7 @@ def _rough_location(public: Any, named: Mapping[str, np.ndarray], d: int) -> np.
 
 @dataclass(frozen=True)
 class FirstShares:
-    """What is spent first; 0 where it is not asked for.
+    """The shares that are spent first; 0 where nothing is released for one.
 
     Attributes
     ----------
@@ -440,7 +440,7 @@ class FirstShares:
         return self.n_means * self.mean + self.count + self.scale
 
     def require_noise(self, d: int, adjacency: Adjacency, cost: PureDP | ZCDP) -> None:
-        """ValueError where a scale of noise for d columns cannot be drawn: before the charge."""
+        """Raise a ValueError where a scale of noise for d columns cannot be drawn, before the charge."""
         if self.mean:
             ClippedSum.noise_of(d, adjacency, cost, self.mean)
         if self.count:

@@ -55,7 +55,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     -------
     Release
         ``kind="pairs"``. Values: of each round the positions of the pairs, shape (m, 2), and their sums; before them
-        the sum of the records in the box, their number and the numbers by size, where they were asked.
+        the sum of the records in the box, their number and the numbers by size, where they were needed.
         :func:`noisy_pairs` reads it.
 
     Notes
@@ -146,7 +146,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
 
 @dataclass(frozen=True)
 class NoisyPairs:
-    """What a release of kind "pairs" says.
+    """The content of a release of kind "pairs".
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class NoisyPairs:
     measured : ndarray of bool, shape (d, d)
         With noise that leaves something to see.
     location, scales : ndarray of shape (d,)
-        The centre, and standard deviations of the columns: ones where no bounds were given.
+        The centre, and standard deviations of the columns: ones without bounds.
     n_records : float
     noise_sd : float
         Of a correlation, by the noise of the last round alone.

@@ -119,16 +119,16 @@ class PrivateGraphicalLasso(BaseVectorsEstimator, _Norm):
     precision_ : ndarray of shape (d, d)
         Positive definite, with exact zeros.
     covariance_ : ndarray of shape (d, d)
-        Its inverse; where no centre was given it is called `second_moments_`.
+        Its inverse; without a centre it is called `second_moments_`.
     second_moments_ : ndarray of shape (d, d)
         About `location_`, with or without a centre.
     location_ : ndarray of shape (d,)
         What was subtracted from the records: zeros, the middle of the bounds, the public centre, or the noisy mean.
     centered_ : bool
-        Whether a centre was given. If not, there is no `covariance_`: `second_moments_` and `precision_` are the second
+        Whether a centre was set. If not, there is no `covariance_`: `second_moments_` and `precision_` are the second
         moments about `location_` and their inverse, which are a covariance only where that is the mean.
     scales_ : ndarray of shape (d,)
-        What the columns were divided by: ones where no bounds were given.
+        What the columns were divided by: ones without bounds.
     graph_ : pgmpy.base.UndirectedGraph
         Pairs with a nonzero entry; weights are partial correlations.
     columns_ : tuple

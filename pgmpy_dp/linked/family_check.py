@@ -1,4 +1,4 @@
-"""Whether linked tables are what their schema says, for a small part of a budget, before a fit takes the rest."""
+"""A check that linked tables are what their schema says, for a small part of a budget, before a fit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pgmpy_dp.tables.schema_check import ALL, NOISE, NOTHING, WORDS, percent, ro
 
 @dataclass(frozen=True, eq=False)
 class FamilyCheck(Shown):
-    """What linked tables hold, with noise; ``str`` of it is a summary to read.
+    """Noisy counts of what linked tables hold; ``str`` of it is a summary to read.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class FamilyCheck(Shown):
 
     @classmethod
     def of(cls, release: Release, privacy: Privacy | None = None) -> FamilyCheck:
-        """From a release that was kept; TypeError, ValueError for one of another kind."""
+        """Read a release that was kept; TypeError or ValueError for one of another kind."""
         require_release(release)
         if release.kind != "linked_check":
             raise ValueError(f"release has kind {release.kind!r}, this needs one of kind 'linked_check'")
@@ -84,17 +84,17 @@ class FamilyCheck(Shown):
 
     @property
     def n_units(self) -> float:
-        """About how many values of the key there are."""
+        """The noisy number of the key's values."""
         return float(self.kinds.sum())
 
     @property
     def n_matching(self) -> float:
-        """About how many parents a fit counts: alone with their key, inside the schema, with as many children."""
+        """Noisy number of parents that a fit counts: alone with their key, in the schema, with as many children."""
         return float(self.kinds.iloc[3 if self.linked.least == 0 else 4 :].sum())
 
     @property
     def verdict(self) -> str:
-        """Of these, as in the table."""
+        """The verdict on these parents, as in the table."""
         return verdict_of(self.n_matching, self._sd(3), self.n_units, self._sd(6))
 
     @property
@@ -121,7 +121,7 @@ class FamilyCheck(Shown):
         return self.sd * math.sqrt(n_cells)
 
     def to_dict(self) -> dict[str, Any]:
-        """What programs are told."""
+        """The facts for programs, as JSON can hold them."""
         columns = [
             {"table": table, "variable": encode_label(name), **dict(zip(self.table.columns, values, strict=True))}
             for (table, name), *values in self.table.itertuples()
@@ -185,7 +185,7 @@ def check_linked(
     n_records: int | None = None,
     random_state: int | None = None,
 ) -> FamilyCheck:
-    """What two tables hold that belong together, and how much of it their schema declares, for a part of a budget.
+    """Count what two linked tables hold, and how much of it their schema declares, for a part of a budget.
 
     A fit drops in silence children without a parent, parents that occur twice, and parents outside their schema. This
     counts them before, with noise.

@@ -1,4 +1,4 @@
-"""Families drawn from a model: of several for each that is asked for one is taken, so that they agree with it."""
+"""Draws of families: each is one of several candidates, taken so that all together agree with the model."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _candidates(model: LinkedModel, distribution: LogLinearModel, n: int, rng: n
 
 
 class Completed:
-    """Children for parents whose own columns, and number of children, were drawn. Attributes as of `Families`."""
+    """Children for parents whose columns and number of children were drawn. Attributes as of `Families`."""
 
     def __init__(self, model: LinkedModel, codes: np.ndarray, rng: np.random.Generator) -> None:
         self._model, self._wide, self._rng, self.codes = model, model._wide, rng, codes
@@ -184,7 +184,7 @@ def _of(masks: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
 
 
 class FamilyChoice:
-    """Which of several families with like parents is taken, so that tables of their children agree with the model's.
+    """The choice among families with like parents that makes tables of their children agree with the model's.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ class FamilyChoice:
         return unit * minimize_lbfgs(objective, np.zeros(len(target)), max_iter=100, gradient_tol=1e-4).x
 
     def _targets(self, model: LinkedModel, drawn: np.ndarray) -> list[np.ndarray]:
-        """What the model has in the place of each table, times the part of families that have one."""
+        """The model's table in the place of each, times the part of families that have one."""
         wide, sizes = model._wide, np.array([n for n, _ in model._wide.patterns])
         inside = [len(wide.child.states[name]) for name in wide.child]
         parts: list[Any] = [None] * len(self._scopes)
@@ -274,7 +274,7 @@ class FamilyChoice:
         return np.where(size == size[:, :1], 0.0, -np.inf).ravel()
 
     def _cells(self, candidates: Completed) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """For each table, which families are in which of its cells with what share."""
+        """Yield for each table rows of families, the cells that these are in, and their shares."""
         size, children, every = candidates.size, candidates.children, np.arange(len(candidates.size))
         family, child = np.nonzero(np.arange(children.shape[1])[None, :] < size[:, None])
         n, shifts = size[family], np.minimum(size - 1, _SHIFTS)[family]

@@ -1,4 +1,4 @@
-"""A model of linked tables seen as a model of whom: a random child, a random family, or two children of one family.
+"""Views of a model of linked tables: as one of a random child, of a random family, or of two children of a family.
 
 A view answers as models of one table do, from the table of families: each state of their number of children counts as
 often as the view says, what a child has outside of the schema is left out where it is asked about, and intervals take
@@ -47,7 +47,7 @@ OF = ("child", "family", "pair", "family pair")
 
 
 class FamilyView(Answers):
-    """What `LinkedModel.view` gives.
+    """The view that `LinkedModel.view` returns.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class FamilyView(Answers):
 
     @cached_property
     def posterior(self) -> ParameterPosterior | None:
-        """The model's, under the names of the view; of how many children it says nothing."""
+        """The model's posterior under the names of the view; of the number of children it says nothing."""
         posterior = self._linked.posterior
         if posterior is None:
             return None
@@ -157,7 +157,7 @@ class FamilyView(Answers):
         return names, question.answer(self._model.marginal(list(question.axes)))
 
     def weights(self, names: Sequence[Hashable] = ()) -> np.ndarray:
-        """For how much each state of the number of children counts, in a question about some columns."""
+        """The weight of each state of the number of children, in a question about some columns."""
         of_children = {new for columns in self.children for new in columns.values()}
         children = 2 if "pair" in self.of else int(self.of == "child" or not of_children.isdisjoint(names))
         return self._linked._weights(children, "family" not in self.of)

@@ -1,4 +1,4 @@
-"""Categories and cuts of linked tables that nobody has listed, for a part of a budget: a schema for the fits."""
+"""Discovery of categories and cuts of linked tables that nobody has listed, for a part of a budget."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LinkedDiscovery(Shown):
     schema : LinkedSchema
         Its two schemas say what it cost to find them, and whatever is learned with them says the sum.
     parent, child : Discovery or None
-        What was found in each table; None where all was declared.
+        The discovery in each table; None where all was declared.
     """
 
     schema: LinkedSchema
@@ -43,12 +43,12 @@ class LinkedDiscovery(Shown):
 
     @property
     def parts(self) -> list[Discovery]:
-        """What was found, of parents and of children."""
+        """The discoveries in parents and in children."""
         return [part for part in (self.parent, self.child) if part is not None]
 
     @property
     def privacy_(self) -> Privacy:
-        """Of both together."""
+        """The privacy of both discoveries together."""
         first, *rest = [part.privacy_ for part in self.parts]
         return reduce(Privacy._and, rest, first)
 
@@ -62,7 +62,7 @@ class LinkedDiscovery(Shown):
         self.schema.to_json(path)
 
     def to_dict(self) -> dict[str, Any]:
-        """What programs are told."""
+        """The facts for programs, as JSON can hold them."""
         parts = dict(zip(self.schema.names, (self.parent, self.child), strict=True))
         tables = {
             name: part and {"n_records": part.n_records, "columns": part.columns()} for name, part in parts.items()
@@ -87,7 +87,7 @@ def discover_linked(
     reading: Mapping[str, Any],
     **options: Any,
 ) -> LinkedDiscovery:
-    """What :func:`pgmpy_dp.discover` does of two tables that belong together.
+    """Discover the columns of two linked tables, for :func:`pgmpy_dp.discover`.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def columns_by_table(declared: Mapping[str, Any], tables: Mapping[str, Any]) -> 
 
 
 def _reading_of(table: str, columns: Mapping[Any, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
-    """How one table's cells are read: what is said of all columns, or of one of its own."""
+    """The options for reading one table's cells: those of all columns, and those of one that the table has."""
 
     def in_table(names: Any) -> dict[Hashable, Any]:
         plain = {name: name.removeprefix(f"{table}.") if isinstance(name, str) else name for name in names}
@@ -214,14 +214,14 @@ def _reading_of(table: str, columns: Mapping[Any, Any], reading: Mapping[str, An
 
 
 def _looked_at(variables: Mapping | None, bins: int | None) -> int:
-    """How many columns are asked about."""
+    """The number of columns that are looked at."""
     numbers = [declared for declared in (variables or {}).values() if isinstance(declared, Number)]
     wanted = [d for d in (variables or {}).values() if isinstance(d, str) and d == CATEGORIES]
     return len(wanted) + (0 if bins is None else sum(not number.divided for number in numbers))
 
 
 def _stand_in(variables: Mapping | None, options: Mapping[str, Any], wanted: bool) -> Schema | None:
-    """A schema in which columns to be found have states of their own, to find out what is wrong with the rest."""
+    """A schema with stand-ins for the columns that are discovered, by which the rest is checked."""
     if variables is None:
         return None
     if not isinstance(variables, Mapping):

@@ -1,4 +1,4 @@
-"""A model of parents with their children: what can be asked of it, and families drawn from it."""
+"""A model of parents with their children, which answers questions and draws families."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class LinkedModel:
 
     @property
     def privacy_of_a_child(self) -> Guarantee | None:
-        """What is promised to one child that is added, removed or changed without its key, its siblings as they were.
+        """The promise to one child that is added, removed or changed without its key, its siblings as they were.
 
         None where nothing is promised to its parent.
         Four times the rho, or twice a pure epsilon: its parent with all children is one unit taken out and another put
@@ -291,7 +291,7 @@ class LinkedModel:
     def sampled_columns(
         self, n_parents: int, random_state: int | np.random.Generator | None = None, labels: bool = False
     ) -> tuple[dict[Hashable, Drawn], dict[Hashable, Drawn]]:
-        """What :meth:`sample` draws, column by column, as `sampled_columns` of one table has it.
+        """The columns that :meth:`sample` draws, as `sampled_columns` of one table has them.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ class LinkedModel:
     # -- questions -----------------------------------------------------------------------------
 
     def view(self, of: str) -> FamilyView:
-        """This model as one about whom: it is asked and reported as models of one table are.
+        """View this model as one of a child, a pair or a family: it answers and reports as models of one table do.
 
         Parameters
         ----------
@@ -429,7 +429,7 @@ class LinkedModel:
         return DiscreteFactor(list(names), list(table.shape), table, state_names=states)
 
     def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
-        """What is known of columns, with the states and shares that each counts as.
+        """The evidence on columns, with the states and shares that each counts as.
 
         Parameters
         ----------
@@ -451,7 +451,7 @@ class LinkedModel:
     def _resolved(
         self, variables: Any, evidence: Mapping[Hashable, Any] | None, of: str | None
     ) -> tuple[FamilyView, dict[Hashable, Hashable], dict[Hashable, Any]]:
-        """Who is asked, what about, under the names that answers have and those of the view, and what is known."""
+        """The view that answers, the columns' names in the answer and in the view, and the evidence."""
         listed, conditions = _listed(variables), checked_evidence(evidence)
         places = {name: self._column_of(name) for name in (*listed, *conditions)}
         view = self.view(of or ("child" if any(table for table, _ in places.values()) else "family"))
@@ -469,7 +469,7 @@ class LinkedModel:
         return view, names, {known[name]: one for name, one in conditions.items()}
 
     def _weights(self, children: int, each: bool) -> np.ndarray:
-        """For how much a state of the number of children counts, where so many first slots have a child.
+        """The weight of each state of the number of children, where so many first slots have a child.
 
         With `each` families count for each child, or pair, else once. A row's slots are those of random children: what
         a state with these slots filled stands for is divided by how often they are.
@@ -494,12 +494,12 @@ class LinkedModel:
 
     @property
     def columns(self) -> tuple[list[Hashable], list[Hashable]]:
-        """What can be asked about: columns of parents, with counts and the number of children; and of children."""
+        """The columns of parents, with counts and the number of children; and the columns of children."""
         parents = [*(self.linked.parent or ()), *self.linked.counts, self.linked.size]
         return parents, list(self.linked.child)
 
     def _column_of(self, name: Hashable) -> tuple[int, Hashable]:
-        """Which table a name is of, 0 for parents and 1 for children, and the column."""
+        """The table of a name, 0 for parents and 1 for children, and its column."""
         tables = self.columns
         if isinstance(name, str):
             for k, table in enumerate(self.linked.names):
@@ -520,7 +520,7 @@ class LinkedModel:
 
     @cached_property
     def _in_first_slots(self) -> LogLinearModel:
-        """The model of families whose children are in the first slots, with its own distribution of their number."""
+        """The model of families whose children are in the first slots, with the same distribution of their number."""
         model = self._of_size(np.ones(len(self._wide.patterns), dtype=bool))
         assert model is not None
         return model
@@ -558,7 +558,7 @@ class LinkedModel:
 
 
 def promise_to_a_child(privacy: Privacy | None) -> Privacy | None:
-    """What a record promises to one child, see ``LinkedModel.privacy_of_a_child``: as it was proved, and as it is said.
+    """The promise of a record to one child (``LinkedModel.privacy_of_a_child``), as it was proved and as it is said.
 
     Whatever speaks of a child asks this. None where nothing is promised. The rest of the record is that of the units.
     """
@@ -581,19 +581,19 @@ def promise_to_a_child(privacy: Privacy | None) -> Privacy | None:
 
 
 def guarantee_of_a_child(privacy: Privacy) -> Guarantee | None:
-    """What is promised to one child, in the words of the budget; None where nothing is."""
+    """The guarantee to one child, in the words of the budget; None where there is none."""
     promise = promise_to_a_child(privacy)
     return None if promise is None else promise.said
 
 
 def words_of_a_child(privacy: Privacy | None) -> str:
-    """What is promised to one child, as everything prints it."""
+    """The guarantee to one child, as everything prints it."""
     promise = promise_to_a_child(privacy)
     return "nothing is promised" if promise is None else promise.words
 
 
 def told_of_a_child(privacy: Privacy) -> dict[str, Any]:
-    """What programs are told: `Privacy.told`, and ``guarantee_of_a_child``."""
+    """The facts for programs: `Privacy.told`, and ``guarantee_of_a_child``."""
     child = guarantee_of_a_child(privacy)
     return {**privacy.told(), "guarantee_of_a_child": None if child is None else child.to_dict()}
 

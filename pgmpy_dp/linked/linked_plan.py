@@ -1,4 +1,4 @@
-"""What a budget will buy of linked tables, from public numbers: nothing is spent and no record is read."""
+"""Plans of what a budget will buy of linked tables, from public numbers: no record is read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WITH = ("no sibling: children are independent, given the parent", "one sibling"
 
 @dataclass(frozen=True, eq=False)
 class LinkedPlan(Shown):
-    """What a fit is expected to measure; ``str`` of it is a summary to read.
+    """The tables that a fit is expected to measure; ``str`` of it is a summary to read.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class LinkedPlan(Shown):
 
     @property
     def guarantee_of_a_child(self) -> Guarantee | None:
-        """What is promised to one child, its siblings as they are; None where nothing is."""
+        """The guarantee to one child, its siblings as they are; None where there is none."""
         return guarantee_of_a_child(self.privacy)
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class LinkedPlan(Shown):
         return "\n".join([*lines, *worst_first(self.table)])
 
     def facts(self) -> dict[str, Any]:
-        """What programs are told beside the budget and n."""
+        """The facts for programs beside the budget and n."""
         size = {name: getattr(self.size, name) for name in ("memory_bytes", "seconds")}
         told = {**told_of_a_child(self.privacy), "most": self.linked.most, "siblings": self.siblings, **size}
         return told | {"tables": self.table.reset_index().to_dict("records")}

@@ -35,12 +35,12 @@ records, what such a table's noise is below."""
 
 _SAME, _WITHIN, _ACROSS = range(3)
 _WEIGHT = {_SAME: Fraction(1), _WITHIN: Fraction(8, 5), _ACROSS: Fraction(9, 10)}
-"""Of their shares: the same column of two children, two columns of one, different columns of two. What is asked of one
-child is asked most often."""
+"""Weights of shares: the same column of two children, two columns of one, different columns of two. Most questions are
+about one child."""
 
 
 def siblings_at(strength: float) -> int:
-    """With how many siblings a child is learned, where it is not said; `strength` as `NetworkShares` has it."""
+    """The default number of siblings that a child is learned with; `strength` as `NetworkShares` has it."""
     return int(strength >= _PAIRS_FROM)
 
 
@@ -178,7 +178,7 @@ Tables = Mapping[Hashable, tuple[np.ndarray, float]]
 
 
 def merged_parts(linked: LinkedSchema, wide: WideTable, tables: Tables, bins: int) -> tuple[Merging, Merging | None]:
-    """How undivided numbers of children and parents merge, by the first tables and the deviations of their noise."""
+    """Merge the undivided numbers of children and of parents, by the first tables and the deviations of their noise."""
     child, first = wide.child, dict(zip(wide.child, wide.slots[0], strict=True))
     whole = {name: tables[first[name]] for name in undivided(linked.child)}
     child_tables = {name: (table[: len(child.states[name])], deviation) for name, (table, deviation) in whole.items()}

@@ -171,7 +171,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
             return adaptive_search.run(data, settings, budget, progress, kind=kind, among=among)
 
     def _search(self, linked: LinkedSchema) -> tuple[Settings, Callable[[Any], bool], int | None]:
-        """What is asked of the search, which sets are candidates, and with how many siblings a child is learned."""
+        """The search's settings, its test of candidates, and the number of siblings that a child is learned with."""
         wide = wide_table(linked)
         slots = Slots(wide)
         siblings = None if self.siblings == "auto" else int(self.siblings)
@@ -400,7 +400,7 @@ def _checked_schema(schema: Any) -> LinkedSchema:
 
 
 def _required(linked: LinkedSchema, wide: WideTable) -> list[tuple[Hashable, ...]]:
-    """Tables that are measured in any case: of a random person and of counts, n has to be known beside."""
+    """Tables that are always measured: the number of children with each of a child's columns, and with each count."""
     needed: list[tuple[Hashable, ...]] = [(wide.size, name) for name in wide.slots[0]]
     needed += [(count, wide.size) for count in linked.counts]
     return [*needed, (wide.size, RANK)] if wide.ordered else needed
@@ -455,7 +455,7 @@ def _probes_that_fit(release: Release, slots: Slots) -> list[int]:
 
 
 def _within(linked: LinkedSchema, wide: WideTable, release: Release) -> dict[tuple[str, Hashable], Values]:
-    """How numbers lie within the states of parents and of children, by table and column."""
+    """The places of numbers within the states of parents and of children, by table and column."""
     within: dict[tuple[str, Hashable], Values] = {}
     parent, child = linked.names
     fine = release.public.get("fine")

@@ -118,7 +118,7 @@ class SlotDraws:
         return sliced[tuple(codes[:, scope[axis]] for axis in outside)] if outside else sliced[None]
 
     def _of_siblings(self, place: int, codes: np.ndarray, siblings: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """What a table with siblings says of the slot, each counted as much as its weight."""
+        """The log-potentials of the slot by a table with siblings, each of whom counts for its weight."""
         scope, table, _ = self._tables[place]
         unknown = self._usual[place]
         assert unknown is not None

@@ -1,4 +1,4 @@
-"""What follows from slots being exchangeable: tables that differ by a permutation of slots are one table."""
+"""Exchangeable slots: tables that differ by a permutation of slots are one table."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class Slots:
 
     @cached_property
     def slot_of(self) -> tuple[int, ...]:
-        """For each column the slot that it is of; -1 for those of parents and the number of children."""
+        """The slot of each column; -1 for those of parents and the number of children."""
         slots = {name: k for k, names in enumerate(self.wide.slots) for name in names}
         return tuple(slots.get(name, -1) for name in self.wide.schema.variables)
 
     @cached_property
     def permutations(self) -> list[tuple[int, ...]]:
-        """Where each slot goes; only the identity where children have an order."""
+        """The permutations of the slots; only the identity where children have an order."""
         n = len(self.wide.slots)
         return [tuple(range(n))] if self.wide.ordered else list(itertools.permutations(range(n)))
 
     @cached_property
     def columns(self) -> list[tuple[int, ...]]:
-        """For each permutation where each column goes."""
+        """The place that each column goes to, for each permutation."""
         place = {name: k for k, name in enumerate(self.wide.schema.variables)}
         width = len(self.wide.child)
         images = []
@@ -56,7 +56,7 @@ class Slots:
 
     @cached_property
     def states(self) -> list[np.ndarray]:
-        """For each permutation what each state of the number of children becomes: it says which slots have one."""
+        """For each permutation, the images of the states of the number of children, which say what slots are filled."""
         wide = self.wide
         return [
             np.array([wide.pattern(n, [permutation[slot] for slot in present]) for n, present in wide.patterns])
@@ -69,11 +69,11 @@ class Slots:
         return list(dict.fromkeys(tuple(sorted(to[i] for i in places)) for to in self.columns))
 
     def first(self, scope: Iterable[int]) -> Scope:
-        """Which of the images stands for all."""
+        """The image that stands for all."""
         return min(self.images(scope))
 
     def count(self, scope: Iterable[int]) -> int:
-        """How many slots a set has columns of."""
+        """The number of slots that a set has columns of."""
         return len({self.slot_of[i] for i in scope} - {-1})
 
     def allowed(self, scope: Collection[int], most_slots: int) -> bool:

@@ -79,7 +79,7 @@ def sample_mixture(
 def matching_error(centres: np.ndarray | None, true: np.ndarray) -> float:
     """Largest distance between a true centre and the one matched to it, under the matching of least total distance.
 
-    Infinite where nothing was found, or where the numbers of centres differ.
+    Infinite where there are no centres, or where their numbers differ.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def matching_error(centres: np.ndarray | None, true: np.ndarray) -> float:
 
 
 def smallest_distance(centres: np.ndarray) -> float:
-    """Between two of the centres; infinite for one."""
+    """The smallest distance between two of the centres; infinite for one."""
     distances = np.linalg.norm(centres[:, np.newaxis] - centres[np.newaxis], axis=2)
     return float(distances[np.triu_indices(len(centres), 1)].min(initial=np.inf))
 

@@ -1,10 +1,10 @@
 """Covariances of a mixture's components from noisy second moments about known centres. Post-processing; no noise.
 
-Records were given to the nearest centre and shortened to a radius before their squares were summed, so the moments are
-those of components cut by the borders between centres: too small, and a wide component loses its tails to a narrow one
-beside it. What is looked for is the mixture whose own moments, cut and shortened in the same way, are the noisy ones
-(an estimate by simulated moments, McFadden 1989): public records of the mixture are drawn, always from the same
-standard normal numbers, and weights, means and covariances are moved by what is missing.
+Records were assigned to the nearest centre and shortened to a radius before their squares were summed. So the moments
+are those of components cut by the borders between centres: too small, and a wide component loses its tails to a narrow
+one beside it. The estimate is the mixture whose moments, cut and shortened in the same way, are the noisy ones
+(simulated moments, McFadden 1989): public records of the mixture are drawn, always from the same standard normal
+numbers, and weights, means and covariances are moved by what is missing.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _cut_moments(
 
 
 def _positive(covariances: np.ndarray, kind: str, floors: np.ndarray, most: float) -> np.ndarray:
-    """The nearest ones whose variances in every direction are between a component's floor and `most`."""
+    """The nearest covariances whose variances in every direction are between a component's floor and `most`."""
     if kind in ("spherical", "diag"):
         return np.clip(covariances, floors if kind == "spherical" else floors[:, np.newaxis], most)
     values, vectors = np.linalg.eigh(covariances)

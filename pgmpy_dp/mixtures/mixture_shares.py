@@ -1,4 +1,4 @@
-"""How the budget of a mixture is divided, and what its options may be."""
+"""The shares of a mixture's budget, and the checks of its options."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ def checked_length(name: str, value: object) -> float:
 
 
 def most_components(settings: Settings) -> int:
-    """How many centres each block looks for."""
+    """The number of centres that each block looks for."""
     return settings.n_components if isinstance(settings.n_components, int) else settings.max_components or 1
 
 
 def largest_block(settings: Settings, n_columns: int) -> int:
-    """How many of its records a block looks at, at most."""
+    """The largest number of its records that a block looks at."""
     return max(32, 2 * n_columns) * most_components(settings)
 
 
 @dataclass(frozen=True)
 class Shares:
-    """What each question gets, and the threshold of cells that follows from it.
+    """The share of each question, and the threshold of cells that follows from them.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Shares:
     eta : Fraction
         Of each threshold.
     count, octave, log_scale, moments, cells, step : Fraction
-        Of the cost; one step's. The first three are 0 where they are not asked for.
+        Of the cost; one step's. The first three are 0 where they are not needed.
     threshold : int
     """
 
@@ -101,7 +101,7 @@ class Shares:
 def shares_of(
     settings: Settings, adjacency: Adjacency, n_records: int | None, budget: Budget, n_columns: int
 ) -> Shares:
-    """How a budget is divided; ValueError for one that takes a bound, or buries everything: before it is spent.
+    """Divide a budget; ValueError for one that takes a bound, or buries everything, before it is spent.
 
     Parameters
     ----------

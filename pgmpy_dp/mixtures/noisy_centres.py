@@ -11,7 +11,7 @@ are in one cell or in cells near to one another, and centres nearer than half th
 is a function of what is released anyway, so it costs no share; but one record moves twice the *bound* of cells.
 
 Around the centres second moments are summed, for covariances (:mod:`pgmpy_dp.mixtures.mixture_covariances`) or,
-where none are asked for, to see whether a component is wider than one group can be.
+where none are wanted, to see whether a component is wider than one group can be.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from pgmpy_dp.schema import decode_label
 
 
 class Outcome(StrEnum):
-    """How a search for centres ended. Releases have the number: new ones go to the end."""
+    """The outcome of a search for centres. Releases have the number: new ones go to the end."""
 
     FOUND = "found"
     NO_SCALE = "no scale that enough blocks agree on"
@@ -77,7 +77,7 @@ class Outcome(StrEnum):
 STATUSES = tuple(Outcome)
 """Outcomes by their number in a release."""
 
-_ASSUMED_SEPARATION = 8.0  # in scales, where none is given
+_ASSUMED_SEPARATION = 8.0  # in scales, by default
 # Cells have the volume of cubes of this width, in separations, and a little more in high dimension, where they are
 # rounder. Chosen on made-up, public mixtures.
 _CELL, _CELL_GROWTH, _LARGEST_WIDTH = 0.75, 0.05, 1.0
@@ -192,7 +192,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
 
 @dataclass(frozen=True)
 class _Stable:
-    """What blocks agree on: the scale, where it is not public, and cells that rough centres are in."""
+    """The values that blocks agree on: the scale, where it is not public, and cells that rough centres are in."""
 
     cells: np.ndarray  # (m, d), their middles, the heaviest first
     votes: np.ndarray  # of blocks, for each
@@ -208,7 +208,7 @@ class _Stable:
 
 @dataclass(frozen=True)
 class _Centres:
-    """How the search ended, and centres if it found them."""
+    """The outcome of the search, with the centres if there are any."""
 
     outcome: Outcome
     stable: _Stable
@@ -291,7 +291,7 @@ def _grouped(
 def _moments(
     curator: Curator, settings: Settings, shares: Shares, estimate: _Centres
 ) -> tuple[float | None, list[np.ndarray]]:
-    """Second moments about centres that were found, and the radius to which records were shortened for them."""
+    """Second moments about the centres, and the radius to which records were shortened for them."""
     scale, unit = estimate.stable.scale, estimate.stable.unit
     if not len(estimate.means):
         return None, []
@@ -324,7 +324,7 @@ def _agreed_scale(curator: Curator, blocks: BlockClusters, shares: Shares) -> fl
 
 
 def _width(separation: float, d: int) -> float:
-    """Of cells, in d columns."""
+    """The width of cells in d columns."""
     return min(_CELL + _CELL_GROWTH * max(0.0, math.log2(d / 8.0)), _LARGEST_WIDTH) * separation
 
 
@@ -352,7 +352,7 @@ def _coarsened(centres: np.ndarray, unit: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class MixtureEstimate:
-    """What a release of kind "mixture" says.
+    """The content of a release of kind "mixture".
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
         k. "auto" is the number of groups that the released cells show, at most `max_components`: it costs no budget of
         its own, but cells are released with the noise of `max_components` centres.
     separation : float, optional
-        Public lower bound on the distance between two centres, in the data's units. From the question that is asked
+        Public lower bound on the distance between two centres, in the data's units. From the user's question
         (groups nearer than this are the same to the user) or from other data; never from these records. Default: 8
         scales.
     scale : float, optional
@@ -116,7 +116,7 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
     Notes
     -----
     Privacy: the only access to the records is one release of :mod:`pgmpy_dp.mixtures.noisy_centres`. `predict`,
-    `predict_proba` and `score_samples` apply the released mixture to whatever they are given, without noise: on the
+    `predict_proba` and `score_samples` apply the released mixture to whatever records they get, without noise: on the
     private records their results are private too.
 
     References
@@ -369,7 +369,7 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
         return free[self._covariance_type_] + k * d + k - 1
 
     def __str__(self) -> str:
-        """What was learned, once it was; from releases alone."""
+        """The learned mixture in words, once there is one; from releases alone."""
         if not self.is_fitted:
             return super().__str__()
         lines = [f"{type(self).__name__}: {self.status_}", f"  {self.privacy_}"]

@@ -1,6 +1,6 @@
 """Plots of public values, in one look; matplotlib (``pip install matplotlib``) is imported when one is drawn.
 
-Each function draws on the axes it is given, or on those of a new figure, and returns them. What it draws was released,
+Each function draws on the axes that it gets, or on those of a new figure, and returns them. What it draws was released,
 or is public: a picture of exact statistics of private records publishes them.
 """
 

@@ -1,4 +1,4 @@
-"""How good: marginals cell by cell against a public reference, and errors against the privacy budget."""
+"""Plots of errors: marginals cell by cell against a public reference, and errors against the privacy budget."""
 
 from __future__ import annotations
 

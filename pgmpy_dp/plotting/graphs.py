@@ -110,7 +110,7 @@ def _mutual_information(table: np.ndarray) -> float:
 def placed_nodes(
     graph: nx.Graph, edges: list[tuple], values: np.ndarray | None, layout: Mapping[Hashable, Sequence[float]] | None
 ) -> tuple[dict[Hashable, np.ndarray], bool]:
-    """Where the nodes are, and whether that is on a circle."""
+    """The positions of the nodes, and whether they are on a circle."""
     nodes = list(graph)
     if layout is not None:
         missing = [node for node in nodes if node not in layout]
@@ -169,7 +169,7 @@ def _line_styles(values: Sequence[float] | np.ndarray) -> dict[str, list[Any]]:
 
 
 def _name_widths(ax: Axes, values: np.ndarray, label: str) -> None:
-    """What the widths mean: the strongest and the weakest of each sign."""
+    """Name the widths in a legend: the strongest and the weakest edge of each sign."""
     from matplotlib.lines import Line2D
 
     ends = {

@@ -1,4 +1,4 @@
-"""What was spent: a ledger's charges against its budget, and guarantees as curves delta(epsilon)."""
+"""Plots of privacy: a ledger's charges against its budget, and guarantees as curves delta(epsilon)."""
 
 from __future__ import annotations
 

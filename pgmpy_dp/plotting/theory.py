@@ -1,4 +1,4 @@
-"""What the theorems allow: records against variables."""
+"""The plot of the theorems: records against variables."""
 
 from __future__ import annotations
 

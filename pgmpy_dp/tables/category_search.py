@@ -1,4 +1,4 @@
-"""Categories and cuts that nobody has listed, found for a part of the budget before a fit is paid for."""
+"""Discovery of categories and cuts that nobody has listed, for a part of the budget, before a fit is paid for."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pgmpy_dp.tables.quantile_cuts import (
 )
 
 CATEGORIES = "categories"
-"""How a column is declared whose categories are to be found."""
+"""The word that declares a column whose categories are discovered."""
 
 _ROUNDS = 3
 _KINDS = ("number", "text", "tuple")
@@ -44,7 +44,7 @@ _KINDS = ("number", "text", "tuple")
 
 @dataclass(frozen=True)
 class DiscoverSettings:
-    """What is fixed before the records are looked at.
+    """The settings of a discovery, fixed before the records are looked at.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class DiscoverSettings:
     max_categories, max_length : int
         Of each column, and of a label.
     bins : int, optional
-        About how many cells a column of numbers gets. None: nothing is asked of numbers, and they stay undivided.
+        About how many cells a column of numbers gets. None: numbers are not cut, and stay undivided.
     random_state : int, optional
         For tests and benchmarks only: repeatable noise, **not private**.
     """
@@ -82,7 +82,7 @@ class DiscoverSettings:
             raise ValueError(
                 f"{narrow} have bounds or a resolution too narrow for labels of 15 digits; subtract a part"
             )
-        _schema(self, dict.fromkeys(self.categories, ()), {})  # what is wrong with the rest is found now
+        _schema(self, dict.fromkeys(self.categories, ()), {})  # errors in the rest show now
 
     @classmethod
     def of(
@@ -131,7 +131,7 @@ class DiscoverSettings:
 
     @property
     def numbers(self) -> dict[Hashable, Number]:
-        """Columns of numbers whose cuts are to be found."""
+        """The columns of numbers that are cut."""
         undivided = {name: number for name, number in self.schema.numbers.items() if not number.divided}
         return undivided if self.bins is not None else {}
 
@@ -166,7 +166,7 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
     Returns
     -------
     Release
-        ``kind="discovery"``, with the schema that was found. Its arrays are the number of records, unless that is
+        ``kind="discovery"``, with the discovered schema. Its arrays are the number of records, unless that is
         public, and for each of ``public["counted"]``, pairs of a column and labels, how many records each label has.
         Those of numbers are computed from several noisy tables, and so have no noise of their own.
 
@@ -184,8 +184,8 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
 
         *Side channels.* Running time and memory depend on the records, and on how many different cells they have.
 
-    Shares: each column gets as much, the number of records as much as a column. Columns of more than 128 values are
-    asked three times, each time in finer cells where there is much, for a third of theirs.
+    Shares: each column, and the number of records, gets the same share. Columns of more than 128 values are counted
+    three times, each time in finer cells where there are many records, for a third of their share.
     """
     require_data_and_budget(data, PrivateColumns, budget)
     plan = _Shares(settings, budget, data.adjacency, data.n_records is None)
@@ -229,7 +229,7 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
 
 
 class _Shares:
-    """What each question costs, from public numbers; ValueError where a budget cannot pay for it."""
+    """The share of each question, from public numbers; ValueError where a budget cannot pay for it."""
 
     def __init__(self, settings: DiscoverSettings, budget: Budget, adjacency: Adjacency, with_count: bool) -> None:
         self.with_count = with_count
@@ -281,11 +281,11 @@ def _categories(curator: Curator, settings: DiscoverSettings, plan: _Shares) -> 
 def _cuts(
     curator: Curator, settings: DiscoverSettings, plan: _Shares
 ) -> tuple[list[np.ndarray], dict[Hashable, Number], dict[Hashable, np.ndarray]]:
-    """The number of records, if it is asked; each column divided; and about how many records each cell has."""
+    """Count the records, if wanted, divide each column, and estimate how many records each cell has."""
     counted: list[np.ndarray] = []
     firsts = {name: equal_firsts(number) for name, number in settings.numbers.items()}
     rounds: dict[Hashable, list] = {name: [] for name in firsts}
-    bins = settings.bins or 0  # without it no column of numbers is asked
+    bins = settings.bins or 0  # without it no column of numbers is cut
     divided: dict[Hashable, Number] = {}
     estimates: dict[Hashable, np.ndarray] = {}
     for k, share in enumerate(plan.rounds):
@@ -309,13 +309,13 @@ def _cuts(
 
 
 def _summed(fine: Number, estimates: np.ndarray, coarse: Number) -> np.ndarray:
-    """Estimates of the cells of a division, rounded, from those of a finer one; by where fine cells begin."""
+    """Sum the estimates of fine cells over each coarse cell, by where fine cells begin, and round the sums."""
     place = np.searchsorted(coarse.edges[1:-1], fine.edges[:-1], side="right")
     return np.rint(np.bincount(place, weights=estimates, minlength=len(coarse.cells))).astype(np.int64)
 
 
 def _schema(settings: DiscoverSettings, labels: Mapping[Hashable, Iterable], cuts: Mapping[Hashable, Number]) -> Schema:
-    """The schema with what was found: numbers, texts, missing, and the other-state last."""
+    """The schema with the new states and cuts: numbers first, then texts, missing, and the other-state last."""
     states: dict[Hashable, list] = {}
     for name, new in labels.items():
         spelled = settings.schema.reading(name).spelled

@@ -31,7 +31,7 @@ from pgmpy_dp.tables import category_search as plan
 
 @dataclass(frozen=True, eq=False)
 class Discovery(Shown):
-    """The schema that was found, and what it cost; ``str`` of it is a summary to read.
+    """A discovered schema and its cost; ``str`` of it is a summary to read.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Discovery(Shown):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What it cost."""
+        """The guarantee, which is also the cost."""
         return self.release_.guarantee
 
     @property
@@ -106,7 +106,7 @@ class Discovery(Shown):
 
     @property
     def poor(self) -> list:
-        """Columns of categories of which none was found."""
+        """The columns of categories in which no category is frequent enough."""
         return [name for name, counts in self.counts.items() if name not in self.schema.numbers and not len(counts)]
 
     def to_json(self, path: str | Path) -> None:
@@ -124,14 +124,14 @@ class Discovery(Shown):
         return bool(self.few or self.poor)
 
     def columns(self) -> list[dict[str, Any]]:
-        """What programs are told of each column that was looked at."""
+        """The facts on each column that was looked at, for programs."""
         return [
             {"variable": encode_label(name), "labels": [encode_label(s) for s in part.index], "records": part.tolist()}
             for name, part in self.counts.items()
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """What programs are told."""
+        """The facts for programs, as JSON can hold them."""
         told = {"n_records": self.n_records, "n_records_sd": self.n_records_sd, "columns": self.columns()}
         return {**told, "threshold": self.release_.public["threshold"], **self.privacy_.told()}
 
@@ -174,7 +174,7 @@ class Discovery(Shown):
 def discover_columns(
     df: Any, variables: Mapping[Any, Any], budget: Budget, ledger: Ledger | Budget | None, **options: Any
 ) -> Discovery:
-    """What :func:`pgmpy_dp.discover` does of one table."""
+    """Discover the columns of one table, for :func:`pgmpy_dp.discover`."""
     data, settings = columns_to_look_at(df, variables, budget, ledger, **options)
     discovery = look_at(data, settings, budget)
     with handed_over(discovery.release_):
@@ -210,7 +210,7 @@ def columns_to_look_at(
     max_length: int = 100,
     bins: int | None = None,
 ) -> tuple[PrivateColumns, plan.DiscoverSettings]:
-    """What `discover` asks, checked, and the columns that it asks, read: nothing is spent yet."""
+    """Check the options of `discover`, and read the columns that it looks at; nothing is spent yet."""
     if isinstance(df, PrivateData):
         raise TypeError(
             f"df is a {type(df).__name__}, whose columns are declared already; pass the records that it was made from, "
@@ -243,14 +243,14 @@ def columns_to_look_at(
 
 
 def look_at(data: PrivateColumns, settings: plan.DiscoverSettings, budget: Budget) -> Discovery:
-    """What is found in columns, for a budget."""
+    """Spend a budget on the columns, and return the discovery."""
     release = released(data, plan.run, settings, budget)
     with handed_over(release):
         return Discovery.of(release, Privacy.of(release, data.ledger.entries))
 
 
 def warn_of_few(discovery: Discovery) -> None:
-    """A `FewRecordsWarning` where there is next to nothing, for the caller of the caller."""
+    """Warn the caller's caller with a `FewRecordsWarning` where there is next to nothing."""
     if discovery.failed:
         warnings.warn(_few(discovery), FewRecordsWarning, stacklevel=3)
 

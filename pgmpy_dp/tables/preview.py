@@ -1,4 +1,4 @@
-"""What a budget will buy, from public numbers and made-up records: nothing is spent and no record is read.
+"""Previews of what a budget will buy, from public numbers and made-up records: no record is read.
 
 Random public models are there to try things on before there are records, and give tables of made-up ones.
 """
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Preview(Shown):
-    """What `preview` found; ``str`` of it is a summary to read.
+    """The result of `preview`; ``str`` of it is a summary to read.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Preview(Shown):
 
     @property
     def shared_cost(self) -> str:
-        """What pure noise of a budget with a delta costs a ledger that has Gaussian noise too; empty otherwise.
+        """A sentence on the cost of pure noise, where a delta allows a ledger to hold Gaussian noise too; or empty.
 
         See :func:`pgmpy_dp.learning.least_noise.noise_for_ledger`.
         """

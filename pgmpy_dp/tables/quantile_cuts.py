@@ -1,4 +1,4 @@
-"""Where to cut a variable of numbers, from noisy counts of ever finer divisions of it.
+"""Cuts of a variable of numbers, from noisy counts of ever finer divisions of it.
 
 A division is known by its firsts: of each cell the number of its first value, counted from the lower bound in steps of
 the resolution (in very small ones where there is none), and behind the last cell the number of steps. The next division
@@ -27,7 +27,7 @@ _MANY = 20.0  # standard deviations for a cell that holds less than others, besi
 
 
 def n_steps(number: Number) -> int:
-    """How many values a variable has, both bounds counted; where there is no resolution, as many as cuts may be at.
+    """The number of a variable's values, both bounds counted; without a resolution, of the places for cuts.
 
     1 where labels, which have 15 digits, could not tell neighbouring values apart.
 
@@ -56,7 +56,7 @@ def equal_firsts(number: Number) -> list[int]:
 
 
 def divided_at(number: Number, firsts: Sequence[int]) -> Number:
-    """The variable divided there.
+    """The variable, divided where cells begin.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether the states of a schema match the records, for a small part of a budget, before a fit takes the rest."""
+"""A check that the states of a schema match the records, for a small part of a budget, before a fit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class SchemaCheck(Shown):
-    """How many records match a schema, with noise; ``str`` of it is a summary to read.
+    """Noisy numbers of records that match a schema; ``str`` of it is a summary to read.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class SchemaCheck(Shown):
 
     @classmethod
     def of(cls, release: Release, privacy: Privacy | None = None) -> SchemaCheck:
-        """From a release that was kept; TypeError, ValueError for one of another kind."""
+        """Read a release that was kept; TypeError or ValueError for one of another kind."""
         require_release(release)
         if release.kind != "schema_check":
             raise ValueError(f"release has kind {release.kind!r}, this needs one of kind 'schema_check'")
@@ -114,7 +114,7 @@ class SchemaCheck(Shown):
         return math.hypot(self.n_records_sd, self.n_matching_sd)
 
     def to_dict(self) -> dict[str, Any]:
-        """What programs are told."""
+        """The facts for programs, as JSON can hold them."""
         names = ("n_records", "n_records_sd", "n_matching", "n_matching_sd", "verdict", "n_no_record", "failed")
         columns = [
             {"variable": encode_label(name), **dict(zip(self.table.columns, values, strict=True))}
@@ -172,7 +172,7 @@ def check_schema(
     unit: Hashable = None,
     rows_per_unit: int | str | None = None,
 ) -> SchemaCheck:
-    """How many records match the states of each column, for a small part of a budget.
+    """Count the records that match the states of each column, for a small part of a budget.
 
     A schema that does not fit the records leaves them out in silence, and a fit spends its whole budget on what is
     left. This tells before.
@@ -227,7 +227,7 @@ def check_schema(
 
 
 def verdict_of(matched: float, sd: float, n: float, n_sd: float) -> str:
-    """In words what a noisy count says; counts of next to no records say nothing."""
+    """The verdict on a noisy count, in words; counts of next to no records say nothing."""
     if n < max(FEW * n_sd, 1.0) or (matched < FEW * sd and matched + 3 * sd > n / 2):
         return NOISE
     if matched < max(FEW * sd, n / 20):
@@ -238,7 +238,7 @@ def verdict_of(matched: float, sd: float, n: float, n_sd: float) -> str:
 
 
 def _keeps_all(schema: Schema, name: Hashable) -> str | None:
-    """What keeps records whose cell is none of a variable's states; None if there is such a thing already."""
+    """The declaration that keeps records whose cell is none of a variable's states; None if it is there already."""
     if name in schema.other:
         return None
     number = schema.numbers.get(name)
@@ -264,7 +264,7 @@ def rounded(number: float) -> str:
 
 
 def run(table: PrivateTable, budget: Budget, random_state: int | None = None) -> Release:
-    """Release how many records there are, and how many match in all columns and in each; how many lines are no record.
+    """Release the numbers of records, of those that match in all columns and in each, and of lines that are no record.
 
     Refuses other objects than a table and a budget, and a budget too small for any count.
 

@@ -1,4 +1,4 @@
-"""What a budget will buy of one table, whatever is learned of it, from public numbers: no record is read."""
+"""Plans of what a budget will buy of one table, from public numbers: no record is read."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ NoisyTable = tuple[str, int, Noise]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Shown):
-    """What a budget will buy; ``str`` of it is a summary to read.
+    """A plan of what a budget will buy; ``str`` of it is a summary to read.
 
     Attributes
     ----------
     table : pandas.DataFrame
         A row for each noisy table, by what it is of: ``cells``; ``noise`` and ``scale`` of each cell;
-        ``expected_error``, the total variation that noise alone adds, at most 1; and of a graph that is given
+        ``expected_error``, the total variation that noise alone adds, at most 1; and for a graph that was passed
         ``learned``, that of the model's table. Of scores a row for each: see :func:`pgmpy_dp.plan`.
     n : int
         The assumed number of records, or of parents.
@@ -64,7 +64,7 @@ class Plan(Shown):
     details: Any = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What programs are told."""
+        """The facts for programs, as JSON can hold them."""
         return {"budget": self.budget.guarantee.to_dict(), "n": self.n, **self.facts}
 
     def __str__(self) -> str:
@@ -103,7 +103,7 @@ _Expected = tuple[pd.DataFrame, list[str], dict[str, Any], Any]
 
 
 def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, requested: Mapping[str, Any]) -> Plan:
-    """What is expected of one table.
+    """Plan the learning of one table.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _named(scope: Iterable[Hashable]) -> str:
 def _of_graph(
     schema: Schema, graph: Any, budget: Budget, adjacency: str, n: int, requested: Mapping[str, Any]
 ) -> _Expected:
-    """A given graph, or the tables of single variables: fits to made-up records."""
+    """Plan parameters on a graph, or one-way tables, by fits to made-up records."""
     how: dict[str, Any] = {name: requested.get(name) for name in ("estimator", "model", "random_state")}
     how |= {"adjacency": adjacency, "n_simulations": requested.get("simulations", 5), "rows_per_unit": budget.rows}
     simulated = preview(schema, graph, budget, n, **how)
@@ -201,7 +201,7 @@ def _of_graph(
 
 
 def _of_tree(schema: Schema, budget: Budget, adjacency: str, n: int) -> _Expected:
-    """The tree of a table without records is a random one; its largest tables stand for pairs not known yet."""
+    """Plan a tree: without records it is a random one, whose largest tables stand for pairs not known yet."""
     frame = pd.DataFrame({str(name): pd.Series([], dtype=object) for name in schema.variables})
     count = n if adjacency == "replace_one" else None
     empty = PrivateTable(frame, schema, adjacency=adjacency, ledger=budget, n_records=count)
@@ -219,7 +219,7 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: str, n: int) -> _Expecte
 def _of_network(
     schema: Schema, budget: Budget, adjacency: str, n: int, merged: list[str], requested: Mapping[str, Any]
 ) -> _Expected:
-    """A graph that is to be found: tables of single variables, those required, and the smallest and largest pair."""
+    """Plan a network: its one-way tables, those required, and the smallest and the largest pair."""
     options = {name: value for name, value in requested.items() if name in PrivateNetwork.__dataclass_fields__}
     learner = PrivateNetwork(**options)._as_checked()
     learner._check()

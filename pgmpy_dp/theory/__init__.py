@@ -1,4 +1,4 @@
-"""What the theorems say: numbers of records as orders with constant 1, and errors and thresholds.
+"""The theorems in numbers: records as orders with constant 1, and errors and thresholds.
 
 `sample_complexity` has the upper bounds, `lower_bounds` the lower bounds, one function per theorem; `planning`,
 `tables` and `feasibility` put them together. `membership` has the records that the published mixture program would

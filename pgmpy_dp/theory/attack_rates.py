@@ -1,4 +1,4 @@
-"""How often an attack can succeed against a guarantee: its trade-off curve, and what follows for guesses.
+"""The success that attacks can have against a guarantee: its trade-off curve, and what follows for guesses.
 
 References
 ----------

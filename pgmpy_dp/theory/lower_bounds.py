@@ -1,4 +1,4 @@
-"""How many records every learner needs: the lower bounds, one function per theorem.
+"""Lower bounds on the number of records that every learner needs, one function per theorem.
 
 Every function returns an :class:`~pgmpy_dp.theory.Order`: the expression inside the Omega(.), **with constant 1**. A
 smaller n is not proved too small by it, since the constant is unknown; a smaller *order* is.

@@ -1,4 +1,4 @@
-"""How far noisy marginals are from the true ones: Proposition 4 of Bernstein et al. (2017), exactly.
+"""The error of noisy marginals: Proposition 4 of Bernstein et al. (2017), exactly.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""How many records a private release of the membership program's centres would take (Chen et al. 2023, Algorithm 6.5).
+"""Records that a private release of the membership program's centres would take (Chen et al. 2023, Algorithm 6.5).
 
 The program says which records of a Gaussian mixture belong together
 (:mod:`pgmpy_dp.mixtures.published.membership_program`), and each record's estimate of its cluster's centre is the mean
@@ -77,7 +77,7 @@ def required_records(
     *,
     slack: float = 0.5,
 ) -> float:
-    """Number of records from which on the noise lets the membership program's centres be found; about, from above.
+    """Number of records, about and from above, with which the membership program's centres outdo the noise.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def required_records(
 
 
 class _Release(NamedTuple):
-    """What is released, of what, under which budget."""
+    """A release of k centres from n records in d columns, under a budget."""
 
     n: int
     k: int
@@ -152,7 +152,7 @@ class _Release(NamedTuple):
 
     @property
     def part(self) -> float:
-        """Of delta, for each of ten things that may fail."""
+        """The part of delta for each of ten things that may fail."""
         return self.delta / 10.0
 
 
@@ -187,7 +187,7 @@ def _row_error(release: _Release) -> float | None:
 
 
 def _draw(release: _Release, b: int, rows: int, eta: float, total: float) -> tuple[float, float] | None:
-    """How many are drawn with b bad rows of all among them, and the sum of their eta; None where b is too few.
+    """The number of rows drawn, of which b in all may be bad, and the sum of their eta; None where b is too few.
 
     The eta of each row is at most `eta`, and of all together `total`.
     """
@@ -232,7 +232,7 @@ def _separates(error: float, k: int, d: int, separation: float) -> bool:
 
 
 def _above(mean: float, probability: float) -> float:
-    """What a sum of independent variables in [0, 1], of this mean or less, reaches with this probability at most.
+    """What a sum of independent variables in [0, 1] with at most this mean reaches with at most this probability.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What a theorem's O(.) or Omega(.) evaluates to, and the checks of its public arguments."""
+"""The value of a theorem's O(.) or Omega(.), and the checks of its public arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pgmpy_dp.checks import checked_within
 
 @dataclass(frozen=True)
 class Order:
-    """The expression inside an O(.) or Omega(.) at the given numbers: an order, not a number of records to collect.
+    """The value of the expression inside an O(.) or Omega(.): an order, not a number of records to collect.
 
     The theorems leave a constant factor open. The value here has constant 1, so it says how a bound grows and which
     of its terms dominates; only ratios of two values of one theorem mean something by themselves.

@@ -1,4 +1,4 @@
-"""What a budget allows: the learners and the bounds that apply to a goal.
+"""The learners that a budget allows, and the bounds that apply to a goal.
 
 All numbers are orders with constant 1, as everywhere in `theory`.
 
@@ -28,7 +28,7 @@ NOT_PRIVATE = "the learner without privacy"
 
 
 class BudgetLike(Protocol):
-    """What has `epsilon`, `delta` and `rho` as :class:`pgmpy_dp.Budget` has them."""
+    """An object with `epsilon`, `delta` and `rho` as :class:`pgmpy_dp.Budget` has them."""
 
     @property
     def epsilon(self) -> float | None: ...
@@ -82,7 +82,7 @@ class Option:
         return f"Theta({lower})" if self.upper.growth == lower else f"Omega({lower}), O({self.upper.growth})"
 
     def verdict(self, n: int) -> str:
-        """How n records compare with the bounds, each with constant 1.
+        """The verdict on n records by the bounds, each with constant 1.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ def plan(
 ) -> list[Option]:
     """The learners of the paper that a budget allows, with the orders of what they need and of what nobody can beat.
 
-    The structure is a goal where `min_weight` is given, the parameters where `alpha` is. Without a learner for pure
+    The structure is a goal where `min_weight` is passed, the parameters where `alpha` is. Without a learner for pure
     differential privacy, the paper leaves only lower bounds, so that `upper` is None there. An (epsilon, delta) budget
     is also spent by the rho-zCDP learners, at the largest rho with rho + 2 sqrt(rho log(1/delta)) <= epsilon [2]_. The
     lower bound on parameters under approximate privacy is proved for delta up to 3/(64 n). Source: Zhang, Kamath,
@@ -144,7 +144,7 @@ def plan(
     Raises
     ------
     TypeError, ValueError
-        For arguments out of range; if neither `min_weight` nor `alpha` is given; if both k and t exceed 2.
+        For arguments out of range; if neither `min_weight` nor `alpha` is passed; if both k and t exceed 2.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How many records the learners of Zhang et al. (2020) need: the upper bounds, one function per theorem.
+"""Upper bounds on the number of records that the learners of Zhang et al. (2020) need, one function per theorem.
 
 Every function returns an :class:`~pgmpy_dp.theory.Order`: the expression inside the O(.), **with constant 1**. Where
 the paper has O(.) in an exponent too, such as e^O(lambda), the argument `exponent` stands in its place; its default

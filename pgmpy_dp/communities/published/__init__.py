@@ -1,1 +1,1 @@
-"""What Chen et al. (2023) publish of block models: a projection on correlation matrices, its solvers, its plan."""
+"""Methods of Chen et al. (2023) for block models: a projection on correlation matrices, its solvers, its plan."""

@@ -129,7 +129,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
 
 
 def _completed(settings: Settings, analysis: str) -> Settings:
-    """With what the method takes where nothing was passed, and what its name says."""
+    """The settings, with the method's defaults and what its name says."""
     return settings.but(
         bias=DEFAULT_BIAS if settings.bias is None else settings.bias,
         vote=settings.vote is not False,
@@ -151,7 +151,7 @@ def _shares(n: int, settings: Settings, budget: Budget) -> tuple[Fraction, Fract
     counting = COUNT_SHARE if settings.degree is None else Fraction(0)
     voting = VOTE_SHARE if settings.vote and not settings.split else Fraction(0)
     projecting = 1 - counting - voting
-    # Where all but the projection is pure, or nothing else is asked, all of delta is for its noise.
+    # Where all but the projection is pure, or there is no other question, all of delta is for its noise.
     eta = budget.delta if settings.split or projecting == 1 else 0.0
     voting = Fraction(1) if settings.split else voting
     cost = cost_of(budget, eta, pure=eta > 0)

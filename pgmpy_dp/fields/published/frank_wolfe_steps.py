@@ -105,7 +105,7 @@ class FrankWolfePlan:
 
 
 def completed(settings: Settings) -> Settings:
-    """With what no estimator asks."""
+    """The settings, with those that no estimator has as options."""
     return settings.filled(count_share=0.01)
 
 
@@ -194,7 +194,7 @@ def weights_of(vertices: np.ndarray, n_columns: int, radius: float) -> np.ndarra
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """What a descent let out: all of it is noisy.
+    """The release of a descent: all of it is noisy.
 
     `vertices` has shape (n_iter - 1, n_regressions), see `run`; `scale` is in units of the gradient sums.
     """
@@ -227,8 +227,8 @@ def run(
         constant alone (:mod:`pgmpy_dp.fields.published.regression_layout`). There are n_iter - 1 steps, and every
         regression selects a vertex in each; default: from the budget and a public or noisy number of records.
 
-        And what no estimator asks: `count_share`, the part of the budget for a noisy number of records,
-        where none is public and `n_iter` is not given (default: 0.01).
+        And one that no estimator has as an option: `count_share`, the part of the budget for a noisy number of records,
+        where none is public and `n_iter` is None (default: 0.01).
     progress : callable, optional
         Called without arguments after each step.
 
@@ -335,7 +335,7 @@ def descend(
 
 
 def regressions_of(release: Release) -> RegressionLayout:
-    """Which regression is which row of the weights, and which feature which column."""
+    """The regression of each row of the weights, and the feature of each column."""
     require_kind(release, "regressions")
     sizes = [release.schema.cardinality(name) for name in release.schema.variables]
     return regression_layout(release.public["family"], sizes, release.public["order"], released_edges(release))

@@ -1,4 +1,4 @@
-"""Which logistic regressions make up a Markov random field: their labels, their features, their numbering.
+"""The logistic regressions that make up a Markov random field: their labels, their features, their numbering.
 
 Given all other variables, each variable of a random field follows a logistic regression on them (Zhang, Kamath,
 Kulkarni and Wu 2020, Lemmas 3.7, 3.10 and 4.1). A layout numbers these regressions and their features; it knows no

@@ -15,7 +15,7 @@ Three learners:
 
 Scores of pairs of variables, and regressions at every node, from a block of records without noise.
 
-They are asked for by :mod:`pgmpy_dp.fields.votes.block_graphs`: one block's vote is one vote, whatever they return.
+Whatever they return, one block's vote is one vote.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ def block_graph(codes: np.ndarray, rng: np.random.Generator, **learner: Any) -> 
 
 
 def block_arguments(learner: BlockLearner) -> dict[str, Any]:
-    """What a curator is asked with: the function's name, its public arguments and the largest number of edges."""
+    """The arguments of a curator's question: the function, its public arguments and the largest number of edges."""
     return {
         "function": f"{block_graph.__module__}.{block_graph.__name__}",
         "arguments_of": asdict(learner),

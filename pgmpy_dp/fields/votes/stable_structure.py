@@ -115,7 +115,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
 
 @dataclass(frozen=True)
 class StableGraph:
-    """What a release of kind "stable_structure" says.
+    """The content of a release of kind "stable_structure".
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What StableStructure and EdgeVoting share: blocks of records that vote, one release, and a graph from it."""
+"""The base of StableStructure and EdgeVoting: blocks of records that vote, one release, and a graph from it."""
 
 from __future__ import annotations
 

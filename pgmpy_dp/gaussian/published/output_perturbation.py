@@ -131,7 +131,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
 
 @dataclass(frozen=True)
 class NoisyPrecision:
-    """What a release of kind "precision" says.
+    """The content of a release of kind "precision".
 
     Attributes
     ----------

@@ -157,7 +157,7 @@ def run(
 
 
 class Search:
-    """What a search knows: what was released, the fit to it, and which sets are left to choose from."""
+    """The state of a search: its releases, the fit to them, and the sets that are left to choose from."""
 
     fit: NetworkEstimate
 
@@ -190,11 +190,11 @@ class Search:
 
     @property
     def left(self) -> Fraction:
-        """Of the budget, but for the probes."""
+        """The share of the budget that is left, without that of the probes."""
         return self.curator.left - (self.shares.probes if self.probes else 0)
 
     def measure(self, measurement: Measurement) -> None:
-        """Release what the policy says, and fit to it."""
+        """Release the tables that the policy names, and refit."""
         match measurement.of:
             case "variables":
                 self._measure_variables(measurement.share)
@@ -211,7 +211,7 @@ class Search:
                 self.curator.ask(Tables(self._named(self.probes)), self.curator.left)
 
     def _measure_variables(self, share: Fraction) -> None:
-        """One table of each variable; of what is fine in them, larger tables have merged cells."""
+        """Measure one table of each variable; in larger tables its fine cells are merged."""
         self.curator.ask(Tables([(name,) for name in self.one_way_names], self._weights(self.one_way_names)), share)
         self._merge(self.settings.merge_rare)
         released = self._released()
@@ -238,7 +238,7 @@ class Search:
 
     @property
     def precision(self) -> np.ndarray:
-        """Of each variable, 1 over the variance of a cell of its table, as all tables tell it."""
+        """The precision of each variable's table: 1 over the variance of a cell, by all tables that hold it."""
         cliques, precisions = self.fit.noisy.cliques, np.zeros(len(self.names))
         for scope, cells, variance in zip(cliques.indices, cliques.sizes, self.fit.noisy.table_variance, strict=True):
             for i in scope:  # as a sum over the cells of the others
@@ -246,7 +246,7 @@ class Search:
         return precisions
 
     def loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
-        """What noise costs in single variables of this precision that get this share more."""
+        """The loss by noise in one-way tables of this precision that get this share more."""
         names, precision = self._again, precision.copy()
         if share > 0 and names:
             planned = Tables.planned(len(names), self.shares.adjacency, self.shares.cost, share, self._weights(names))
@@ -345,7 +345,7 @@ class Search:
     def _apart(
         self, orders: Sequence[tuple[np.ndarray, np.ndarray]], places: np.ndarray, chosen: Sequence[Scope]
     ) -> np.ndarray:
-        """Which of some candidates, in ascending order, can be measured beside what was chosen since the last fit.
+        """A mask of the candidates, in ascending order, that can be measured beside those chosen since the last fit.
 
         What shares a pair with a set that is measured anyway waits for the next round, which knows more.
         """
@@ -366,7 +366,7 @@ class Search:
         return free
 
     def _candidates(self, number: int, share: Fraction) -> tuple[list[Scope], list[tuple]]:
-        """What a round can choose from: what keeps the junction tree small. Positions, and names."""
+        """The sets that a round can choose from, as they keep the junction tree small: positions, and names."""
         # Noise that is expected to exceed the number of records hides whatever the table says.
         most = self.n_records / self.shares.expected_noise(share)
         larger = self.sets.larger(self.fit.noisy.cliques.indices, most)
@@ -410,7 +410,7 @@ class Search:
         return [tuple(self.names[i] for i in scope) for scope in scopes]
 
     def release(self) -> Release:
-        """All tables so far, and what there is to say about the search."""
+        """Return the release: all tables so far, and the course of the search."""
         last = dict.fromkeys(self.shares.sets.allowed, 0) | dict(zip(self.pairs, self.last.tolist(), strict=True))
         gone = sorted(item for item in last.items() if item[1] < self.number)
         # Of a search that was interrupted, the last records may be of tables that were not released.

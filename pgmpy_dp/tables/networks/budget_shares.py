@@ -1,4 +1,4 @@
-"""What learning a network spends on what: everything that follows from public numbers alone."""
+"""The shares of the budget that learning a network spends, from public numbers alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _PUBLIC = ("max_clique_cells", "n_rounds", *_SHARES, "merge_rare", "max_order", 
 
 
 def public_of(settings: Settings, budget: Budget) -> dict[str, Any]:
-    """What a release says of the budget and of all that was asked."""
+    """The budget and the options of a search, as its release has them."""
     sets = {name: encoded_graph(getattr(settings, f"{name}_edges") or ()) for name in ("required", "forbidden")}
     workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in settings.workload or ()]
     target = None if settings.target is None else encode_label(settings.target)
@@ -91,9 +91,9 @@ class NetworkShares:
     adaptive : bool
         Whether rounds leave to single variables what is worth more there
         (:class:`~pgmpy_dp.tables.networks.search_policy.Spending`). Else they get all that is left: where single
-        variables were given a share, and where there is a workload.
+        variables have a share by option, and where there is a workload.
     n_rounds : int or None
-        What was asked for.
+        The option.
     selection : Fraction
         Part of a round's share, at most.
     fixed : bool
@@ -118,7 +118,7 @@ class NetworkShares:
 
     @property
     def rounds(self) -> Fraction:
-        """What the rounds have together."""
+        """The share of all rounds together."""
         if not self.candidates:
             return Fraction(0)
         return 1 - self.one_way - self.numbers - self.probes - len(self.required) * self.each_required
@@ -138,7 +138,7 @@ class NetworkShares:
         """Share of each table of the first round, of variables with so many states in tables of pairs."""
         if self.n_rounds is not None or not self.first_round:
             return self.first_round
-        # What was asked for; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
+        # The option; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
         # records are known precisely: then a smaller share tells as much, and more tables find more. A table of pairs
         # that drowns says nothing: fewer of them where records are known badly.
         usual = self.rounds / math.floor(_usual_rounds(self.cost, len(self.sizes)) * self._more(n_records))
@@ -147,18 +147,18 @@ class NetworkShares:
         return max(usual, self._for_noise(noise, _SEEN))
 
     def _for_noise(self, if_all: float, noise: float) -> Fraction:
-        """What part of the share of rounds makes noise so small that is `if_all` with the whole of it."""
+        """The part of the rounds' share with which noise is `noise`, if it is `if_all` with all of that share."""
         power = 2.0 if isinstance(self.cost, ZCDP) else 1.0  # the share that a noise needs falls with it
         return Fraction(round(1000 * min((if_all / noise) ** power, 1.0)), 1000) * self.rounds
 
     def _more(self, n_records: float) -> float:
-        """How many times the usual tables there are."""
+        """The number of tables over the usual number."""
         if self.n_rounds is not None:
             return 1.0
         return min(max((self.strength(n_records) / _PRECISE) ** 0.5, 1.0), _MOST_ROUNDS)
 
     def knowing(self, n_records: float, sizes: Sequence[int]) -> NetworkShares:
-        """The same where there are about so many records, of variables with so many states in tables of pairs.
+        """The same shares for about so many records, of variables with so many states in tables of pairs.
 
         Probes that drown get a quarter of their share: they would say next to nothing, and the rest is worth something
         elsewhere.
@@ -170,7 +170,7 @@ class NetworkShares:
         return replace(self, probes=self.probes * _DROWNED) if drowns else self
 
     def star(self, n_records: float, cells: Sequence[int]) -> Fraction:
-        """Share for the tables of all pairs with the target, which are measured before the rounds.
+        """The share of the star: of the tables of all pairs with the target, which are measured before the rounds.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class NetworkShares:
         return max(self._for_noise(if_all, _CLEAR), self.first_round * len(cells))
 
     def first_star(self, n_records: float, cells: Sequence[int], left: Fraction) -> Fraction:
-        """What the star begins with, of what is left; 0 where noise would hide its tables."""
+        """The share that the star begins with, of what is left; 0 where noise would hide its tables."""
         share = min(self.star(n_records, cells), self.allowance(left))
         hidden = share and self.drowned(share, len(cells), sum(cells) / len(cells), n_records)
         return Fraction(0) if hidden else share
@@ -204,18 +204,18 @@ class NetworkShares:
         return (1 - 1 / worse ** (2 if isinstance(self.cost, ZCDP) else 1)) * left
 
     def allowance(self, left: Fraction) -> Fraction:
-        """What rounds, or the star, may lose of what is left."""
+        """The share that rounds, or the star, may lose of what is left."""
         return self.lost(WORSE if self.sets.target is None else WORSE_STAR, left) if self.adaptive else left
 
     def strength(self, n_records: float) -> float:
-        """Records over the noise of a cell that a table would have if it got the whole budget."""
+        """The number of records over the noise of a cell in a table that gets the whole budget."""
         return n_records / self.expected_noise(Fraction(1))
 
     def selecting(self, share: Fraction, n_records: float, n_candidates: int) -> Fraction:
-        """Part of a round's share that selects, of about so many records and of so many candidates."""
+        """The part of a round's share that selects, with about so many records and so many candidates."""
         if self.fixed:
             return self.selection
-        # What was asked for; else as much as keeps the expected distance of the choice from the best, `s log K` with
+        # The option; else as much as keeps the expected distance of the choice from the best, `s log K` with
         # the noise's scale s, at a fixed part of the records: it grows with the logarithm of the candidates, falls with
         # the budget times the squared records, and stays between 10 and 35 %.
         if_all = math.log(n_candidates + 1) * WorstFit.planned(self.adjacency, self.cost, share).scale / n_records
@@ -231,12 +231,12 @@ class NetworkShares:
 
     @property
     def one_way_noise(self) -> list[Noise]:
-        """Of the tables of single variables."""
+        """The noise of the one-way tables."""
         weights = one_way_weights(self.sizes, self.cost)
         return list(Tables.planned(len(self.sizes), self.adjacency, self.cost, self.one_way, weights).noise)
 
     def noise(self, share: Fraction, n_tables: int = 1) -> Noise:
-        """Of each of some tables that get this share of the budget together."""
+        """The noise of each of some tables that get this share of the budget together."""
         return Tables.planned(n_tables, self.adjacency, self.cost, share).noise[0]
 
     def expected_noise(self, share: Fraction, n_tables: int = 1) -> float:
@@ -251,7 +251,7 @@ def network_shares(
     budget: Budget,
     among: Callable[[Collection[int]], bool] | None = None,
 ) -> NetworkShares:
-    """Check public arguments, and divide the budget; `among` is what candidates are (`Candidates`).
+    """Check public arguments, and divide the budget; `among` says which sets are candidates (`Candidates`).
 
     Raises
     ------
@@ -357,7 +357,7 @@ def _tables_to_choose(
 
 
 def _require_measurable(workload: Workload, cells: Sequence[int], settings: Settings) -> None:
-    """ValueError where a search would pass over sets of the workload in silence; `cells` are what each has at least."""
+    """Raise a ValueError where a search would silently pass over sets of the workload; each has at least `cells`."""
     order, most = settings.max_order, settings.max_clique_cells
     for (names, _), size in zip(workload, cells, strict=True):
         if len(names) > order or size > most:
@@ -379,7 +379,7 @@ def _usual_rounds(cost: PureDP | ZCDP, n_variables: int) -> int:
 
 
 def one_way_weights(sizes: Iterable[int], cost: PureDP | ZCDP) -> list[float]:
-    """Shares of the tables of single variables, up to a factor, that make the sum of their expected l1 errors least.
+    """Shares of the one-way tables, up to a factor, that make the sum of their expected l1 errors least.
 
     A table of k cells has the error ``k/sqrt(share)`` under zCDP and ``k/share`` under pure DP.
     """
@@ -394,7 +394,7 @@ def select_and_measure(cost: PureDP | ZCDP) -> str:
 
 
 def checked_sets(argument: str, sets: Any) -> Edges:
-    """Sets of two to eight names, each once; TypeError or ValueError naming the argument otherwise."""
+    """Check sets of two to eight names, each once; TypeError or ValueError naming the argument otherwise."""
     distinct: dict[frozenset, tuple] = {}
     for names in checked_graph(() if sets is None else sets, argument, sizes=tuple(range(2, MOST_IN_A_SET + 1))):
         distinct.setdefault(frozenset(names), names)
@@ -402,7 +402,7 @@ def checked_sets(argument: str, sets: Any) -> Edges:
 
 
 def checked_workload(argument: str, sets: Any) -> Workload:
-    """Sets of names with a positive weight each, 1 where none is given."""
+    """Check sets of names with a positive weight each, 1 by default."""
     weights = list(sets.values()) if isinstance(sets, Mapping) else None
     named = checked_graph(() if sets is None else sets, argument, sizes=tuple(range(2, MOST_IN_A_SET + 1)))
     weighted: dict[frozenset, tuple[tuple, float]] = {}

@@ -1,4 +1,4 @@
-"""Which sets of variables a search for a network chooses from: a function of public arguments and of releases."""
+"""The sets of variables that a search for a network chooses from, by public arguments and releases alone."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class Candidates:
     among: Callable[[Collection[int]], bool] | None = None
 
     def cells(self, scope: Iterable[int]) -> int:
-        """Of the table of a set."""
+        """The number of cells in the table of a set."""
         return math.prod(self.sizes[i] for i in scope)
 
     def weight(self, scope: Collection[int]) -> float:
-        """How much the misfit of a table counts: 1, or what it has in common with the sets of the workload.
+        """The weight of a table's misfit: 1, or what the table has in common with the sets of the workload.
 
         Each of these that shares two variables or more with it counts as many times as it shares. With a target, what
         does not have it counts 0.
@@ -88,7 +88,7 @@ class Candidates:
 
     @cached_property
     def pairs(self) -> tuple[Scope, ...]:
-        """Those of them whose tables are small enough."""
+        """The permitted pairs whose tables are small enough."""
         return tuple(pair for pair in self.allowed if self.cells(pair) <= self.max_cells)
 
     def larger(self, measured: Iterable[Iterable[int]], most_cells: float) -> list[Scope]:

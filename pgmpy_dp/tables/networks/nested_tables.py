@@ -1,4 +1,4 @@
-"""What overlapping tables have in common: one block of coordinates for each set of variables inside any of them."""
+"""The coordinates that overlapping tables share: one block for each set of variables inside any of them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Marginals(Protocol):
     """Probabilities of any sets of variables."""
 
     def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
-        """Of each set, axes in its order."""
+        """The table of each set, with axes in its order."""
 
     def flat(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
         """The same in one vector, each table in C order, and the cells of each."""
@@ -89,7 +89,7 @@ def estimate_network(
     tree: GrowingTree | None = None,
     base: LogLinearModel | None = None,
 ) -> NetworkEstimate:
-    """Penalised maximum entropy from noisy tables, one of each variable among them.
+    """Fit by penalised maximum entropy to noisy tables, among them one of each variable.
 
     Parameters
     ----------
@@ -219,20 +219,20 @@ def _contrasts(p: np.ndarray) -> tuple[np.ndarray, np.ndarray] | tuple[AxisMap, 
 
 
 def _grown(noisy: NoisyMarginals, base: LogLinearModel) -> NoisyMarginals:
-    """With the tables of a prior that were not measured."""
+    """Noisy tables, with those tables of a prior that were not measured."""
     measured = set(map(frozenset, noisy.cliques.scopes))
     tables = zip(base.cliques.scopes, base.cliques.split(base.marginals()), strict=True)
     return with_unmeasured(noisy, {scope: table for scope, table in tables if frozenset(scope) not in measured})[0]
 
 
 def _potentials(base: LogLinearModel, tables: Cliques) -> np.ndarray:
-    """The log-potentials of a prior on tables that hold all of its own; both layouts name variables alike."""
+    """The log-potentials of a prior on tables that hold all of the prior's; both layouts name variables alike."""
     cliques = Cliques(tables.variables, tables.cardinalities, base.cliques.scopes)
     return moved(base.theta, cliques, tables)
 
 
 def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarray:
-    """The parameters of the fit before; of a table that it lacks, what one step of proportional fitting gives.
+    """The parameters to start from: those of the last fit, and one step of proportional fitting for new tables.
 
     Without a fit before it is independence: steps for many tables at once would count several times what they share.
     """

@@ -36,7 +36,7 @@ def network_posterior(
     n_draws: int,
     random_state: int | None,
 ) -> ParameterPosterior:
-    """The posterior of a model that was learned from some tables of a release, with what its probes say.
+    """The posterior of a model that was learned from some tables of a release, with the discrepancy by its probes.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def probed_discrepancy(
     learn: Callable[[Release, NoisyMarginals], tuple[Fit, NoisyMarginals]],
     rng: np.random.Generator,
 ) -> Discrepancy | None:
-    """What the probes say of a model that was learned from the other tables, `measured`."""
+    """The discrepancy that probes show in a model that was learned from the other tables, `measured`."""
     probes = probe_tables(release)
     if not probes:
         return None
@@ -98,7 +98,7 @@ def probed_discrepancy(
 
 
 def _drawn(release: Release) -> Drawn:
-    """What the probes of a release were drawn from."""
+    """The law that the probes of a release were drawn from."""
     names, settings = release.schema.variables, release.public["settings"]
 
     def sets(encoded: Iterable[Sequence]) -> tuple[frozenset[int], ...]:

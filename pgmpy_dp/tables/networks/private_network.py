@@ -92,7 +92,7 @@ class PrivateNetwork(BaseStructureEstimator):
     max_order : int
         Variables of the largest tables that are measured; 2 for pairs only.
     workload : mapping of sets of variables to positive numbers, or list of such sets, optional
-        What the model will be asked, and how much each of it matters: only tables within these sets are measured,
+        The questions that the model will answer, with weights: only tables within these sets are measured,
         and a table's misfit counts by the weights of the sets that it shares two variables or more with, times how
         many it shares. No set has more than `max_order` variables or `max_clique_cells` cells; one whose noise would
         exceed the number of records is learned from its parts. Default: all tables of up to `max_order` variables,
@@ -287,7 +287,7 @@ class PrivateNetwork(BaseStructureEstimator):
         return doubts | {NoEdgeWarning: no_edge(len(graph), graph.number_of_edges(), share)}
 
     def _fitted(self, release: Release, noisy: NoisyMarginals, progress: Progress = None) -> tuple[Fit, NoisyMarginals]:
-        """What some tables of a release say, and with a prior that they speak for also its own tables."""
+        """Fit some tables of a release, with the tables of a prior beside them where they speak for it."""
         prior = given_prior(self)
         if prior is None:
             return collective_map(noisy, callback=progress), noisy
@@ -347,7 +347,7 @@ class PrivateNetwork(BaseStructureEstimator):
 
 
 def _above_noise(release: Release, probes: list[int]) -> list[int]:
-    """Those of the probes whose noise is not expected to exceed the number of records: others would only disturb."""
+    """The probes whose noise is not expected to exceed the number of records; others would only disturb."""
     noisy = noisy_marginals(release, release.schema.variables, merge=False)
     size = np.array(noisy.cliques.sizes) * np.sqrt(2 / math.pi * noisy.table_variance)
     return [c for c in probes if size[c] <= noisy.n_records]
@@ -375,7 +375,7 @@ def _report(release: Release, measured: list[tuple], n_records: float) -> pd.Dat
 
 
 def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> pd.DataFrame:
-    """The bound of each pair: from its tables, or from having been passed over in the last round it was in."""
+    """A bound on the error of each pair, from its tables, or because the last round that had it passed it over."""
     schema, n = release.schema, noisy.n_records
     measured, settings = _errors_of_measured(noisy, fitted), release.public["settings"]
     weight = workload_weights(schema, settings)
@@ -418,7 +418,7 @@ def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[f
 
 
 def _error_when_passed_over(release: Release, measurement: int, cells: int, weight: float) -> float:
-    """l1 error, in records, of a table of so many cells that was not chosen when another was, just before that."""
+    """Bound the l1 error, in records, that a table of so many cells had just before another was chosen."""
     rounds, tables = release.public["rounds"], chosen_tables(release)
     here = rounds[measurement]
     bounds = []

@@ -61,7 +61,7 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
     Privacy: a fit is one of :class:`~pgmpy_dp.estimators.PrivateNetwork`, which has the guarantee and its proof.
     Predictions are post-processing of the model; they cost nothing, and read nothing but what is passed to them.
 
-    The guarantee is of what is asked here, of the records as they are passed. A step before it in a pipeline that
+    The guarantee is for the records as they are passed to this class. An earlier step of a pipeline that
     learns from records (a scaler, an encoder, a selection of features, an imputer) is outside the guarantee, as are
     scores on records that nobody may see: `score` computes without noise.
 
@@ -149,7 +149,7 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _checked(self) -> tuple[Schema, Budget, PrivateNetwork]:
-        """The schema, the budget of this fit, and who learns; bad public arguments are refused."""
+        """Check public arguments; return the schema, the budget of this fit, and the learner."""
         if not isinstance(self.ledger, Ledger):
             raise TypeError(
                 f"ledger={self.ledger!r} is a {type(self.ledger).__name__}; pass Ledger(Budget(...)), which all fits "

@@ -1,4 +1,4 @@
-"""What a search measures next, with which share of the budget, and when the rest is worth more to single variables.
+"""The policy of a search: its next tables, their share, and when the one-way tables are worth more.
 
 Everything here is a function of public numbers and of what was released before.
 """
@@ -25,7 +25,7 @@ _DEVIATIONS = 2  # of what noise alone would do, from which on a measured table 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What is to be released next.
+    """The tables to release next, and their share.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Measurement:
 
 
 class Spending:
-    """What rounds cost and gained so far, and what they may cost.
+    """The costs and gains of the rounds so far, and the costs that they may have.
 
     What rounds leave goes to single variables, last. So a round costs what single variables would gain by its share,
     and gains what the model was wrong about dependence; both are estimated from released numbers, in nats of a record
@@ -65,11 +65,11 @@ class Spending:
 
     @property
     def allowance(self) -> Fraction:
-        """What may be lost of what is left."""
+        """The share of what is left that may be lost."""
         return self._search.shares.allowance(self._search.left)
 
     def affords(self, share: Fraction) -> bool:
-        """Whether a measurement is worth its price, or what it may cost."""
+        """Whether a measurement is worth its price, or its price may be lost."""
         if not self._search.shares.adaptive:
             return True
         price, at = self._price(share), self._measure
@@ -77,11 +77,11 @@ class Spending:
         return bool(price[at] <= worth and price[1] <= self._pairs_may_lose + self._worth[1])
 
     def largest(self, share: Fraction) -> Fraction:
-        """So much of a share as is worth its price; 0 if nothing is."""
+        """The largest part of a share that is worth its price; 0 if none is."""
         return next((part for part in (share, min(share, self.allowance)) if self.affords(part)), Fraction(0))
 
     def measured(self, measurement: Measurement) -> Iterator[Measurement]:
-        """Have it measured, and take down what it cost and gained."""
+        """Yield a measurement, then note its cost and its gain."""
         search, left, precision = self._search, self._search.left, self._search.precision
         yield measurement
         # Tables of several variables tell of single ones too.
@@ -97,7 +97,7 @@ class Spending:
 
 
 def measurements(search: Search) -> Iterator[Measurement]:
-    """What a search measures, one after the other.
+    """Yield the measurements of a search, one after the other.
 
     A round selects one set, or one for each 16 variables (more of them above 512 variables, and where records are known
     precisely), no two with a pair in common, and then measures them. A round that told nothing is followed by one with
@@ -129,7 +129,7 @@ def measurements(search: Search) -> Iterator[Measurement]:
 
 
 def gain(value: np.ndarray, before: np.ndarray, after: np.ndarray, n_records: float, variance: float) -> np.ndarray:
-    """What a measured table gained about dependence, in nats of a record and in squared distance.
+    """The gain of a measured table about dependence, in nats of a record and in squared distance.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def gain(value: np.ndarray, before: np.ndarray, after: np.ndarray, n_records: fl
 
 
 def losses(tables: Sequence[np.ndarray], deviations: np.ndarray) -> np.ndarray:
-    """What noise costs in tables of single variables: in nats of a record, and in squares, summed over pairs."""
+    """The loss by noise in one-way tables: in nats of a record, and in squares, summed over pairs."""
     nats = sum(float((d * d / (2 * (p + d))).sum()) for p, d in zip(tables, deviations, strict=True))
     alike = float(np.mean([(p**2).sum() for p in tables]))
     squares = sum(p.size * d * d for p, d in zip(tables, deviations, strict=True))
@@ -174,7 +174,7 @@ def _margins(table: np.ndarray) -> list[np.ndarray]:
 
 
 def _interactions(table: np.ndarray) -> np.ndarray:
-    """What is left of a table without the effects of single variables."""
+    """The interactions of a table: the rest without the effects of single variables."""
     means = sum(margin * margin.size / table.size for margin in _margins(table))
     return table - means + (table.ndim - 1) * table.mean()
 

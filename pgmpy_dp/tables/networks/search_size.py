@@ -1,4 +1,4 @@
-"""About how much time and memory a search for a network takes, from public numbers, before anything is spent."""
+"""Estimates of a search's time and memory, from public numbers, before anything is spent."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ table of many cells counts several at once; for each record and variable, once, 
 
 @dataclass(frozen=True)
 class NetworkSize:
-    """What a search takes, at most as far as rounds go, and in orders of magnitude as far as time goes.
+    """The size of a search: its rounds at most, and its time as an order of magnitude.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the structure learners share: one release of noisy tables of pairs, a graph from it, and its parameters."""
+"""The base of the structure learners: one release of noisy tables of pairs, a graph from it, and its parameters."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def network_of_tables(
     privacy: Privacy,
     learn: Callable[[Release, NoisyMarginals, Progress], tuple[Fit, NoisyMarginals]] | None = None,
 ) -> tuple[MarkovNetwork, Fit, NoisyMarginals]:
-    """What is learned from some tables of a release, on the graph with all edges inside them.
+    """Learn from some tables of a release, on the graph with all edges inside them.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def edges_of(scopes: Iterable[Sequence[Hashable]], schema: Schema) -> list[tuple
 
 
 def edge_strengths(model: LogLinearModel, edges: list[tuple]) -> dict[tuple, float]:
-    """Total variation distance of each pair's distribution under the model, which has a table of it, from independence.
+    """Total variation distance of each pair from independence, under a model that has a table of the pair.
 
     The table may be one of more variables.
     """

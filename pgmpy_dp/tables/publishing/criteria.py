@@ -1,4 +1,4 @@
-"""What a model has to meet to be published: read from a file and checked before anything is charged."""
+"""The criteria that a model has to meet to be published, read from a file and checked before any charge."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Scope = tuple[Hashable, ...]
 
 @dataclass(frozen=True)
 class Criterion:
-    """One thing that has to hold between a model and the records.
+    """One condition on a model and the records.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Criteria:
-    """All that has to hold, as it was declared, and in the terms of a schema.
+    """All criteria, as they were declared, and in the terms of a schema.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Criteria:
 
 
 def _read(path: str | os.PathLike) -> Any:
-    """What a file says; it is not quoted, as it might hold records."""
+    """Read a file; errors do not quote it, as it might hold records."""
     content = Path(path).read_bytes()
     try:
         return json_content(content)

@@ -1,4 +1,4 @@
-"""Whether a released model meets its criteria: each is one number that a record moves by 1, compared with noise."""
+"""A test whether a released model meets its criteria: each is a number that a record moves by 1, with noise."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HALF = 0.5  # discrete noise, and rounding, are off by so much more than contin
 
 
 def _shares(criteria: Criteria) -> tuple[Fraction, Fraction]:
-    """Of the test's budget: the number of records, and each criterion.
+    """The shares of the test's budget: for the number of records, and for each criterion.
 
     The noise of the number counts as much as the largest bound is of all records.
     """
@@ -49,7 +49,7 @@ def planned_noise(criteria: Criteria, budget: Budget) -> tuple[Noise, Noise]:
 
 
 def reaches(criteria: Criteria, budget: Budget, chance: float) -> list[float]:
-    """For each criterion how far noise reaches, in records: see `margins`."""
+    """The reach of noise for each criterion, in records: see `margins`."""
     noise, count = planned_noise(criteria, budget)
     level = 1.0 - chance / len(criteria)  # of two sides, and of two ways to be wrong
     return [
@@ -59,7 +59,7 @@ def reaches(criteria: Criteria, budget: Budget, chance: float) -> list[float]:
 
 
 def margins(criteria: Criteria, n: float, budget: Budget, chance: float) -> list[float]:
-    """For each criterion how far an error has to be from its bound for the answer to be wrong with less than a chance.
+    """For each criterion, the distance of an error from its bound at which a chance bounds that of a wrong answer.
 
     Notes
     -----
@@ -164,7 +164,7 @@ def _of_tables(
 
 
 def _losses(scope: tuple[Hashable, ...], probabilities: np.ndarray, one: Criterion) -> np.ndarray:
-    """What predicting the target of each cell loses, clipped, in parts of the most that it can."""
+    """The clipped loss of predicting the target in each cell, as a part of the largest loss."""
     axis = scope.index(one.tables[0][0])
     evidence = probabilities.sum(axis=axis, keepdims=True)
     right = np.divide(probabilities, evidence, out=np.zeros_like(probabilities), where=evidence > 0)

@@ -49,8 +49,7 @@ class Decision(Shown):
     learner : PrivateNetwork or None
         Fitted; None where nothing was published.
     tests : pandas.DataFrame or None
-        For each criterion its bound, what was found, with noise, and whether it is met; None where nothing was
-        published.
+        For each criterion its bound, its noisy value, and whether it is met; None where nothing was published.
     """
 
     published: bool
@@ -66,7 +65,7 @@ class Decision(Shown):
         return None if self.learner is None else self.learner.model_
 
     def to_dict(self) -> dict[str, Any]:
-        """What programs are told."""
+        """The facts for programs, as JSON can hold them."""
         tests = (
             [] if self.tests is None else self.tests[["criterion", "bound", "found"]].astype(object).to_dict("records")
         )
@@ -83,7 +82,7 @@ class Decision(Shown):
 
 
 def publish_if(df: Any, budget: Budget, criteria: Any, schema: Any = None, **how: Any) -> Decision:
-    """What :func:`pgmpy_dp.publish_if` does of one table; `how` is what it takes, and options of `PrivateNetwork`."""
+    """Publish a model of one table or not, for :func:`pgmpy_dp.publish_if`; `how` has its options and the learner's."""
     answer = _attempted(df, budget, criteria, schema, **how)
     if not isinstance(answer, tuple):
         gc.collect()  # of what was released nothing stays, not even as garbage
@@ -105,7 +104,7 @@ def preview_publish_if(
     test_share: float = 0.1,
     rows_per_unit: int | str = 1,
 ) -> pd.DataFrame:
-    """How sharp the test of `publish_if` is, from public numbers: nothing is spent and no record is read.
+    """Preview the margins of `publish_if`'s test, from public numbers: nothing is spent and no record is read.
 
     Parameters
     ----------

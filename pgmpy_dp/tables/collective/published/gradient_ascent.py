@@ -56,7 +56,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     Release
         ``kind="log_potentials"``; ``values[0]`` holds the parameters of all tables, flat, in units of
         ``public["parameter_unit"]`` (see :func:`parameters`); ``values[1]``, if the number of records was not public, a
-        noisy count of them. ``public["path"]`` says how the parameters were found.
+        noisy count of them. ``public["path"]`` describes the ascent.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def parameters(release: Release) -> np.ndarray:
 
 
 def _default_learning_rate(settings: Settings, cliques: Cliques, records: float, variance: float) -> float:
-    """What noise allows, whatever the curvature."""
+    """The learning rate that the noise allows, whatever the curvature."""
     # The default learning rate is `min(h, 0.8 sqrt(h k)) / n_steps` where steps are stable at that rate: k is the mean
     # number of cells of a table, and h = 1/lambda* is where noise outweighs signal, lambda* = v k + 1/N being the
     # penalty of `maximum_likelihood` with v the variance of the mean of all steps' noises. The less noise, the higher
@@ -168,14 +168,14 @@ def _cliques(table: PrivateTable, settings: Settings) -> Cliques:
 
 @dataclass(frozen=True)
 class Ascent:
-    """What came of the steps so far.
+    """The state of an ascent after some steps.
 
     Attributes
     ----------
     parameters : ndarray of int64
         Averaged, in units of `PARAMETER_UNIT`.
     path : dict
-        How the parameters were found: public. Its ``n_steps`` are those that were taken.
+        The course of the ascent, public. Its ``n_steps`` are those that were taken.
     """
 
     parameters: np.ndarray
@@ -192,7 +192,7 @@ def ascend(
     default_rate: Callable[[float, float], float],
     stable_rate: Callable[[np.ndarray, float], float] | None = None,
 ) -> Generator[Ascent, None, None]:
-    """Take the noisy steps from parameters 0; yield what was found before the first and after each of them.
+    """Take the noisy steps from parameters 0; yield the state before the first and after each of them.
 
     Between two noisy sums everything is post-processing.
 

@@ -56,7 +56,7 @@ _DAMPING, _LEAST_DAMPING, _TINY = 0.1, 0.02, 1e-6
 """NLBP's alpha over b^2 / n, and at least: signs of errors bound each step, and so need no smaller one."""
 
 _SETTLED, _STILL, _MAX_PROPAGATIONS = 0.02, 1e-9, 2000
-"""Share of an E-step's first change at which NLBP ends, by default and with a given number of propagations; at most."""
+"""Share of an E-step's first change at which NLBP ends, by default and with a fixed number of propagations; at most."""
 
 
 def published_em(
@@ -222,7 +222,7 @@ def _require_settings(
 
 
 def _steps(noisy: NoisyMarginals, e_step: str, n_iter: int | None, step: float | None) -> np.ndarray:
-    """How many of the paper's E-steps each iteration takes together."""
+    """The number of the paper's E-steps that each iteration takes together."""
     largest = float(noisy.cell_scale.max())
     if n_iter is None:
         n_iter = _N_ITER if e_step == "dual" else math.ceil(min(max(_REACH * largest, _N_ITER), _MAX_ITER))
@@ -312,7 +312,7 @@ def _dual_step(engine: InferenceEngine, noisy: NoisyMarginals, theta: np.ndarray
 
 @dataclass(frozen=True)
 class _Propagation:
-    """How the paper's E-step is run.
+    """The settings of the paper's E-step.
 
     Attributes
     ----------
@@ -330,7 +330,7 @@ class _Propagation:
 
     @classmethod
     def of(cls, noisy: NoisyMarginals, damping: float | None, n_propagations: int | None) -> _Propagation:
-        """What was asked for, checked; else as `published_em` says."""
+        """Check the options; None stands for the default that `published_em` names."""
         if n_propagations is not None and n_propagations < 1:
             raise ValueError(f"n_propagations must be at least 1, got {n_propagations!r}")
         if damping is not None and not 0 < damping <= 1:
