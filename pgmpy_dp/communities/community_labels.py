@@ -74,8 +74,8 @@ def expected_degrees(noisy: np.ndarray, variance: float, mean: float) -> np.ndar
     >>> expected_degrees(np.array([3.0, 5.0, 4.0]), 1.0, 4.0).tolist()
     [4.0, 4.0, 4.0]
     """
-    spread = float(np.var(noisy))
-    kept = max(0.0, spread - variance - mean) / spread if spread > 0.0 else 0.0
+    total = float(np.var(noisy))
+    kept = max(0.0, total - variance - mean) / total if total > 0.0 else 0.0
     return np.maximum(mean + kept * (noisy - np.mean(noisy)), 0.1 * mean)
 
 

@@ -149,12 +149,12 @@ def round_deviation(budget: Budget) -> float:
 def _plan(settings: Settings, budget: Budget) -> tuple[PureDP | ZCDP, int]:
     """The guarantee, whose type tells the noise, and the number of rounds, from public numbers."""
     possible = (["gaussian"] if budget.rho or budget.delta else []) + (["laplace"] if budget.epsilon else [])
-    kinds = possible if settings.noise == "auto" else [settings.noise]
-    if not set(kinds) <= set(possible):
+    noises = possible if settings.noise == "auto" else [settings.noise]
+    if not set(noises) <= set(possible):
         raise ValueError(
             f"noise={settings.noise!r} cannot give {budget}; pass noise={possible[0]!r}, or another budget"
         )
-    plans = [(cost_of(budget, pure=kind == "laplace"), settings.n_rounds or _ROUNDS[kind]) for kind in kinds]
+    plans = [(cost_of(budget, pure=noise == "laplace"), settings.n_rounds or _ROUNDS[noise]) for noise in noises]
     cost, n_rounds = max(plans, key=lambda plan: _information(*plan))
     NeighbourSums.noise_of(cost, _share(settings, n_rounds))  # impossible scales are refused here, before the charge
     EdgeCount.noise_of(cost, COUNT_SHARE)

@@ -110,7 +110,7 @@ def _draw_clusters(
         members = np.flatnonzero(codes == name)
         label = f"community {name} ({members.size} vertices)"
         x, y = places[members].T
-        # Another marker for each, too: the picture must not rest on colour alone.
+        # Another marker for each, too: the picture must not depend on colour alone.
         colour, marker = COLOURS[turn % len(COLOURS)], MARKERS[turn % len(MARKERS)]
         pale = alpha[members]
         ax.scatter(x, y, s=20, color=colour, marker=marker, alpha=pale, label=label, zorder=2)  # type: ignore[arg-type]

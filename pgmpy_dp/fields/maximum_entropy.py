@@ -55,7 +55,7 @@ class MomentFit(Generic[Field]):
         Whether the last fit reproduced the moments of its support: to the tolerance of L-BFGS with exact inference,
         to one standard error in root mean square with Gibbs chains.
     status : str
-        How it ended, in words, with the inference it rests on.
+        How it ended, in words, with the inference it depends on.
     n_iter : int
         Iterations of L-BFGS, or sweeps of the chains, in the last fit.
     method : {"enumeration", "junction tree", "gibbs"}

@@ -140,9 +140,9 @@ def elimination_cells(effects: Contrasts, limit: int) -> int:
     total = 0
     while neighbours and total <= limit:
         node = min(neighbours, key=lambda i: (len(neighbours[i]), i))
-        around = neighbours.pop(node)
-        total += math.prod(effects.cardinalities[i] for i in around) * effects.cardinalities[node]
-        for i in around:
-            neighbours[i] |= around
+        adjacent = neighbours.pop(node)
+        total += math.prod(effects.cardinalities[i] for i in adjacent) * effects.cardinalities[node]
+        for i in adjacent:
+            neighbours[i] |= adjacent
             neighbours[i] -= {i, node}
     return total

@@ -217,6 +217,6 @@ def noisy_interactions(release: Release) -> NoisyInteractions:
         pairs[i, j], start = table / (c[i] * c[j]), stop
     unit = max(m * k for m, k in zip(c, sizes, strict=True))
     noises = (release[name].noise for name in ("fields", "pairs"))
-    spread = [math.sqrt(noise.variance) for noise in noises if noise is not None]
+    deviations = [math.sqrt(noise.variance) for noise in noises if noise is not None]
     n = release.n_records if release.n_records is not None else float(release["n_records"].array[0])
-    return NoisyInteractions(fields, pairs, spread[0] / unit, spread[1] / unit**2, float(n))
+    return NoisyInteractions(fields, pairs, deviations[0] / unit, deviations[1] / unit**2, float(n))

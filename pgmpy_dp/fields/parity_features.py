@@ -104,12 +104,12 @@ def _weights(n_variables: int, family: int | Subsets, sets: Subsets, half: int) 
         position = index.get(tuple(sorted(as_sets[a] ^ as_sets[b])))
         if position is not None:
             counts[position, place[len(sets[a]), len(sets[b])]] += 1  # sets come by size
-    kinds, numbers = np.unique(counts, axis=0, return_counts=True)
+    patterns, numbers = np.unique(counts, axis=0, return_counts=True)
     of_size = Counter(map(len, sets))
 
     def variance(weights: list[int]) -> float:
         trace = sum(number * weights[size] ** 2 for size, number in of_size.items())
-        precision = kinds @ np.array([(weights[a] * weights[b]) ** 2 for a, b in pairs], dtype=float)
+        precision = patterns @ np.array([(weights[a] * weights[b]) ** 2 for a, b in pairs], dtype=float)
         return trace**2 * float((numbers / precision).sum())
 
     best = [4 if half == 1 else 2] * (half + 1)

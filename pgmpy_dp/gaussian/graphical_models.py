@@ -322,7 +322,7 @@ def linear_gaussian_network(
     while fill:
         v = min(fill, key=lambda u: (fill[u], u))
         parents = sorted(graph[v])
-        around = set(parents).union(*(graph[u] for u in parents)) - {v}
+        adjacent = set(parents).union(*(graph[u] for u in parents)) - {v}
         variance = 1 / left[v, v]
         weights = -left[v, parents] * variance
         left[np.ix_(parents, parents)] -= np.outer(weights, weights) / variance
@@ -333,15 +333,15 @@ def linear_gaussian_network(
         graph.add_edges_from((a, b) for a in parents for b in parents if a < b)
         graph.remove_node(v)
         del fill[v]
-        fill |= {u: _missing(graph, u) for u in around}
+        fill |= {u: _missing(graph, u) for u in adjacent}
     network.add_cpds(*cpds)
     return network
 
 
 def _missing(graph: nx.Graph, v: int) -> int:
     """Number of pairs of neighbours of v without an edge."""
-    around = set(graph[v])
-    return sum(len(around) - 1 - len(around & set(graph[u])) for u in around) // 2
+    adjacent = set(graph[v])
+    return sum(len(adjacent) - 1 - len(adjacent & set(graph[u])) for u in adjacent) // 2
 
 
 def _names(names: Sequence[Hashable] | None, d: int) -> list[Hashable]:

@@ -212,16 +212,16 @@ class FamilyChoice:
         self._counts = {name: k for k, name in enumerate(model.linked.counts)}
         wanted: dict[tuple, None] = dict.fromkeys(zip(*wide.slots[:2], strict=True))
         for scope in model._model.cliques.scopes:
-            slots = {slot_of[name][0] for name in scope if name in slot_of}
-            counted = bool(slots) and not self._counts.keys().isdisjoint(scope)
-            if slots in (set(), {0}, {0, 1}) and not counted and scope != (wide.size,):
+            present = {slot_of[name][0] for name in scope if name in slot_of}
+            counted = bool(present) and not self._counts.keys().isdisjoint(scope)
+            if present in (set(), {0}, {0, 1}) and not counted and scope != (wide.size,):
                 wanted[tuple(scope)] = None
         every, self._scopes = (0, model.linked.most), list[Any]()
         for scope in wanted:
-            kinds, shape = [slot_of.get(name) for name in scope], tuple(map(wide.schema.cardinality, scope))
-            pairs = {kind[0] for kind in kinds if kind is not None} == {0, 1}
+            slots, shape = [slot_of.get(name) for name in scope], tuple(map(wide.schema.cardinality, scope))
+            pairs = {place[0] for place in slots if place is not None} == {0, 1}
             among = _classes(model.linked.most) if pairs else []
-            self._scopes += [(scope, kinds, shape, sizes) for sizes in among or [every]]
+            self._scopes += [(scope, slots, shape, sizes) for sizes in among or [every]]
         self._sizes = [int(np.prod(shape)) for _, _, shape, _ in self._scopes]
         self._weights = self._learned(model, np.random.default_rng(0))
 
@@ -257,12 +257,12 @@ class FamilyChoice:
             distribution = model._of_size((sizes >= low) & (sizes <= high))
             tables = None if distribution is None else distribution.marginals_of([self._scopes[k][0] for k in places])
             for j, k in enumerate(places):
-                _, kinds, shape, _ = self._scopes[k]
+                _, slots, shape, _ = self._scopes[k]
                 table = np.zeros(shape) if tables is None else tables[j]
-                for axis, place in enumerate(kinds):
+                for axis, place in enumerate(slots):
                     if place is not None:
                         table[(slice(None),) * axis + (slice(inside[place[1]], None),)] = 0.0
-                children = len({place[0] for place in kinds if place is not None})
+                children = len({place[0] for place in slots if place is not None})
                 share = np.mean((drawn >= max(low, children)) & (drawn <= high))
                 parts[k] = (table * (share / max(table.sum(), 1e-300))).ravel()
         return parts
@@ -289,17 +289,17 @@ class FamilyChoice:
         among = {sizes: (sizes[0] <= n[far]) & (n[far] <= sizes[1]) for *_, sizes in self._scopes}
         pairs_of = {sizes: tuple(part[rows] for part in of_pairs) for sizes, rows in among.items()}
         start = 0
-        for (scope, kinds, shape, sizes), cells in zip(self._scopes, self._sizes, strict=True):
-            about = frozenset(kind[0] for kind in kinds if kind is not None)
+        for (scope, slots, shape, sizes), cells in zip(self._scopes, self._sizes, strict=True):
+            about = frozenset(slot[0] for slot in slots if slot is not None)
             whose, one, other, share = pairs_of[sizes] if len(about) == 2 else ways[about]
             place = np.zeros(len(whose), dtype=np.int64)
-            for name, kind, states in zip(scope, kinds, shape, strict=True):
+            for name, slot, states in zip(scope, slots, shape, strict=True):
                 if name in self._counts:
                     code = candidates.counted[whose, self._counts[name]]
-                elif kind is None:
+                elif slot is None:
                     code = candidates.codes[whose, self._parents[name]]
                 else:
-                    code = children[whose, one if kind[0] == 0 else other, kind[1]]
+                    code = children[whose, one if slot[0] == 0 else other, slot[1]]
                 place = place * states + code
             yield whose, start + place, share
             start += cells

@@ -10,7 +10,7 @@ the posterior the m images of a table have noise of variance m v each, drawn ind
 symmetric quantities depend on, has the variance v. An image within the same table needs nothing: its two cells are the
 mean of two, of variance v/2, and are taken for two cells of variance v. An answer's draws are means over arrangements
 of the slots; those of the first slots alone, and its interval wider than need be, where the model had no room for an
-image of a table that the answer rests on.
+image of a table that the answer depends on.
 
 *Families.* The sampling error is that of parents with all their children, of whom there are `n_records`; children are
 not drawn one by one. A row of the wide table is a random pair of a parent's children, and what is counted of a parent

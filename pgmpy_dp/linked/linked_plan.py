@@ -165,13 +165,13 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int, siblings: int) 
     columns = {column: name for slot in wide.slots for name, column in zip(linked.child, slot, strict=True)}
     merged |= {column for column, name in columns.items() if name in numbers}
     likely = {name: min(fine.cardinality(name), _MERGED if name in merged else 10**9) for name in fine}
-    singles = [name for name in fine if wide.ordered or all(name not in slot for slot in wide.slots[1:])]
-    sizes = [fine.cardinality(name) for name in singles]
+    one_way = [name for name in fine if wide.ordered or all(name not in slot for slot in wide.slots[1:])]
+    sizes = [fine.cardinality(name) for name in one_way]
     weights = one_way_weights(sizes, shares.cost)
-    noises = Tables.planned(len(singles), shares.adjacency, shares.cost, shares.one_way, weights).noise
+    noises = Tables.planned(len(one_way), shares.adjacency, shares.cost, shares.one_way, weights).noise
     child = linked.names[1]
     tables: list[NoisyTable] = [
-        (_told(wide, child, columns, name), k, noise) for name, k, noise in zip(singles, sizes, noises, strict=True)
+        (_told(wide, child, columns, name), k, noise) for name, k, noise in zip(one_way, sizes, noises, strict=True)
     ]
     names = wide.schema.variables
     for scope in shares.required:

@@ -63,9 +63,9 @@ def made_up_families(
     owner = np.repeat(np.arange(n), adults + minors)
     start = np.cumsum(adults + minors) - (adults + minors)
     is_adult = np.arange(len(owner)) - start[owner] < adults[owner]
-    around = rng.normal(np.array([35.0, 74.0, 40.0])[kind], np.array([8.0, 5.0, 5.0])[kind])
+    mean_age = rng.normal(np.array([35.0, 74.0, 40.0])[kind], np.array([8.0, 5.0, 5.0])[kind])
     young = rng.uniform(1.0, 15.0, n)
-    age = np.where(is_adult, rng.normal(around[owner], 3.0), rng.normal(young[owner], 3.0))
+    age = np.where(is_adult, rng.normal(mean_age[owner], 3.0), rng.normal(young[owner], 3.0))
     age = np.clip(np.round(age), np.where(is_adult, 18, 0), np.where(is_adult, 99, 15)).astype(int)
     works = rng.random(len(owner)) < 0.75
     status = np.where(age < 16, 0, np.where(age >= 65, 2, np.where(works, 1, 3)))

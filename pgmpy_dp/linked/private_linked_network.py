@@ -166,9 +166,9 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
 
     def _run(self, data: PrivateLinkedTables, budget: Budget) -> Release:
         settings, among, siblings = self._search(data.linked)
-        kind = partial(LinkedSearch, data.linked, siblings)
+        search_type = partial(LinkedSearch, data.linked, siblings)
         with budget_bar(type(self).__name__) as progress:
-            return adaptive_search.run(data, settings, budget, progress, kind=kind, among=among)
+            return adaptive_search.run(data, settings, budget, progress, search_type=search_type, among=among)
 
     def _search(self, linked: LinkedSchema) -> tuple[Settings, Callable[[Any], bool], int | None]:
         """The search's settings, its test of candidates, and the number of siblings that a child is learned with."""
@@ -262,8 +262,8 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         def once(fit: Fit, noisy: NoisyMarginals) -> tuple[Fit, NoisyMarginals]:
             details = fit.details
             if "empty_cells" in details:
-                tables, *around = details["empty_cells"]
-                details = {**details, "empty_cells": (slots.once(tables), *around)}
+                tables, *others = details["empty_cells"]
+                details = {**details, "empty_cells": (slots.once(tables), *others)}
             return replace(fit, details=details), slots.once(noisy)
 
         def learn(_: Release, noisy: NoisyMarginals) -> tuple[Fit, NoisyMarginals]:

@@ -3,7 +3,7 @@
 The skeleton is that of Chen, Cohen-Addad, d'Orsi, Epasto, Imola, Steurer and Tiegel (2023), Algorithm 6.5: estimates
 that hardly depend on one record, a stability histogram on randomly placed cells, noisy means. Where they make the
 estimates stable by a convex program, disjoint random blocks of the records make them here, so that privacy does not
-rest on a solver. Cells are those of the lattice A_d*, not of a cubic grid: a small cloud of points is cut into up to
+depend on a solver. Cells are those of the lattice A_d*, not of a cubic grid: a small cloud of points is cut into up to
 2**d cubes, but d + 1 such cells.
 
 The number of centres may be left to the cells: blocks look for as many as the public bound on it, those of one group
@@ -236,8 +236,8 @@ def _search(curator: Curator, d: int, settings: Settings, shares: Shares, blocks
     if len(cells) < (1 if auto else k):
         return _Centres.nothing(Outcome.FEW_CELLS, stable)
     # The first step draws cells of one component together, then they are merged.
-    radius, spread = scale * (math.sqrt(d) + _RADIUS), width * math.sqrt(d) / 4.0
-    centres, counts, visible = _step(curator, cells, radius + spread, shares)
+    radius, margin = scale * (math.sqrt(d) + _RADIUS), width * math.sqrt(d) / 4.0
+    centres, counts, visible = _step(curator, cells, radius + margin, shares)
     if auto:
         return _grouped(curator, settings, shares, stable, (centres, counts, visible), radius)
     centres = centres[visible]

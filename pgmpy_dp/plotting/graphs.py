@@ -65,7 +65,7 @@ def plot_graph(
     """
     edges = [(u, v) for u, v in graph.edges() if u != v]
     values, label = edge_values(graph, edges, strengths, label)
-    places, around = placed_nodes(graph, edges, values, layout)
+    places, on_circle = placed_nodes(graph, edges, values, layout)
     ax = bare_axes(ax)
     from matplotlib.collections import LineCollection
 
@@ -77,9 +77,9 @@ def plot_graph(
         x, y = np.array([places[node] for node in graph]).T
         ax.scatter(x, y, s=45 if len(places) <= _WITH_NAMES else 14, color=BLUE, edgecolor="white", zorder=2)
     if len(places) <= _WITH_NAMES:
-        _name_nodes(ax, places, around)
+        _name_nodes(ax, places, on_circle)
     ax.set_aspect("equal")
-    ax.margins(0.28 if around else 0.12, 0.12)  # names stand at the sides of a circle
+    ax.margins(0.28 if on_circle else 0.12, 0.12)  # names stand at the sides of a circle
     if values is not None and len(edges):
         _name_widths(ax, values, label)
     return ax
@@ -190,15 +190,15 @@ def _name_widths(ax: Axes, values: np.ndarray, label: str) -> None:
     legend(ax, handles=handles, title=label, title_fontsize=8.5, **place)
 
 
-def _name_nodes(ax: Axes, places: Mapping[Hashable, np.ndarray], around: bool) -> None:
+def _name_nodes(ax: Axes, places: Mapping[Hashable, np.ndarray], on_circle: bool) -> None:
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
     for node, (x, y) in places.items():
         side, offset = "left", (4.0, 3.0)
-        if around:  # outside the circle, away from the edges
+        if on_circle:  # outside the circle, away from the edges
             side = "center" if abs(x) < 0.2 else ("left" if x > 0 else "right")
             offset = (8.0 * x, 8.0 * y)
-        upright = "center" if around and abs(x) >= 0.2 else ("top" if around and y < 0 else "bottom")
+        upright = "center" if on_circle and abs(x) >= 0.2 else ("top" if on_circle and y < 0 else "bottom")
         ax.annotate(str(node), (x, y), offset, textcoords="offset points", ha=side, va=upright, fontsize=9,
                     path_effects=halo, zorder=3)  # fmt: skip

@@ -462,9 +462,9 @@ def _n_parameters(tables: Cliques) -> int:
 
 def _noise_text(table: pd.DataFrame) -> str:
     least, most = table["sd"].min(), table["sd"].max()
-    spread = f"{least:,.3g}" if least == most else f"{least:,.3g} to {most:,.3g}"
-    kind = str(table["noise"].iloc[0]).replace("_", " ")
-    return f"{kind}, standard deviation {spread} in each cell; {table['records_per_cell'].median():,.3g} records a cell"
+    sd = f"{least:,.3g}" if least == most else f"{least:,.3g} to {most:,.3g}"
+    law = str(table["noise"].iloc[0]).replace("_", " ")
+    return f"{law}, standard deviation {sd} in each cell; {table['records_per_cell'].median():,.3g} records a cell"
 
 
 def _verdict(table: pd.DataFrame, fits: bool, n_simulations: int) -> str:

@@ -88,8 +88,8 @@ def advanced_composition(epsilon: float, steps: int, slack: float) -> float:
     5.756
     """
     epsilon, steps, slack = _checked(epsilon, steps, slack)
-    spread = epsilon * math.sqrt(2.0 * steps * math.log(1.0 / slack))
-    return min(steps * epsilon, spread + steps * epsilon * math.tanh(epsilon / 2.0))
+    deviation = epsilon * math.sqrt(2.0 * steps * math.log(1.0 / slack))
+    return min(steps * epsilon, deviation + steps * epsilon * math.tanh(epsilon / 2.0))
 
 
 def noted_composition(epsilon: float, steps: int, slack: float) -> float:

@@ -16,7 +16,7 @@ alpha   how much more than its scale says a cluster may vary, `slack`
 c       n/k, the records of a cluster
 D       how far the optimum moves when a record changes, `moved`
 S       of the test: what its noise is around, `centre`
-S       of means: root of the largest variance, in any direction, of the records linked to one, `spread`
+S       of means: root of the largest variance, in any direction, of the records linked to one, `deviation`
 L       up to so many unlinked records the test goes on, `limit`
 h       a row of links that moves by x_i changes its mean's distribution by eta_i <= h x_i + 2/(beta c)
 eta     the largest eta_i of a row that is not bad
@@ -45,7 +45,7 @@ from pgmpy_dp.private import accounting
 # beta      _FULL       a record counts as linked where its links add up to beta c
 # kappa     _OVERLAP    how much two records overlap that are linked to a third one, inverted
 # D         moved       how far one record moves the computed weights, in Frobenius norm
-# S         spread      standard deviation of the records that are linked to one, in scales
+# S         deviation   standard deviation of the records that are linked to one, in scales
 # h, eta                a row that moves by x has an eta of at most h x + 2/(beta c), in total variation
 # m         far         rows that may move by more than D/sqrt(m)
 # b                     bad rows, of which nothing is said, among those that are drawn: at most b
@@ -171,7 +171,7 @@ def _row_error(release: _Release) -> float | None:
     # How much of their links two neighbours' rows differ by: h x_i + 2/(beta c).
     h = _SLOPE * math.sqrt(2.0 / (LOW * c)) / _FULL
     total = h * math.sqrt(n) * moved + 2.0 * k / _FULL
-    spread = math.sqrt(_OVERLAP * (1.0 + slack) * k) / _FULL  # S
+    deviation = math.sqrt(_OVERLAP * (1.0 + slack) * k) / _FULL  # S
     errors = []
     far = few  # m: rows that may move by more than D/sqrt(m)
     while (rows := far + 2 * few + 1) < n:
@@ -180,7 +180,7 @@ def _row_error(release: _Release) -> float | None:
             drawn = _draw(release, b, rows, eta, total)
             if drawn is not None:
                 most_rows, changed = drawn
-                l2 = 2.0 * spread * math.sqrt(changed / (1.0 - eta)) + _GRID * math.sqrt(most_rows * d)
+                l2 = 2.0 * deviation * math.sqrt(changed / (1.0 - eta)) + _GRID * math.sqrt(most_rows * d)
                 errors.append(l2 / math.sqrt(2.0 * accounting.approx_to_zcdp(_ROWS * epsilon, part)))
         far *= 16
     return min(errors, default=None)

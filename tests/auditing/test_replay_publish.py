@@ -84,13 +84,13 @@ class TestMutants:
 
     def test_a_test_that_is_not_paid_for(self, monkeypatch):
         """It is refused by the part that was set aside, whatever the plan asks: there is no answer then."""
-        true = published._parts
+        true = published._budgets
 
         def twice(whole, share):
             fit, test = true(whole, share)
             return fit, Budget.of(type(whole)(2.0 * float(test.guarantee.amount)))
 
-        monkeypatch.setattr(published, "_parts", twice)
+        monkeypatch.setattr(published, "_budgets", twice)
         frame, _ = next(score_pairs(np.random.default_rng(0), "add_remove"))
         with pytest.raises(RuntimeError, match="ended without an answer"):
             cases("yes")[0].fit(frame)

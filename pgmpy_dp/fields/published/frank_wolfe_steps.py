@@ -90,18 +90,18 @@ class FrankWolfePlan:
         return round(min(max(_FEWEST, bound * _BOUND_SHARE[type(self.cost)]), _MOST_AUTOMATIC))
 
     @property
-    def count_part(self) -> Fraction:
+    def counting_share(self) -> Fraction:
         """Share of the cost for a noisy number of records."""
         total = self.cost.rho if isinstance(self.cost, ZCDP) else self.cost.epsilon
         return Fraction(self.count_budget) / Fraction(total)
 
-    def selection_part(self, n_iter: int) -> Fraction:
+    def selection_share(self, n_iter: int) -> Fraction:
         """Share of the cost for one step of T = n_iter."""
-        return (1 - self.count_part) / (n_iter - 1)
+        return (1 - self.counting_share) / (n_iter - 1)
 
     def scale(self, n_iter: int) -> float:
         """The scale of the noise of each selection, in units of the gradient sums."""
-        return vertex_scale(self.layout, self.adjacency, self.cost, self.selection_part(n_iter))
+        return vertex_scale(self.layout, self.adjacency, self.cost, self.selection_share(n_iter))
 
 
 def completed(settings: Settings) -> Settings:
@@ -316,9 +316,9 @@ def descend(
     """
     records = float(plan.n_records or 0)
     if plan.count_budget:
-        records = float(curator.ask(RecordCount(), plan.count_part))
+        records = float(curator.ask(RecordCount(), plan.counting_share))
     n_iter = plan.iterations(records)
-    share = plan.selection_part(n_iter)
+    share = plan.selection_share(n_iter)
     vertices = np.zeros((n_iter - 1, plan.layout.n_regressions), dtype=np.int64)
     columns, q = plan.layout.columns, plan.layout.n_columns
     every = np.arange(len(columns))

@@ -32,7 +32,7 @@ added; it is an estimate, far above what double precision loses, not an enclosur
 
 The dual function is concave with a Lipschitz gradient, made of the violations at W(P, M, u): it is maximised by
 projected ascent with Nesterov's momentum, restarted where the momentum points down (O'Donoghue and Candès 2015), each
-block of multipliers with a step of its own. No guarantee rests on the certificate, which tells the solver when to stop.
+block of multipliers with a step of its own. No guarantee depends on the certificate; the solver stops by it.
 """
 
 from __future__ import annotations

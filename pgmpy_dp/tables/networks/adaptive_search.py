@@ -54,9 +54,9 @@ def run(
     budget: Budget,
     progress: Callable[[float], None] | None = None,
     refit: Refit = estimate_network,
-    around: Callable[[Release], LogLinearModel] | None = None,
-    rests_on: Mapping[str, Any] | None = None,
-    kind: Callable[..., Search] | None = None,
+    base_of: Callable[[Release], LogLinearModel] | None = None,
+    prior_privacy: Mapping[str, Any] | None = None,
+    search_type: Callable[..., Search] | None = None,
     among: Callable[[Collection[int]], bool] | None = None,
 ) -> Release:
     """Release noisy tables of all variables and of small sets of them, chosen one after the other.
@@ -73,12 +73,12 @@ def run(
     refit : callable
         From noisy tables, the fit before and the junction tree to a fit: a function of nothing else, hence
         post-processing.
-    around : callable, optional
+    base_of : callable, optional
         From the release of single variables to a prior model in its states, which `refit` then gets as ``base``: a
         function of that release and of what is public or was released before.
-    rests_on : mapping, optional
-        The privacy record of what `around` was learned from, as JSON: the release says it, as
-        ``public["settings"]["prior"]``, for what was selected rests on that too.
+    prior_privacy : mapping, optional
+        The privacy record of what `base_of` was learned from, as JSON: the release says it, as
+        ``public["settings"]["prior"]``, for what was selected depends on that too.
 
     Returns
     -------
@@ -146,8 +146,8 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    public_settings = public_of(settings, budget) | ({} if rests_on is None else {"prior": dict(rests_on)})
-    search = (kind or Search)(curator, shares, public_settings, refit, around, settings)
+    public_settings = public_of(settings, budget) | ({} if prior_privacy is None else {"prior": dict(prior_privacy)})
+    search = (search_type or Search)(curator, shares, public_settings, refit, base_of, settings)
     with curator.keeping(search.release):
         for measurement in measurements(search):
             search.measure(measurement)
@@ -167,10 +167,10 @@ class Search:
         shares: NetworkShares,
         public_settings: dict[str, Any],
         refit: Refit,
-        around: Callable[[Release], LogLinearModel] | None,
+        base_of: Callable[[Release], LogLinearModel] | None,
         settings: Settings,
     ) -> None:
-        self.curator, self.shares, self.refit, self.around = curator, shares, refit, around
+        self.curator, self.shares, self.refit, self.base_of = curator, shares, refit, base_of
         self.settings, self.public_settings, self.probes = settings, public_settings, list[Scope]()
         self.names, self.pairs = curator.facts.schema.variables, list(shares.candidates)
         self._place = {name: place for place, name in enumerate(self.names)}
@@ -216,8 +216,8 @@ class Search:
         self._merge(self.settings.merge_rare)
         released = self._released()
         self.shares = self.shares.knowing(released.n_records, released.cliques.cardinalities)
-        if self.around is not None:
-            self.refit = partial(self.refit, base=self.around(self.curator.release("marginals", {})))
+        if self.base_of is not None:
+            self.refit = partial(self.refit, base=self.base_of(self.curator.release("marginals", {})))
         noisy = self._released()
         self.tree = GrowingTree(
             with_zeros(noisy.cliques, self.curator.facts.schema.zeros), self.public_settings["max_clique_cells"]

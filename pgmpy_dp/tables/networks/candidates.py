@@ -156,7 +156,7 @@ def draw_probes(sets: Candidates, rng: np.random.Generator) -> list[Scope]:
     sets : Candidates
         Forbidden sets, and sets outside a workload, are not drawn.
     rng : numpy.random.Generator
-        No privacy rests on it.
+        No privacy depends on it.
 
     Examples
     --------

@@ -179,8 +179,8 @@ class _Steps:
     def __init__(self, noisy: NoisyMarginals, tables: Cliques, nested: NestedTables, penalty: np.ndarray) -> None:
         cliques, self._nested = noisy.cliques, nested
         likely = [np.full(k, 1.0 / k) for k in cliques.cardinalities]
-        singles = zip(cliques.indices, cliques.split(noisy.projected_proportions()), noisy.table_variance, strict=True)
-        for scope, table, variance in singles:
+        one_way = zip(cliques.indices, cliques.split(noisy.projected_proportions()), noisy.table_variance, strict=True)
+        for scope, table, variance in one_way:
             if len(scope) == 1:  # what is below the noise may be as large as it
                 likely[scope[0]] = table + math.sqrt(variance) / noisy.n_records + 1e-2 / noisy.n_records
         contrasts, squared = zip(*(_contrasts(p / p.sum()) for p in likely), strict=True)

@@ -48,7 +48,7 @@ def network_posterior(
         How it was learned: from a release and some of its tables to a fit and the tables that this has.
     random_state : int, optional
     """
-    checked_integer("n_draws", n_draws, 2)  # intervals rest on the spread of the draws
+    checked_integer("n_draws", n_draws, 2)  # intervals depend on the spread of the draws
     if (privacy := model.privacy) is None:
         raise ValueError("model_ was changed after it was learned; fit_release(release_) learns it again")
     rng = np.random.default_rng(random_state)

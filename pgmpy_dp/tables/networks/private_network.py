@@ -103,7 +103,7 @@ class PrivateNetwork(BaseStructureEstimator):
     probe_share : float in [0, 1)
         Share of what the first tables of single variables leave for 16 tables of three variables drawn at random (of
         two with ``max_order=2``), the probes, which are measured last. They tell how wrong the model is where nothing
-        was chosen, which the intervals of `posterior` rest on. Where they would drown they have a quarter of it. Then
+        was chosen, which the intervals of `posterior` depend on. Where they would drown they have a quarter of it. Then
         the model is learned from them too, but for those whose noise is expected to exceed the number of records. 0:
         none.
     target : variable, optional
@@ -235,15 +235,15 @@ class PrivateNetwork(BaseStructureEstimator):
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
         prior, limits = given_prior(self), (self.forbidden_edges or (), self.max_clique_cells)
-        around = None if prior is None else lambda release: prior.base(release, *limits)
-        rests_on = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
+        base_of = None if prior is None else lambda release: prior.base(release, *limits)
+        prior_privacy = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
         options = self._options
         if drivers := options.missing_at_random:
             required = options.required_edges or ()
             pairs = [pair for pair in driven_pairs(drivers) if not any(set(pair) <= set(wanted) for wanted in required)]
             options = options.but(required_edges=(*required, *pairs))
         with budget_bar(type(self).__name__) as progress:
-            return adaptive_search.run(table, options, budget, progress, around=around, rests_on=rests_on)
+            return adaptive_search.run(table, options, budget, progress, base_of=base_of, prior_privacy=prior_privacy)
 
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)

@@ -15,7 +15,7 @@ from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.schema.stored import content_digest, json_content
 from pgmpy_dp.shown import shown
 
-KINDS: dict[str, dict[str, bool]] = {
+TESTS: dict[str, dict[str, bool]] = {
     # what each says, and whether it has to
     "distance": {"tables": False, "at_most": True},
     "cells": {"tables": False, "share": True, "within": True},
@@ -35,7 +35,7 @@ class Criterion:
 
     Attributes
     ----------
-    kind : str
+    test : str
         "distance": no table is further from the model's, in total variation, than the bound. "cells": this share of the
         cells of tables is off by no more than the bound, in parts of all records. "mean": of a number, clipped to its
         declared range; missing ones count as the model's mean. "log_loss": of the model's prediction of a target by
@@ -50,7 +50,7 @@ class Criterion:
         What 1 of the bound is of 1: the width of the range of a mean, the clip of a loss.
     """
 
-    kind: str
+    test: str
     bound: float
     tables: tuple[Scope, ...]
     share: float = 1.0
@@ -64,13 +64,13 @@ class Criterion:
     def __str__(self) -> str:
         named = "; ".join(", ".join(map(shown, scope)) for scope in self.tables[:4])
         named += f"; and {len(self.tables) - 4} more" if len(self.tables) > 4 else ""
-        if self.kind == "mean":
+        if self.test == "mean":
             return f"the mean of {named} is off by at most {self.bound:.12g}"
-        if self.kind == "log_loss":
+        if self.test == "log_loss":
             (target, *predictors), *_ = self.tables
             by = ", ".join(map(shown, predictors))
             return f"log-loss of {shown(target)} given {by}, clipped at {self.unit:g}, is at most {self.bound:.12g}"
-        if self.kind == "cells":
+        if self.test == "cells":
             return f"{100 * self.share:g} % of the cells of {named} are off by at most {self.bound:.12g}"
         whose = "the table" if len(self.tables) == 1 else f"none of {len(self.tables)} tables"
         return f"{whose} of {named} is off by more than {self.bound:.12g}, in total variation"
@@ -87,7 +87,7 @@ class Criteria:
     digest : str
         Of what was declared, in hexadecimal: another bound has another one.
     declared : list
-        What the digest is of, whole: kind, bound, share, unit and tables of each.
+        What the digest is of, whole: test, bound, share, unit and tables of each.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Criteria:
         if cells > _CELLS_OF_ALL:
             raise ValueError(f"criteria has tables of {cells:,} cells; ask for at most {_CELLS_OF_ALL:,} in all")
         said = [
-            [one.kind, one.bound, one.share, one.unit, [[encode_label(v) for v in scope] for scope in one.tables]]
+            [one.test, one.bound, one.share, one.unit, [[encode_label(v) for v in scope] for scope in one.tables]]
             for one in each
         ]
         return cls(name, each, content_digest({"criteria": said}), said)
@@ -151,10 +151,10 @@ def _criterion(number: int, entry: Any, schema: Schema) -> Criterion:
     where = f"criterion {number}"
     if not isinstance(entry, Mapping):
         raise TypeError(f"{where} is a {type(entry).__name__}; write it as {_EXAMPLE}")
-    kind = entry.get("test")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"{where} has the test {kind!r}; there are {', '.join(KINDS)}")
-    where, says = f"criterion {number} ({kind})", KINDS[kind]
+    test = entry.get("test")
+    if not isinstance(test, str) or test not in TESTS:
+        raise ValueError(f"{where} has the test {test!r}; there are {', '.join(TESTS)}")
+    where, says = f"criterion {number} ({test})", TESTS[test]
     if unknown := sorted(set(map(str, entry)) - {"test", *says}):
         raise ValueError(f"{where} has {unknown}; it says {', '.join(says)}")
     if missing := [name for name, needed in says.items() if needed and name not in entry]:
@@ -163,17 +163,17 @@ def _criterion(number: int, entry: Any, schema: Schema) -> Criterion:
     def positive(name: str, **limits: Any) -> float:
         return checked_number(f"{where}: {name}", entry[name], positive=True, **limits)
 
-    if kind == "mean":
+    if test == "mean":
         variable = _variable(where, entry["of"], schema)
         width = _range(where, variable, schema)
-        return Criterion(kind, _below(where, "at_most", positive("at_most"), width), ((variable,),), unit=width)
-    if kind == "log_loss":
+        return Criterion(test, _below(where, "at_most", positive("at_most"), width), ((variable,),), unit=width)
+    if test == "log_loss":
         target, clip = _variable(where, entry["target"], schema), positive("clip", most=100.0)
         scope = (target, *_variables(where, entry["given"], schema))
         if len(set(scope)) < len(scope):
             raise ValueError(f"{where} names a variable twice; name the target and each given variable once")
         _require_size(where, scope, schema)
-        return Criterion(kind, _below(where, "at_most", positive("at_most"), clip), (scope,), unit=clip)
+        return Criterion(test, _below(where, "at_most", positive("at_most"), clip), (scope,), unit=clip)
     tables: tuple[Scope, ...] = tuple((name,) for name in schema.variables)
     if "tables" in entry:
         listed = entry["tables"]
@@ -184,10 +184,10 @@ def _criterion(number: int, entry: Any, schema: Schema) -> Criterion:
             raise ValueError(f"{where}: tables has a set of variables twice")
     for scope in tables:
         _require_size(where, scope, schema)
-    if kind == "cells":
+    if test == "cells":
         share = positive("share", most=1.0)
-        return Criterion(kind, _below(where, "within", positive("within"), 1.0), tables, share)
-    return Criterion(kind, _below(where, "at_most", positive("at_most"), 1.0), tables)
+        return Criterion(test, _below(where, "within", positive("within"), 1.0), tables, share)
+    return Criterion(test, _below(where, "at_most", positive("at_most"), 1.0), tables)
 
 
 def _below(where: str, name: str, bound: float, most: float) -> float:

@@ -97,8 +97,8 @@ def run(
     budget = require_table_and_budget(table, budget)
     counted, share = _shares(criteria)
     scored = ScoredModel.of(model)
-    means = [one for one in criteria.each if one.kind == "mean"]
-    others = [one for one in criteria.each if one.kind != "mean"]
+    means = [one for one in criteria.each if one.test == "mean"]
+    others = [one for one in criteria.each if one.test != "mean"]
     tables = scored.tables(table.schema, every_scope(criteria)) if others else None
     named = f"whether a model meets {len(criteria)} criteria"
     curator = TableCurator(table, budget, what=named, random_state=random_state, fine=True)
@@ -151,11 +151,11 @@ def _of_tables(
         for named in one.tables:
             scope, probabilities = known[frozenset(named)]
             scopes.append(scope)
-            numbers.append(_losses(scope, probabilities, one) if one.kind == "log_loss" else probabilities)
+            numbers.append(_losses(scope, probabilities, one) if one.test == "log_loss" else probabilities)
         places = tuple(range(start, len(scopes)))
-        if one.kind == "distance":
+        if one.test == "distance":
             measures.append(("largest", places, 0))
-        elif one.kind == "cells":
+        elif one.test == "cells":
             cells = sum(numbers[place].size for place in places)
             measures.append(("ranked", places, min(cells, max(1, math.ceil(one.share * cells - 1e-9)))))
         else:

@@ -133,20 +133,20 @@ def preview_publish_if(
     share = Fraction(checked_number("test_share", test_share, positive=True, below_one=True))
     n = int(checked_number("n", n, positive=True))
     declared = Criteria.of(criteria, Schema.coerce(schema, argument="schema"))
-    test = unit_budget(_parts(cost_of(budget), share)[1], rows_per_unit)
+    test = unit_budget(_budgets(cost_of(budget), share)[1], rows_per_unit)
     sd = noisy_test.planned_noise(declared, test)[0].variance ** 0.5
     margins = noisy_test.margins(declared, n, test, noisy_test.CHANCE)
     rows = [(str(one), one.bound, margin, sd) for one, margin in zip(declared.each, margins, strict=True)]
     return pd.DataFrame(rows, columns=["criterion", "bound", "margin", "sd"])
 
 
-def _parts(whole: PureDP | ZCDP, share: Fraction) -> tuple[Budget, Budget]:
+def _budgets(whole: PureDP | ZCDP, share: Fraction) -> tuple[Budget, Budget]:
     """The budgets of the fit and of the test, which sum to the whole."""
-    kind, test = type(whole), float(share * whole.amount)
+    cost_type, test = type(whole), float(share * whole.amount)
     fit = float(whole.amount - Fraction(test))
     while Fraction(fit) + Fraction(test) > whole.amount:
         fit = math.nextafter(fit, 0.0)
-    return Budget.of(kind(fit)), Budget.of(kind(test))
+    return Budget.of(cost_type(fit)), Budget.of(cost_type(test))
 
 
 def _opened(ledger: Any, budget: Budget, adjacency: str) -> Ledger:
@@ -183,7 +183,7 @@ def _attempted(
     require_flag("again", again)
     share = Fraction(checked_number("test_share", test_share, positive=True, below_one=True))
     whole = cost_of(budget)
-    fit, test = _parts(whole, share)
+    fit, test = _budgets(whole, share)
     if isinstance(df, PrivateTable):
         if ledger is not None:
             raise TypeError("ledger was passed with a PrivateTable, which has one; pass ledger=None")
@@ -232,13 +232,13 @@ def _answer(*arguments: Any) -> _Answer:
         with _silence():
             return _tested(*arguments)
     except BaseException as error:
-        kind, seen = type(error), [error]
+        error_type, seen = type(error), [error]
         while (one := seen[-1].__cause__ or seen[-1].__context__) is not None and one not in seen:
             seen.append(one)
         for one in seen:
             traceback.clear_frames(one.__traceback__)
             vars(one).clear()
-    return next((end for end in _ENDS if issubclass(kind, end)), RuntimeError)
+    return next((end for end in _ENDS if issubclass(error_type, end)), RuntimeError)
 
 
 _ENDS = (KeyboardInterrupt, SystemExit, CancelledError)
