@@ -37,15 +37,15 @@ class FamilyCheck(Shown):
     Attributes
     ----------
     kinds : pandas.Series
-        About how many values of the key are of each kind: "no parent" (children alone), "several parents" (rows among
+        The noisy number of the key's values of each kind: "no parent" (children alone), "several parents" (rows among
         the parents), "outside" (the parent has a cell outside its schema), and of the others those with "no child",
         "children" (up to `most`) and "more children". Rows without a key, and lines of text files that are no record,
         name none and are not counted.
     sd : float
         Of each of these counts.
     table : pandas.DataFrame
-        A row for each column, by its table and name. Of parents: ``matched``, about how many have a declared state, of
-        those whose key one row has. Of children: the same of keys, each for the share of its children that have one.
+        A row for each column, by its table and name. ``matched``: of parents whose key one row has, about how many have
+        a declared state; of children the same of keys, each for the share of its children that have one.
         ``sd``; ``share``; ``verdict`` as :class:`~pgmpy_dp.tables.schema_check.SchemaCheck` has it.
     linked : LinkedSchema
     release_ : Release
@@ -187,8 +187,8 @@ def check_linked(
 ) -> FamilyCheck:
     """Count what two linked tables hold, and how much of it their schema declares, for a part of a budget.
 
-    A fit drops in silence children without a parent, parents that occur twice, and parents outside their schema. This
-    counts them before, with noise.
+    A fit silently drops children without a parent, parents that occur twice, and parents outside their schema. This
+    check counts them before, with noise.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class Families:
     Attributes
     ----------
     codes : ndarray, shape (n, n_variables)
-        Of the parents; what is in slots is of no matter.
+        Of the parents; their slots do not matter.
     size : ndarray, shape (n,)
     children : ndarray, shape (n, most, columns)
     counted : ndarray, shape (n, counts)
@@ -196,8 +196,8 @@ class FamilyChoice:
     each of the model's tables, the shares of a family's children, and of its ordered pairs of children, in its cells;
     of tables with counts, those without children, and the counts are of the children drawn. Tables of two children are
     of families of three and four, of five to eight, and so on: two children are drawn as the model has them, and would
-    make up for what is wrong in larger families if all sizes had one table. lambda makes the mean of s
-    over the families taken the model's own marginals, as nearly as v allows: it is the minimum of ``mean_f
+    make up for what is wrong in larger families if all sizes had one table. With lambda, the mean of s over the
+    families taken is the model's marginals, as nearly as v allows: lambda is the minimum of ``mean_f
     logsumexp_k(lambda . s_fk) - lambda . target + (1/2) sum_c v_c lambda_c^2``, of a conditional logit. It is learned
     from families drawn for it, so it is a function of the model alone.
     """

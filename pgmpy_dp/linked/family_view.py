@@ -1,8 +1,8 @@
 """Views of a model of linked tables: as one of a random child, of a random family, or of two children of a family.
 
-A view answers as models of one table do, from the table of families: each state of their number of children counts as
-often as the view says, what a child has outside of the schema is left out where it is asked about, and intervals take
-two differences into account.
+A view answers as models of one table do, from the table of families. Each state of their number of children counts as
+often as the view says. Cells of a child outside the schema are left out of answers about them. Intervals take two
+differences into account.
 
 *Images.* What was measured of slot a is known of slot b too: a fit has the table, and its image with the slots
 exchanged, whose noise is the same. As two tables with noise of variance v they would say twice what was measured. So in
@@ -62,7 +62,7 @@ class FamilyView(Answers):
         before where children have an order. Of a pair ``"first.age"`` and ``"second.age"``, the first one just before
         the second where children have an order.
     states : dict of name to list
-        What answers tell: of children no cells outside of their schema.
+        The states that answers have: of children no cells outside their schema.
     """
 
     inference = "exact"

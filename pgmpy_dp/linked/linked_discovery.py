@@ -32,7 +32,7 @@ class LinkedDiscovery(Shown):
     Attributes
     ----------
     schema : LinkedSchema
-        Its two schemas say what it cost to find them, and whatever is learned with them says the sum.
+        Its two schemas say what their discovery cost; a model that is learned with them says the sum.
     parent, child : Discovery or None
         The discovery in each table; None where all was declared.
     """
@@ -102,7 +102,7 @@ def discover_linked(
     Notes
     -----
     Privacy: the unit is all that carries one value of the key. In each table one row of each unit counts, drawn by the
-    unit's own rows (:mod:`pgmpy_dp.private.data.columns`), so that its proof holds for each table; both charge one
+    unit's rows (:mod:`pgmpy_dp.private.data.columns`), so that its proof holds for each table; both charge one
     ledger, in which their costs add up. One child among its siblings may cost four times the rho, or twice an epsilon.
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.2, delta=1e-8)")

@@ -48,8 +48,8 @@ FORMAT, VERSION = "pgmpy_dp.LinkedModel", 1
 class LinkedModel:
     """p(parent, n, children): made by :class:`~pgmpy_dp.linked.private_linked_network.PrivateLinkedNetwork`.
 
-    Names of columns may have the name of their table before them, ``"person.age"``, which those that both tables have
-    need. The number of children has the schema's name for it, "n", and a count its text, "age >= 16".
+    Names of columns may have the name of their table before them, ``"person.age"``; a name that both tables have needs
+    it. The number of children has the schema's name for it, "n", and a count its text, "age >= 16".
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class LinkedModel:
         Over the columns of the wide table.
     privacy : Privacy or None
     within : mapping of (table, column) to Values
-        How numbers lie within states.
+        The places of numbers within states.
     n_records, n_records_sd : float
         The number of parents, and the standard deviation of the estimate.
 
@@ -68,7 +68,7 @@ class LinkedModel:
     ----------
     linked, privacy, n_records, n_records_sd
     posterior : ParameterPosterior or None
-        What the estimator's ``posterior()`` gave, if it was assigned: files keep it, and reports have its intervals.
+        The result of the estimator's ``posterior()``, if assigned: files keep it, and reports have its intervals.
 
     Examples
     --------
@@ -111,9 +111,9 @@ class LinkedModel:
 
         None where nothing is promised to its parent.
         Four times the rho, or twice a pure epsilon: its parent with all children is one unit taken out and another put
-        in. An (epsilon, delta) is converted from that. Under ``replace_one`` it is what is promised to the unit. That a
-        child moved from one parent to another is less protected: two units change, which takes 16 times the rho, or
-        four times the epsilon, and 4 times and twice under ``replace_one``.
+        in. An (epsilon, delta) is converted from that. Under ``replace_one`` it is what is promised to the unit. A
+        child's move from one parent to another is less protected: two units change, which takes 16 times the rho, or
+        four times the epsilon; under ``replace_one`` 4 times the rho, or twice the epsilon.
         """
         return None if self.privacy is None else guarantee_of_a_child(self.privacy)
 
@@ -279,8 +279,8 @@ class LinkedModel:
 
         Notes
         -----
-        Two children are drawn as the model has them together, each further one given all that were drawn before, which
-        is an approximation. So several families are drawn for each that is asked for, and one is taken, in such
+        Two children are drawn as the model has them together, and each further one given all that were drawn before.
+        The latter is an approximation, so several families are drawn for each that is wanted, and one is taken, in such
         proportions that tables of children, of two children and of counts are those of the model
         (:mod:`pgmpy_dp.linked.family_draws`). Where children have an order, each is drawn given the one before it. A
         child's cell that the model says is outside the schema is drawn again. Counts are those of the children drawn.
@@ -471,8 +471,8 @@ class LinkedModel:
     def _weights(self, children: int, each: bool) -> np.ndarray:
         """The weight of each state of the number of children, where so many first slots have a child.
 
-        With `each` families count for each child, or pair, else once. A row's slots are those of random children: what
-        a state with these slots filled stands for is divided by how often they are.
+        With `each` families count for each child, or pair, else once. A row's slots are those of random children, so
+        the weight of a state with these slots filled is divided by how often they are.
         """
         patterns = self._wide.patterns
         if children == 0:
@@ -560,7 +560,7 @@ class LinkedModel:
 def promise_to_a_child(privacy: Privacy | None) -> Privacy | None:
     """The promise of a record to one child (``LinkedModel.privacy_of_a_child``), as it was proved and as it is said.
 
-    Whatever speaks of a child asks this. None where nothing is promised. The rest of the record is that of the units.
+    All that is said of a child comes from here. None where nothing is promised. The rest of the record is the units'.
     """
     whole = None if privacy is None else privacy.together
     if whole is None or whole.adjacency is Adjacency.REPLACE_ONE:

@@ -47,11 +47,11 @@ class LinkedPlan(Shown):
     linked : LinkedSchema
     budget : Budget
     privacy : Privacy
-        What is promised to a parent with all its children, with what it cost to find the schemas.
+        The promise to a parent with all its children, with the cost of discovering the schemas.
     n : int
         The assumed number of parents.
     siblings : int
-        With how many siblings a child is expected to be learned. Of no matter where children have an order.
+        The number of siblings that a child is expected to be learned with; no matter where children have an order.
     table : pandas.DataFrame
         A row for each table: ``cells``, ``noise``, ``scale`` of each cell, in families, and ``expected_error``, the
         total variation that noise alone adds, at most 1.

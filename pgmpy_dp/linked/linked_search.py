@@ -1,6 +1,6 @@
-"""The search for a model of linked tables: that of one table, where slots are exchangeable and what is new follows.
+"""The search for a model of linked tables: that of one table, with slots that are exchangeable.
 
-Only one of all sets that a permutation of slots makes of each other is a candidate. Its table counts for all. Which
+Of all sets that permutations of slots turn into each other, one is a candidate, whose table counts for all. Which
 sets are candidates is a function of public numbers and of the first release, so the proof of
 :mod:`pgmpy_dp.tables.networks.adaptive_search` holds as it is.
 """
@@ -57,7 +57,7 @@ def pairs_of_children(
     cells : callable
         Of a pair's table.
     rounds : Fraction
-        What rounds have.
+        The share of all rounds.
 
     Returns
     -------
@@ -135,7 +135,7 @@ class LinkedSearch(Search):
     def before_rounds(self, spending: Spending) -> Iterator[Measurement]:
         """Pairs of columns of a child and of two children, all at once, as far as there is room for them.
 
-        Rounds would come to them one by one, and by then what was chosen before may have left no room in the tree.
+        Rounds would come to them one by one, when earlier choices may have left no room in the tree.
         """
         if self.slots.wide.ordered:
             return

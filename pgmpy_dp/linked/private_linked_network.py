@@ -58,7 +58,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         The number of parents, if it is public. Required under "replace_one".
     siblings : {"auto", 0, 1}
         How many siblings a child is learned together with: none (children are independent given the parent), or one.
-        "auto" says one where the noise lets one learn about pairs. Of no matter where children have an order.
+        "auto" is one where the noise lets a fit learn about pairs. No matter where children have an order.
     max_clique_cells : int
         No clique of the junction tree has more cells: bounds time and memory.
     n_rounds : int, optional
@@ -71,7 +71,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
     ----------
     model_ : LinkedModel
     report_ : pandas.DataFrame
-        What was measured when: one row per release of a table of several columns.
+        The course of the search: one row for each release of a table of several columns.
     release_ : Release
     privacy_ : Privacy
     n_records_, n_records_sd_ : float
@@ -80,9 +80,9 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
     Notes
     -----
     Privacy: the only access to the records is the release of :mod:`pgmpy_dp.tables.networks.adaptive_search`, over rows
-    of units that :mod:`pgmpy_dp.linked.operators.unit_rows` makes. What is protected is a parent with all its children.
-    What one child among them may cost is up to 4 rho, or 2 epsilon of a pure budget; up to 16 rho, or 4 epsilon, if it
-    moves from one parent to another. Under ``replace_one`` it is rho and epsilon, and 4 rho and 2 epsilon.
+    of units that :mod:`pgmpy_dp.linked.operators.unit_rows` makes. The unit is a parent with all its children. One
+    child among them may cost up to 4 rho, or 2 epsilon of a pure budget; up to 16 rho, or 4 epsilon, if it moves from
+    one parent to another. Under ``replace_one`` it is rho and epsilon, and 4 rho and 2 epsilon.
 
     Examples
     --------

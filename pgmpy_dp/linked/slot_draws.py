@@ -25,7 +25,7 @@ class SlotDraws:
     sibling : sequence of int, optional
         Those of another slot, in the same order, in whose place any number of siblings can be.
     by : int, optional
-        The variable, of few states, that says what siblings are like where none is known.
+        A variable of few states, on which unknown siblings depend.
 
     Notes
     -----
@@ -83,7 +83,7 @@ class SlotDraws:
         siblings: np.ndarray | None = None,
         weight: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Codes of the slot for rows of codes, of which the slot's own are not looked at.
+        """Draw codes of the slot for rows of codes; those in the slot itself are not looked at.
 
         Parameters
         ----------
@@ -94,8 +94,8 @@ class SlotDraws:
         siblings : ndarray of int, shape (n, m, len(columns)), optional
             The siblings, who take the place of the one in `codes`.
         weight : ndarray, shape (n, m), optional
-            How much of what the model has for one sibling each of them counts. For what these lack of 1, or exceed it,
-            there is an unknown one.
+            How much each of them counts, of what the model has for one sibling. Where the weights lack some of 1, or
+            exceed it, the rest is an unknown sibling's.
 
         Returns
         -------

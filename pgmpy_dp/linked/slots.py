@@ -88,7 +88,7 @@ class Slots:
         ----------
         noisy : NoisyMarginals
         left_out : collection of sets of positions
-            Images that are not taken: for them a model has no room.
+            Images that are not taken, since a model has no room for them.
 
         Returns
         -------

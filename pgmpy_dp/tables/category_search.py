@@ -49,8 +49,8 @@ class DiscoverSettings:
     Parameters
     ----------
     schema : Schema
-        All columns in their order, and how cells are spelled. Of columns whose categories are to be found it has states
-        that are certain, and made-up ones; see :meth:`of`.
+        All columns in their order, and how cells are spelled. Columns whose categories are discovered have
+        their certain states, and made-up ones; see :meth:`of`.
     categories : tuple of hashable
         These columns.
     other : hashable, optional

@@ -42,8 +42,8 @@ class Discovery(Shown):
         noise of standard deviation `sd`, and are those that reached the threshold: the counts of the smallest are
         somewhat too large. Those of cells were computed from several noisy tables.
     sd, threshold : float
-        Of categories; NaN where none were looked for. A category that fewer than ``threshold - 3 sd`` records have is
-        next to never found, one that more than ``threshold + 3 sd`` have is next to always.
+        The noise's deviation and the threshold of categories; NaN where none were looked for. A category of fewer
+        records than ``threshold - 3 sd`` is almost never released, one of more than ``threshold + 3 sd`` nearly always.
     n_records, n_records_sd : float
         The public number of records (with 0), or its estimate and standard deviation.
     release_ : Release

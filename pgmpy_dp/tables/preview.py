@@ -208,8 +208,8 @@ def preview(
     random_state : int, optional
         For repeatable simulations; there is no privacy at stake.
     rows_per_unit : int or "shares"
-        Of a fit that protects persons with several records each: how many of them count. The noise is that of so many;
-        by "shares" it is that of one record.
+        How many records of a person count, in a fit that protects persons. The noise is that of so many; by "shares" it
+        is that of one record.
 
     Returns
     -------
@@ -532,7 +532,7 @@ def random_log_linear(
 def drawn_tables(model: LogLinearModel, cliques: Cliques, n: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Contingency tables of n records drawn from a model; above `LARGEST_SAMPLE`, of the expected counts, rounded.
 
-    With so many records the spread of a drawn count, at most the root of the count, is one thousandth of n or less.
+    With so many records the deviation of a drawn count, at most the root of the count, is one thousandth of n or less.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def quantile_cuts(number: Number, firsts: Sequence[int], counts: np.ndarray, bin
     firsts, counts
         A division and estimates of its counts.
     bins : int
-        How many cells, about: single values of their own, and what is between them, make some more.
+        About how many cells; single values that have one, and what is between them, make some more.
     sd : float
         About the standard deviation of an estimate.
 

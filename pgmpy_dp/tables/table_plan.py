@@ -49,11 +49,11 @@ class Plan(Shown):
     budget : Budget
         What is spent.
     facts : dict
-        What programs are told beside these: sizes, warnings, margins of a test, bounds of theory.
+        The facts for programs beside these: sizes, warnings, margins of a test, bounds of theory.
     text : str
-        What a person is told.
+        The summary for a person.
     details : Preview, LinkedPlan, NetworkSize or None
-        All that is known of it, as its kind has it.
+        The plan in full, in the class for what is learned.
     """
 
     table: pd.DataFrame

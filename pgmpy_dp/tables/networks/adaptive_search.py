@@ -71,11 +71,11 @@ def run(
     progress : callable, optional
         Called after each measurement with the share of the budget that is spent.
     refit : callable
-        From noisy tables, the fit before and the junction tree to a fit: a function of nothing else, hence
+        A function from noisy tables, the last fit and the junction tree to a fit, and of nothing else: hence
         post-processing.
     base_of : callable, optional
-        From the release of single variables to a prior model in its states, which `refit` then gets as ``base``: a
-        function of that release and of what is public or was released before.
+        A function from the release of single variables to a prior model in its states, which `refit` then gets as
+        ``base``. It depends on that release, and on what is public or was released before.
     prior_privacy : mapping, optional
         The privacy record of what `base_of` was learned from, as JSON: the release says it, as
         ``public["settings"]["prior"]``, for what was selected depends on that too.
@@ -347,7 +347,7 @@ class Search:
     ) -> np.ndarray:
         """A mask of the candidates, in ascending order, that can be measured beside those chosen since the last fit.
 
-        What shares a pair with a set that is measured anyway waits for the next round, which knows more.
+        A set that shares a pair with one that is measured anyway waits for the next round, which knows more.
         """
         together = np.zeros((len(self.names), len(self.names)), dtype=bool)
         for one in chosen:

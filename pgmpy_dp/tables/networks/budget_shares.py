@@ -71,23 +71,23 @@ class NetworkShares:
     Attributes
     ----------
     cost : PureDP or ZCDP
-        What everything together costs; its type decides the noise.
+        The cost of everything together; its type decides the noise.
     sizes : tuple of int
         States of each variable in its table: of a number that is not divided, cells of its fine grid.
     sets : Candidates
-        What can be measured at all.
+        The sets that can be measured at all.
     required, candidates : tuple of tuple of int
         Positions of the sets measured first, and of the pairs that rounds select from, beside larger sets.
     one_way : Fraction
-        For all first tables of single variables.
+        Share of all first one-way tables.
     numbers : Fraction
-        For second tables of numbers that are not divided, in cells that follow the first; 0 without such.
+        Share of second tables of numbers that are not divided, in cells that follow the first; 0 without such.
     each_required : Fraction
-        For each required table.
+        Share of each required table.
     probes : Fraction
-        For tables drawn at random.
+        Share of all probes.
     first_round : Fraction
-        For each table of the first round at least, 0 if there is nothing to select from.
+        Least share of each table of the first round, 0 if there is nothing to select from.
     adaptive : bool
         Whether rounds leave to single variables what is worth more there
         (:class:`~pgmpy_dp.tables.networks.search_policy.Spending`). Else they get all that is left: where single
@@ -95,7 +95,7 @@ class NetworkShares:
     n_rounds : int or None
         The option.
     selection : Fraction
-        Part of a round's share, at most.
+        Part of a round's share that selects, at most.
     fixed : bool
         Whether it is always that part.
     """
@@ -126,9 +126,9 @@ class NetworkShares:
     def in_a_round(self, n_records: float) -> int:
         """How many tables a round selects before it measures them and fits: one for each 16 variables, at least one.
 
-        Of p > 512 variables one for each 8192/p: a round scores p^2/2 pairs, of which there are then p/512 times fewer.
-        As many times more as there are tables where so many records are known precisely: no more rounds than usual, but
-        for few variables, of which a round measures one table for each five at most.
+        With p > 512 variables one for each 8192/p: a round scores p^2/2 pairs, so there are p/512 times fewer rounds.
+        Many records that are known precisely allow more tables, and each round selects as many times more: the rounds
+        stay as few, but with few variables, since a round measures at most one table for each five of them.
         """
         p = len(self.sizes)
         usual = max(p // _VARIABLES_A_TABLE, p * p // (_VARIABLES_A_TABLE * _MANY_VARIABLES), 1)

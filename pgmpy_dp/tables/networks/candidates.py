@@ -64,8 +64,8 @@ class Candidates:
     def weight(self, scope: Collection[int]) -> float:
         """The weight of a table's misfit: 1, or what the table has in common with the sets of the workload.
 
-        Each of these that shares two variables or more with it counts as many times as it shares. With a target, what
-        does not have it counts 0.
+        Each of these sets that shares two variables or more with the table adds its weight times how many it shares.
+        With a target, a table without it counts 0.
         """
         if not self.workload:
             return float(self.target is None or self.target in scope)

@@ -206,11 +206,11 @@ class NestedTables:
     n_coordinates : int
         Coordinates of all non-empty sets, one block after the other.
     place : ndarray of int, shape (n_cells,)
-        Which coordinate each effect of each table belongs to; `n_coordinates` for a table's mean.
+        The coordinate that each effect of each table belongs to; `n_coordinates` for a table's mean.
     share : ndarray of shape (n_cells,)
         ``sqrt(k_J/k_e)``.
     home : ndarray of int, shape (n_coordinates,)
-        Of each coordinate, the first of the effects that belong to it; not where `known` is given.
+        The first effect that belongs to each coordinate; not with `known`.
 
     Examples
     --------

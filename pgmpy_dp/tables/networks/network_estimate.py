@@ -94,14 +94,14 @@ def estimate_network(
     Parameters
     ----------
     noisy : NoisyMarginals
-        Repeated tables are merged. What they say is impossible is so in the fit.
+        Repeated tables are merged. Cells that they call impossible are so in the fit.
     previous : NetworkEstimate, optional
-        Fit to some of the tables, which is started from.
+        The fit to some of the tables that this one starts from.
     tree : GrowingTree, optional
-        Takes in what it does not have yet, and is what is computed on. Default: that of the previous fit.
+        The tree to compute on; the tables' cliques are added to it. Default: that of the previous fit.
     base : LogLinearModel, optional
-        A prior, of the same variables, that takes the place of the uniform model. The fit has its tables too, and what
-        the noisy ones do not say follows it.
+        A prior, of the same variables, that takes the place of the uniform model. The fit has its tables too, and
+        follows it where the noisy ones say nothing.
 
     Returns
     -------

@@ -58,10 +58,10 @@ from pgmpy_dp.tables.networks.structure_base import (
 class PrivateNetwork(BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
-    Tables of single variables are released first. Then, round by round, the pair or triple of variables that the
-    model so far gets most wrong is selected and its table released, while that is worth more than single variables
-    would gain, which get the rest. The final model is learned from all tables as `CollectiveMAP` does; records drawn
-    from it are synthetic data.
+    Tables of single variables are released first. Then each round selects the pair or triple of variables that the
+    model so far gets most wrong, and releases its table. Rounds end when single variables would gain more by the rest
+    of the budget; they get it. The final model is learned from all tables as `CollectiveMAP` does; records drawn from
+    it are synthetic data.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ class PrivateNetwork(BaseStructureEstimator):
     max_clique_cells : int
         No clique of the junction tree has more cells: bounds time and memory.
     n_rounds : int, optional
-        On how many tables the budget would be spent if none got more than the first. Default: as many as the
-        budget, the number of variables and the estimated number of records ask for. Shares grow once measurements
-        say nothing new. (A round selects a table for each 16 variables, and more above 512, before it refits.)
+        How many tables the budget would buy if none got more than the first. Default: a number that follows from the
+        budget, the number of variables and the estimated number of records. Shares grow once measurements say
+        nothing new. (A round selects a table for each 16 variables, and more above 512, before it refits.)
     one_way_share : float in (0, 1), optional
         Share of the budget for single variables. Default: a tenth at first, and last what the tables of several leave
         (:class:`~pgmpy_dp.tables.networks.search_policy.Spending`); with a workload a tenth.
@@ -92,30 +92,30 @@ class PrivateNetwork(BaseStructureEstimator):
     max_order : int
         Variables of the largest tables that are measured; 2 for pairs only.
     workload : mapping of sets of variables to positive numbers, or list of such sets, optional
-        The questions that the model will answer, with weights: only tables within these sets are measured,
-        and a table's misfit counts by the weights of the sets that it shares two variables or more with, times how
-        many it shares. No set has more than `max_order` variables or `max_clique_cells` cells; one whose noise would
+        The questions that the model will answer, with weights. Only tables within these sets are measured. Each set
+        that shares two variables or more with a table adds its weight, times how many it shares, to the weight of the
+        table's misfit. No set has more than `max_order` variables or `max_clique_cells` cells; one whose noise would
         exceed the number of records is learned from its parts. Default: all tables of up to `max_order` variables,
         alike.
     prior : MarkovNetwork, DiscreteMarkovNetwork, DiscreteBayesianNetwork, LogLinearModel, Release or path, optional
-        Model that the search starts from, so that what it gets right need not be measured, and that the final fit
-        learns deviations from if the release speaks for it; see `CollectiveMAP` and docs/priors.md.
+        Model that the search starts from, so that what it gets right need not be measured. If the release speaks for
+        it, the final fit learns deviations from it; see `CollectiveMAP` and docs/priors.md.
     probe_share : float in [0, 1)
-        Share of what the first tables of single variables leave for 16 tables of three variables drawn at random (of
-        two with ``max_order=2``), the probes, which are measured last. They tell how wrong the model is where nothing
-        was chosen, which the intervals of `posterior` depend on. Where they would drown they have a quarter of it. Then
-        the model is learned from them too, but for those whose noise is expected to exceed the number of records. 0:
-        none.
+        Share for the probes, of what the first one-way tables leave: 16 tables of three variables (of two with
+        ``max_order=2``), drawn at random and measured last. They tell how wrong the model is where nothing was chosen;
+        the intervals of `posterior` depend on that. Probes that would drown in noise get a quarter of the share. At
+        last the model is learned from them too, but for those whose noise is expected to exceed the number of records.
+        0: none.
     target : variable, optional
-        What will be predicted from the others. All pairs with it are measured first, with what makes single variables
-        wrong by 10 % more, and with more while they pay, up to what predictions need; not where noise would hide them.
-        Rounds choose among sets with the target, these pairs again among them. Other pairs are measured inside these
-        alone. Not together with `workload`.
+        The variable that will be predicted from the others. All pairs with it, the star, are measured first, unless
+        noise would hide them. The star gets the share that makes single variables wrong by 10 % more, and more while it
+        pays, up to what predictions need. Rounds choose among sets with the target, and may choose its pairs again.
+        Other pairs are measured inside these sets alone. Not together with `workload`.
     number_share : float in [0, 1)
         Share of the budget for second tables of numbers that the schema does not divide, in cells that follow what
         their first tables on a fine grid say. 0: none.
     optimise : {"likelihood", "pairs"}
-        What the budget is divided for, where it is weak: "likelihood" for what new records will look like, and so for
+        The aim of a weak budget's division: "likelihood" for what new records will look like, and so for
         dependence and predictions; "pairs" for tables of one and two variables as near as can be, with fewer edges.
     missing_at_random : mapping of variable to list of variables, optional
         Variables whose state None (missing) the model shall not have, each with its drivers: what decides whether its
@@ -134,15 +134,15 @@ class PrivateNetwork(BaseStructureEstimator):
         The model before it was completed, which has missing as a state; `model_` where nothing is missing at random.
         `edge_scores_` and `errors_` are of it.
     edge_scores_ : dict of pair to float
-        How far the two variables are from independence under the model, in total variation.
+        The distance of the two variables from independence under the model, in total variation.
     report_ : pandas.DataFrame
-        What was measured when: one row per release of a table of several variables, with these, its share of the
-        budget, the scale of its noise, and how wrong the model was about it before, in total variation.
+        The course of the search: one row for each release of a table of several variables, with these, its share of
+        the budget, the scale of its noise, and how wrong the model was about it before, in total variation.
     errors_ : pandas.DataFrame
         For each pair of variables, whether it was measured (alone or in a larger table), and an estimated bound on
-        the error (total variation) of its table, largest first. Before all others come, with nan, pairs of which
-        nothing is known: not measured, and forbidden, outside the workload or too large (`max_clique_cells`) to be
-        selected in any round, or all pairs if the budget went to single variables.
+        the error (total variation) of its table, largest first. Pairs of which nothing is known come before all
+        others, with nan: those not measured, and forbidden, outside the workload or too large (`max_clique_cells`) to
+        be selected in any round, or all pairs if the budget went to single variables.
     release_ : Release
         The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
         take it too: ``CollectiveMAP().fit_release(graph_, release_)``.

@@ -23,18 +23,17 @@ _OWN = ("epsilon", "delta", "rho", "state_names", "adjacency", "n_records", "tar
 class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
     """Classifier by a private network: `PrivateNetwork` with a target, then its conditional probabilities.
 
-    Each fit is charged to a ledger, so that fits add up in sight. What would fit in silence is refused: a ledger cannot
-    be copied, hence this classifier cannot be cloned, as `cross_val_score` and `GridSearchCV` do for each of their
-    fits.
+    Each fit is charged to a ledger, so that the costs of all fits add up in sight. A ledger cannot be copied, so this
+    classifier cannot be cloned: `cross_val_score` and `GridSearchCV`, which clone it for each fit, are refused.
 
     Parameters
     ----------
     target : variable
-        What is predicted; the schema declares its states.
+        The variable that is predicted; the schema declares its states.
     ledger : Ledger
-        What all fits are charged to.
+        The ledger that all fits are charged to.
     budget : Budget, optional
-        What one fit costs. Default: all that the ledger has left.
+        The budget of one fit. Default: all that the ledger has left.
     state_names : Schema or dict of variable to list of states
         Public description of the variables, the target among them.
     adjacency : {"add_remove", "replace_one"}

@@ -138,7 +138,7 @@ def gain(value: np.ndarray, before: np.ndarray, after: np.ndarray, n_records: fl
     before, after : ndarray
         Probabilities under the model before it was measured, and after.
     n_records, variance : float
-        The number of records; of the noise in a cell.
+        The number of records; the variance of the noise in a cell.
 
     Notes
     -----

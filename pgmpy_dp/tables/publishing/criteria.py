@@ -47,7 +47,7 @@ class Criterion:
     share : float
         Of cells.
     unit : float
-        What 1 of the bound is of 1: the width of the range of a mean, the clip of a loss.
+        The scale of the bound: the width of the range of a mean, the clip of a loss.
     """
 
     test: str

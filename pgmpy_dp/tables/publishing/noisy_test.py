@@ -59,7 +59,7 @@ def reaches(criteria: Criteria, budget: Budget, chance: float) -> list[float]:
 
 
 def margins(criteria: Criteria, n: float, budget: Budget, chance: float) -> list[float]:
-    """For each criterion, the distance of an error from its bound at which a chance bounds that of a wrong answer.
+    """The margin of each criterion: an error further from its bound gets a wrong answer with at most a chance.
 
     Notes
     -----
