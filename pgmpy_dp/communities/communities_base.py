@@ -42,7 +42,7 @@ class Communities:
         A tuple, or a range.
     labels : ndarray of int, shape (n,)
     scores : ndarray of float, shape (n, k)
-        How much speaks for each label, in neighbours.
+        The neighbours that speak for each label.
     degree : float or None
         The average degree that was used: passed, or noisy.
     chance : bool or None
@@ -80,8 +80,8 @@ def vote(
 ) -> np.ndarray:
     """One noisy majority vote: each vertex hears how many of its neighbours have each label.
 
-    After any first stage that is better than chance it repairs most of what is wrong, for one edge changes two of the
-    sums by 1, whatever the first stage was (Chen et al. 2023, Algorithm 5.13).
+    After any first stage that is better than chance it repairs most wrong labels, for one edge changes two of the sums
+    by 1, whatever the first stage was (Chen et al. 2023, Algorithm 5.13).
 
     Parameters
     ----------

@@ -50,8 +50,8 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
         Of at most 10,000 vertices.
     settings : Settings
         Of :class:`~pgmpy_dp.estimators.PrivateBlockModel`. Default degrees are those of the answers, which cost
-        nothing; with one public degree all vertices are taken to have it. A vote is one on the labels that the answers
-        gave, for a quarter of the budget. Default: of two communities, where the average degree (a noisy one for a
+        nothing; with one public degree all vertices are taken to have it. A vote is on the labels of the answers, for a
+        quarter of the budget. Default: for two communities, where the average degree (a noisy one for a
         fiftieth of the budget, unless it is passed) is at least twice the deviation of the noise of a vertex's answers.
     budget : Budget
         Of answers and vote together. The method has no use for a delta and spends none.

@@ -21,7 +21,7 @@ def all_states(cardinalities: Iterable[int]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Contrasts:
-    """Which effects a model has: one block of parameters for each set of variables in `scopes`.
+    """The effects of a model: one block of parameters for each set of variables in `scopes`.
 
     With the contrasts x_i = H_i[code_i] of shape (k_i - 1,), the features of scope I are the entries of the outer
     product of x_i, i in I, in C order, and Pr(x) is proportional to exp(sum_I theta_I . features_I(x)). With two
@@ -134,7 +134,7 @@ class Contrasts:
     def mean_features(self, table: np.ndarray, scope: tuple[int, ...]) -> np.ndarray:
         """Mean features of a scope, flat, from its table of means of the outer product of k_i e_a - 1.
 
-        The contrasts are orthogonal to constants: what the table has in its margins drops out.
+        The contrasts are orthogonal to constants: the margins of the table drop out.
         """
         for axis, i in enumerate(scope):
             table = np.moveaxis(np.tensordot(self.bases[i] / self.cardinalities[i], table, axes=(0, axis)), 0, axis)

@@ -1,6 +1,6 @@
 """The base of the estimators of Markov random fields: one release, then a field, its graph and a pgmpy model.
 
-From a release to a random field: what follows each of the learners of Markov random fields. Post-processing.
+All that follows a release is post-processing.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def field_of(
     ValueError
         If the moments were released for a public graph that lacks edges of `graph`.
     sparse : bool
-        For moments: look for the interactions that are not 0.
+        For moments: whether to select the interactions that are not 0.
     min_edge_weight : float, optional
         For halves, eta, see :func:`~pgmpy_dp.fields.published.gone_methods.of_halves`.
     """
@@ -233,7 +233,7 @@ class BaseFieldEstimator(BaseGraphEstimator, BoundedWidth):
     n_iter : int, optional
         Steps of "frank-wolfe". Default: from public or noisy numbers.
     sparse : bool
-        Look for the interactions that are not 0, without a public graph; has no effect on "frank-wolfe".
+        Whether to select the interactions that are not 0, without a public graph; no effect on "frank-wolfe".
     inference : {"exact", "loopy", "auto"} or LoopySettings
         Inference of `model_`.
     memory_limit : int

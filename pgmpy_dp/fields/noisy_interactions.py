@@ -41,10 +41,10 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         Of at least two variables, with any numbers of states.
     settings : Settings
         `graph` and `random_state`: only interactions of a public graph's edges are released, with less noise as they
-        are fewer. And what no estimator asks: `noise`, "laplace" or "wishart" for an epsilon, "gaussian" for rho or a
-        delta (default: "auto", the one with the smallest variances in all, which public numbers decide; Gaussian in a
-        ledger that counts zCDP already, :func:`~pgmpy_dp.learning.least_noise.noise_for_ledger`); `max_cells`, the
-        largest number of cells of all pairs together (default: 10**8).
+        are fewer. No estimator has these as options: `noise`, "laplace" or "wishart" for an epsilon, "gaussian" for rho
+        or a delta (default: "auto", the one with the smallest variances in all, which public numbers decide; Gaussian
+        in a ledger that counts zCDP already, :func:`~pgmpy_dp.learning.least_noise.noise_for_ledger`); `max_cells`,
+        the largest number of cells of all pairs together (default: 10**8).
 
     Returns
     -------

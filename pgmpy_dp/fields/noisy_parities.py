@@ -103,10 +103,10 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         "sepfem" the perturbed leader, slower and rarely better. "auto" is "pmw" where noise on all sums would be large,
         else "noise". Only parities of cliques of a public graph are released, with less noise as they are fewer.
 
-        And what no estimator asks: `n_rounds` of pmw and sepfem (default: from the public or noisy number of records,
-        :func:`~pgmpy_dp.fields.parity_rounds.default_rounds`); `count_share`, the part of the budget that these and
-        auto spend on a noisy number of records where no public one is known (default: 0.05; "noise" releases the count
-        as one more parity); `max_parities`, the largest number of parities (default: 10**7).
+        No estimator has these as options: `n_rounds` of pmw and sepfem (default: from the public or noisy number of
+        records, :func:`~pgmpy_dp.fields.parity_rounds.default_rounds`); `count_share`, the part of the budget that
+        these and auto spend on a noisy number of records where no public one is known (default: 0.05; "noise" releases
+        the count as one more parity); `max_parities`, the largest number of parities (default: 10**7).
 
     Returns
     -------
@@ -115,15 +115,15 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         the order of :func:`released_subsets`; ``values[1]``, where the number of records
         is not public, a noisy count of them, shape (1,). ``noise[0]`` is None for pmw and sepfem, whose answers come
         from a distribution and are rounded to whole records; Wishart noise differs from sum to sum, and it is that of
-        the noisiest (:func:`released_deviations`). ``public["method"]`` says what was done.
+        the noisiest (:func:`released_deviations`). ``public["method"]`` names the method.
 
     Notes
     -----
     Privacy
         *Sensitivity.* That of :class:`~pgmpy_dp.fields.operators.parities.ParitySums`,
         :class:`~pgmpy_dp.fields.operators.feature_matrices.ParityMatrixSums`, ``worst_parity`` and
-        ``record_count``, which are all that see the records. A graph is public: which sums there
-        are tells nothing of them.
+        ``record_count``, which are all that see the records. A graph is public, so the list of sums tells
+        nothing of them.
 
         *Guarantee.* Under the table's adjacency, noise: rho-zCDP with Gaussian, epsilon-DP with Laplace noise, one
         scale for all sums, or with Wishart noise on a matrix. pmw and sepfem: the count (its share) and the rounds
@@ -185,7 +185,7 @@ def plan_parities(
     budget: Budget,
     noise: str = "auto",
 ) -> ParityPlan:
-    """Check all arguments and fix what will be done; raises what `run` raises before its charge.
+    """Check all arguments and plan the release; raises what `run` raises before its charge.
 
     With ``n_records=None`` a noisy count is released too, under either adjacency: the size of a random part of the
     records is private also where that of the whole is not. `noise` is "auto" or "gaussian", for methods without one.

@@ -1,9 +1,9 @@
 """Parities by rounds of private selection: multiplicative weights (PMW).
 
-A public guess of the data is kept, and each round asks the curator for a parity that the guess answers badly. What a
-round learns of the records is the selected position and one noisy sum; everything else is post-processing.
-Rounds get equal shares of what is left, which does not depend on what they find; how many there are depends on public
-numbers and on the noisy count, which is paid for before.
+A public guess of the data is kept, and each round asks the curator for a parity that the guess answers badly. A round
+learns the selected position and one noisy sum of the records; everything else is post-processing. Rounds get equal
+shares of what is left, whatever they learn; their number depends on public numbers and on the noisy count, which is
+paid for before.
 
 The guess is a distribution on all 2^p records, by multiplicative weights.
 """
@@ -75,7 +75,7 @@ class MultiplicativeWeights:
         Parameters
         ----------
         steps : int
-            How many measurements, each once.
+            Measurements to update by, each once.
         """
         positions = np.array(list(self._values))
         targets = np.array([min(1.0, max(-1.0, float(np.mean(values)))) for values in self._values.values()])

@@ -75,7 +75,7 @@ class PrivateBinaryMRF(BaseFieldEstimator, _OfOrder):
     Notes
     -----
     Privacy: the only access to the records is one release of :mod:`pgmpy_dp.fields.noisy_parities` or
-    :mod:`~pgmpy_dp.fields.published.frank_wolfe_steps`; the rest is post-processing. Protected is one record.
+    :mod:`~pgmpy_dp.fields.published.frank_wolfe_steps`; the rest is post-processing. One record is protected.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 4, with selections by Gumbel noise, is "frank-wolfe".
 
     Examples

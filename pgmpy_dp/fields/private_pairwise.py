@@ -53,7 +53,7 @@ class PrivatePairwise(BaseFieldEstimator):
     Notes
     -----
     Privacy: the only access to the records is one release of :mod:`pgmpy_dp.fields.noisy_interactions` or
-    :mod:`~pgmpy_dp.fields.published.frank_wolfe_steps`; the rest is post-processing. Protected is one record.
+    :mod:`~pgmpy_dp.fields.published.frank_wolfe_steps`; the rest is post-processing. One record is protected.
     Method: Zhang, Kamath, Kulkarni and Wu (2020); Algorithm 3, with selections by Gumbel noise, is "frank-wolfe".
     Graph: with `min_edge_weight` this is a structure learner under rho, (epsilon, delta) or a pure epsilon; for
     "frank-wolfe" under rho by Theorem 3.11 with alpha below eta/2. Theorem 7.4 is the lower bound.

@@ -1,8 +1,7 @@
 """The fit of maximum entropy in contrasts: a penalty selects interactions, then a refit has these alone.
 
 :mod:`pgmpy_dp.fields.maximum_entropy` calls it with the released moments of a field, and makes the field of it.
-
-The support of a sparse field, grown from a tree by what the fit so far leaves unexplained.
+Where a junction tree holds it, the support is grown from a tree by what the fit so far leaves unexplained.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ def grow_support(
         With all main effects.
     target : ndarray of shape (n_parameters,)
     scale, threshold : ndarray of shape (n_scopes,)
-        Standard error of a feature, and what the norm of a block has to exceed.
+        Standard error of a feature; threshold that the norm of a block has to exceed.
     bound : float
     tree_limit : int
         Cells that a junction tree may have.
@@ -248,8 +247,8 @@ def fit_contrasts(
     A block of d features that is absent has an estimate of norm about scale sqrt(d), above tau = scale (sqrt(d) + 4)
     once in ten thousand (Laurent and Massart, 2000). The l1 penalty is 0.4 tau and a block stays if its penalised
     estimate exceeds 0.6 tau: a light penalty bends the estimates of other edges little, and the second cut makes the
-    decision. What the refit then shows to be below 0.8 tau (the Monte Carlo error of the first fit lets some through
-    where tau is small) goes too. Where a junction tree holds the support, `grow_support` takes the place of the
+    decision. Blocks that the refit then shows to be below 0.8 tau go too (where tau is small, the Monte Carlo error of
+    the first fit lets some through). Where a junction tree holds the support, `grow_support` takes the place of the
     penalty: it is quicker, and does not mind couplings so strong that chains and gradient steps crawl.
     """
     keep = np.ones(len(effects.scopes), dtype=bool)

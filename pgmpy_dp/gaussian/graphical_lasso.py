@@ -1,6 +1,6 @@
 """Sparse inverse covariance: the graphical lasso with weights, a spectral cap and a certified duality gap.
 
-Alternating directions for one block of the graphical lasso: an eigendecomposition and a soft threshold in turn.
+Each component is solved by alternating directions: an eigendecomposition and a soft threshold in turn.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Gaussian graphical models from a released moment matrix: what follows the release is post-processing.
+"""Gaussian graphical models from a released moment matrix: all of it is post-processing.
 
 Sparse inverse covariance: `project_psd` and `unclipped_moments`, then the graphical lasso
-(`pgmpy_dp.gaussian.graphical_lasso`) at `lasso_penalty`, then `refit_on_support`. `gaussian_distribution` has what
-is done with the model.
+(`pgmpy_dp.gaussian.graphical_lasso`) at `lasso_penalty`, then `refit_on_support`. `gaussian_distribution` has draws
+from the model and its likelihood.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def unclipped_moments(moments: np.ndarray, row_norm: float) -> np.ndarray:
     moments : ndarray of shape (d, d)
         Positive semidefinite, about the mean.
     row_norm : float
-        B, to which records were shortened.
+        B, the norm to which records were shortened.
 
     Returns
     -------

@@ -230,8 +230,8 @@ def sided(bounds: tuple[tuple[Any, float, float], ...], columns: Sequence[Hashab
 def boxed_norm(d: int, scaling: str) -> float:
     """The norm to which records in a box are shortened, in units of its scales.
 
-    With scales of one deviation: short enough to save noise, as what clipping does to a Gaussian is taken back when it
-    is fitted (:func:`~pgmpy_dp.gaussian.graphical_models.unclipped_moments`).
+    With scales of one deviation it is short enough to save noise: a fit of a Gaussian takes the effect of clipping
+    back (:func:`~pgmpy_dp.gaussian.graphical_models.unclipped_moments`).
 
     Examples
     --------
@@ -276,8 +276,8 @@ def _named(public: Any, extra: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
 def typical_sizes(counts: np.ndarray, n_records: float) -> np.ndarray:
     """Standard deviations of columns from noisy numbers of records by size, as parts of the unit of the sizes.
 
-    Of each column the half-normal law that fits the counts best, in least squares, after the cell of zeros; of a column
-    that is zero in most records the root of the mean square is less by the root of the part of the others.
+    Each column gets the half-normal law that fits the counts best, in least squares, after the cell of zeros. Where a
+    column is zero in most records, the root of its mean square is less, by the root of the part of the others.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ class NoisyCovariance:
         Second moments around `location` over the number of records: symmetric, unbiased but for clipping, possibly with
         negative eigenvalues.
     location : ndarray of shape (d,)
-        What was subtracted from the records.
+        The point that was subtracted from the records.
     n_records : float
         The public number, or the noisy one, at least 1. Of persons, where persons are protected.
     sd : float
@@ -420,14 +420,14 @@ def _rough_location(public: Any, named: Mapping[str, np.ndarray], d: int) -> np.
 
 @dataclass(frozen=True)
 class FirstShares:
-    """The shares that are spent first; 0 where nothing is released for one.
+    """The shares that are spent first; 0 where a question is not asked.
 
     Attributes
     ----------
     mean, count, scale : Fraction
         For a clipped sum of the records, their number, and numbers of records by size.
     n_means : int
-        How many clipped sums there are, if any.
+        The number of clipped sums, if any.
     """
 
     mean: Fraction

@@ -2,8 +2,8 @@
 
 The second moments of d columns have noise that grows with d, however few of their entries matter. Signs of records have
 no scale, and one product of two signs moves by one. So each column first asks, privately, for the column that it agrees
-or disagrees with beyond what the model expects, and only the pairs that are named are measured; then again, beside the
-model of what was measured.
+or disagrees with beyond what the model expects, and only these pairs are measured. Later rounds do the same beside the
+model of the measured pairs.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class NoisyPairs:
     sd : ndarray of shape (d, d)
         Standard deviation of these, by noise and by sampling; infinite for others.
     measured : ndarray of bool, shape (d, d)
-        With noise that leaves something to see.
+        Whether the noise of the pair leaves something to see.
     location, scales : ndarray of shape (d,)
         The centre, and standard deviations of the columns: ones without bounds.
     n_records : float

@@ -57,8 +57,8 @@ class _Norm:
 class PrivateGraphicalLasso(BaseVectorsEstimator, _Norm):
     """Sparse inverse covariance under differential privacy (Wang, Huai and Xu 2018, with corrected mechanisms).
 
-    Records are shortened to a public norm, their second moments released with noise, and a graphical lasso fitted to
-    what was released, with a penalty that knows the noise.
+    Records are shortened to a public norm, and their second moments are released with noise. A graphical lasso is
+    fitted to these, with a penalty that knows the noise.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ class PrivateGraphicalLasso(BaseVectorsEstimator, _Norm):
         from zero by more than sampling error and noise explain. It costs nothing, and takes the lasso's shrinkage and
         most of its false edges away. False with a penalty of 0 gives the plain inverse.
     center : None, sequence of numbers, or "private"
-        What is subtracted from the records: public numbers, or a noisy mean that takes a fifth of the budget. With
-        nothing the result is one of second moments about zero, or about the middle of the bounds, and is called so
+        The point subtracted from the records: public numbers, or a noisy mean that takes a fifth of the budget.
+        Without one the result is of second moments about zero, or about the middle of the bounds, and is called so
         (`centered_` is False, `second_moments_` in the place of `covariance_`): of a column of mean m and variance v
         they have m^2 + v in the place of v, and two such columns look correlated. Pass zeros where the columns are
         known to vary about zero.
@@ -123,12 +123,12 @@ class PrivateGraphicalLasso(BaseVectorsEstimator, _Norm):
     second_moments_ : ndarray of shape (d, d)
         About `location_`, with or without a centre.
     location_ : ndarray of shape (d,)
-        What was subtracted from the records: zeros, the middle of the bounds, the public centre, or the noisy mean.
+        The point subtracted from the records: zeros, the middle of the bounds, the public centre, or the noisy mean.
     centered_ : bool
         Whether a centre was set. If not, there is no `covariance_`: `second_moments_` and `precision_` are the second
         moments about `location_` and their inverse, which are a covariance only where that is the mean.
     scales_ : ndarray of shape (d,)
-        What the columns were divided by: ones without bounds.
+        The scales that the columns were divided by: ones without bounds.
     graph_ : pgmpy.base.UndirectedGraph
         Pairs with a nonzero entry; weights are partial correlations.
     columns_ : tuple

@@ -13,8 +13,8 @@ with M_+ the part of M with positive eigenvalues; at its minimum X = (Y + Diag(y
 by the semismooth Newton method of Qi and Sun (2006), on torch. On some graphs that stalls, in floating point. The
 *central path* (:mod:`pgmpy_dp.communities.published.correlation_path`) is slower and does not, which is proved.
 
-What is returned is an approximation; how far from the projection it is, and a proof, is the business of
-:mod:`pgmpy_dp.private.mathematics.certificates`.
+The result is an approximation; :mod:`pgmpy_dp.private.mathematics.certificates` proves how far from the projection it
+is.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
     budget : Budget
         Of rho, or of epsilon and a delta.
     analysis : {"tight", "published"}, default "tight"
-        Which sensitivity of the projection the noise is for.
+        The sensitivity of the projection that the noise is for.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
     -----
     Privacy
         *Guarantee.* Without a split: rho-zCDP, of which the vote has 15/100, the number of edges 1/50 where no degree
-        is given, and the projection the rest; an (epsilon, delta) budget is converted to rho by dp-accounting, or,
+        is passed, and the projection the rest; an (epsilon, delta) budget is converted to rho by dp-accounting, or,
         where the projection is alone, calibrated exactly. With a split: the projection of one half of the edges is
         (epsilon, delta)-DP, the vote on the other epsilon-DP with Laplace noise of scale 2/epsilon; together they are
         (epsilon, delta)-DP (:meth:`~pgmpy_dp.private.curator.curator_base.Curator.split`). With rho both

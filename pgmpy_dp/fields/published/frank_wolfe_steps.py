@@ -1,12 +1,10 @@
 """Private Frank-Wolfe on all logistic regressions of a Markov random field (Zhang, Kamath, Kulkarni and Wu 2020).
 
 Algorithm 1 with the regressions of Algorithms 2 (Ising), 3 (pairwise) and 4 (binary of any order), as many steps at
-once as there are regressions. What differs from the paper, and why: ``private/operators/frank_wolfe.md``.
+once as there are regressions. ``private/operators/frank_wolfe.md`` has the differences from the paper, and the reasons.
 
-What the Frank-Wolfe learner will do, from public numbers alone: checks, shares of the budget, defaults.
-
-Everything here is decided before anything is spent, but for the number of iterations where that follows from a noisy
-number of records.
+The plan of checks, shares of the budget and defaults is made from public numbers before anything is spent, but for the
+number of iterations where that follows from a noisy number of records.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fields of releases that methods of version 0.3 made which are gone: gradients, and halves of the records.
+"""Fields of releases by methods of version 0.3 that are gone: gradients, and halves of the records.
 
 A release is paid for once, so it is read for ever. Post-processing.
 """
@@ -71,7 +71,7 @@ def of_halves(release: Release, min_edge_weight: float | None) -> tuple[RandomFi
 def _with_maximal(plain: BinaryField, averaged: BinaryField, least: float) -> BinaryField:
     """Mean derivatives for maximal interactions, whose coefficients they are, and plain coefficients for others.
 
-    An interaction is taken for maximal if all those around it are below `least`.
+    An interaction counts as maximal if all larger ones that contain it are below `least`.
     """
     inside: set[tuple[int, ...]] = set()
     chosen = {}

@@ -1,9 +1,9 @@
-"""From nodewise logistic regressions to a random field: what follows the regressions in Algorithms 2 to 5 of [1]_.
+"""From nodewise logistic regressions to a random field: the steps after the regressions in Algorithms 2 to 5 of [1]_.
 
 In each field the log-odds of a variable given the others are linear in features of the others, with coefficients that
 are twice (binary variables), or differences of, the parameters of the field. Each parameter so appears in the
-regressions of several nodes; they are averaged, and how far they lie apart is returned as a diagnostic: far more than
-the error that is expected of one regression says that some of them are bad (radius too small, too few iterations, too
+regressions of several nodes. The estimates are averaged, and their distance is returned as a diagnostic: where it is
+far above the error that is expected of one regression, some of them are bad (radius too small, too few iterations, too
 much noise). All of it is post-processing.
 
 References

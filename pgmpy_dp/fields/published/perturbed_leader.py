@@ -1,7 +1,7 @@
 """Parities by a perturbed leader (sepFEM of Vietri et al. 2020), for up to 20 variables.
 
 A guess of the data is kept as synthetic records, and each round asks the curator for a parity that the guess answers
-badly. What a round learns of the records is the selected position; everything else is post-processing.
+badly. A round learns the selected position from the records; everything else is post-processing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def sepfem_answers(
 
     Notes
     -----
-    The perturbation sigma is independent of the records, and what it perturbs was released: it protects nothing. A bad
+    The perturbation sigma is independent of the records, and it perturbs released numbers: it protects nothing. A bad
     maximum costs accuracy.
     """
     rng = curator.generator()

@@ -25,7 +25,7 @@ class RegressionLayout:
     family : {"ising", "pairwise", "binary"}
     cardinalities : tuple of int
     features : tuple of tuples
-        What each of the feature rows of a record is: ``()`` the constant 1; for "ising" and "binary" a set of positions
+        The feature in each row: ``()`` is the constant 1; for "ising" and "binary" a set of positions
         I, the product of their z (-1 for the first state, +1 for the second); for "pairwise" ``(j, a)``, 1 if variable
         j is in state a and else 0.
     nodes : ndarray of int, shape (n_regressions,)

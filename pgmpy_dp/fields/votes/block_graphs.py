@@ -1,4 +1,4 @@
-"""A graph for a block of records, by learners without noise: what blocks vote for when a curator asks them.
+"""Graphs that blocks of records vote for, by learners without noise.
 
 :func:`block_graph` is registered as a block function: a function of one block's records and public numbers. A learner
 gives each pair of variables a score, an estimate of the size of their interaction; pairs with at least eta/2 are edges.
@@ -12,8 +12,6 @@ Three learners:
   sparse (Loh and Wainwright 2013), so that it can fail with strong interactions however many the records.
 * "chow-liu": the spanning tree of largest mutual information (Chow and Liu 1968); the score of its edges is the largest
   entry of the centred log-table of the pair, which in a tree-shaped model is the pair's own interaction.
-
-Scores of pairs of variables, and regressions at every node, from a block of records without noise.
 
 Whatever they return, one block's vote is one vote.
 """
@@ -46,7 +44,7 @@ _MAX_ITER, _STEP_TOL = 300, 1e-4
 def inverse_covariance_scores(codes: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     """Sizes of an Ising model's weights, by the inverse of the covariance of z = 2 code - 1; shape (p, p).
 
-    With `weights`, shape (n,), each record counts for its own.
+    With `weights`, shape (n,), each record counts as much as its weight.
     """
     n, p = len(codes) if weights is None else weights.sum(), codes.shape[1]
     z = 2.0 * codes - 1.0
@@ -62,7 +60,7 @@ def inverse_covariance_scores(codes: np.ndarray, weights: np.ndarray | None = No
 def tree_scores(codes: np.ndarray, cardinalities: tuple[int, ...], weights: np.ndarray | None = None) -> np.ndarray:
     """Largest centred log-probability of each pair in the Chow-Liu tree, 0 elsewhere; shape (p, p).
 
-    With `weights`, shape (n,), each record counts for its own.
+    With `weights`, shape (n,), each record counts as much as its weight.
     """
     n, p = codes.shape
     starts = np.cumsum([0, *cardinalities])
@@ -99,10 +97,10 @@ def node_regressions(
     features : ndarray of float, shape (n_features, n)
     codes : ndarray of int, shape (n, p)
     layout : RegressionLayout
-        What is regressed on what.
+        The regressions.
     radius : float
     of_records : ndarray of float, shape (n,), optional
-        For how much each record counts; default: 1.
+        The weight of each record; default: 1.
     """
     used = np.zeros((layout.n_regressions, len(features)), dtype=bool)
     rows = np.arange(layout.n_regressions)[:, np.newaxis]
@@ -157,7 +155,7 @@ class BlockLearner:
     max_edges : int
         No graph has more.
     least_records : int
-        A block of fewer records, or of so few by what they count for, has no graph.
+        A block of fewer records, or of less weight, has no graph.
     """
 
     learner: str
@@ -252,11 +250,11 @@ def plan_blocks(schema: Schema, settings: Settings) -> BlockLearner:
 
 
 def least_records(sizes: Iterable[int], min_edge_weight: float) -> int:
-    """How many records a block needs before it can tell edges from none: from public numbers.
+    """The number of records that a block needs to tell edges from none, from public numbers.
 
     The entries of the centred log-table of two independent variables with k and l states, which a graph is read from,
     have a standard error of about ``sqrt((k - 1)(l - 1)/n)`` where states are equally frequent, more elsewhere. Pairs
-    are edges from eta/2 on. With fewer records than make the two equal, what a block says of its largest tables is
+    are edges from eta/2 on. With fewer records than make the two equal, a block's edges by its largest tables are
     chance.
 
     Examples

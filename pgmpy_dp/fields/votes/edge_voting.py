@@ -1,6 +1,6 @@
 """EdgeVoting: edges that a majority of blocks of the records have, by noisy counts.
 
-How many of several disjoint blocks of records have each edge in their graphs, with noise.
+The release has, with noise, how many of several disjoint blocks of records have each edge in their graphs.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     ----------
     settings : Settings
         Of :class:`~pgmpy_dp.estimators.EdgeVoting`. `max_edges`, s, bounds how many counts one block changes: the
-        smaller, the less noise. Default `n_blocks`: 2.5 times what the noise of all pairs stays below with probability
-        about .95, so that an edge of nine blocks in ten is told from one of one in ten.
+        smaller, the less noise. Default `n_blocks`: 2.5 times the number that the noise of all pairs stays below with
+        probability about .95, so that an edge of nine blocks in ten is told from one of one in ten.
 
     Returns
     -------
