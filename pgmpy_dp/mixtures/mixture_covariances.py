@@ -31,7 +31,7 @@ class NoisyMoments:
     noise : float
         Standard deviation of the noise of an entry, of the diagonal where there is one; off it that over sqrt(2).
     radius : float
-        To which differences were shortened: in the l4 norm for "diag", else in l2.
+        The length that differences were shortened to: in the l4 norm for "diag", else in l2.
     """
 
     kind: str
@@ -74,7 +74,7 @@ def shrunk(moments: NoisyMoments, counts: np.ndarray, least: float) -> tuple[np.
     means : ndarray
         Of the moments' shape, per record.
     floors : ndarray, shape (k,)
-        Below which noise may have taken a variance: twice that of an entry, as far as it is kept, or `least`.
+        Bounds below which noise may have taken a variance: twice that of an entry, as far as it is kept, or `least`.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def mixture_of_moments(
     Parameters
     ----------
     centres : ndarray, shape (k, d)
-        Means of the records that are nearest to them, about: what Lloyd's algorithm ends with.
+        About the means of the records nearest to them, as Lloyd's algorithm ends with them.
     counts : ndarray, shape (k,)
         Of these records.
     moments : NoisyMoments

@@ -83,7 +83,7 @@ class Shares:
     eta : Fraction
         Of each threshold.
     count, octave, log_scale, moments, cells, step : Fraction
-        Of the cost; one step's. The first three are 0 where they are not needed.
+        Shares of the cost; `step` is one step's. The first three are 0 where they are not needed.
     threshold : int
     """
 

@@ -110,14 +110,14 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     Release
         ``kind="mixture"``. ``values[0]``: centres, shape (k, d), in units of ``public["granularity"]``; ``values[1]``:
         noisy counts, shape (k,); ``values[2]``: the outcome's number in `STATUSES`, shape (1,). Centres and counts are
-        empty where they were not found. Then what else was released, named in ``public["values"]``: ``"moments"`` and
+        empty where they were not found. Then the other values, named in ``public["values"]``: ``"moments"`` and
         ``"products"`` are second moments about the centres, in squares of ``public["moment_unit"]``.
         :func:`mixture_estimate` reads it.
 
     Notes
     -----
     Privacy
-        *Guarantee.* That of what it asks (:class:`~pgmpy_dp.mixtures.operators.cluster_operators.ClusterSums`): the
+        *Guarantee.* That of its questions (:class:`~pgmpy_dp.mixtures.operators.cluster_operators.ClusterSums`): the
         rho that converts to epsilon and nine tenths of delta, and the last tenth in reserve for thresholds, whatever
         the outcome. Discrete Gaussian noise is not Gaussian differential privacy at the same mu, so it is not accounted
         as such; that costs 7 % more noise at (1, 1e-6).
@@ -331,9 +331,9 @@ def _width(separation: float, d: int) -> float:
 def _step(
     curator: Curator, centres: np.ndarray, radius: float, shares: Shares, error: float = math.inf
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each centre moved to the noisy mean of the records nearest to it, how many these are, and who stands out.
+    """Move centres to the noisy means of their nearest records; return these, their numbers, and which stand out.
 
-    That is who has more records than noise, and a mean whose noise is shorter than `error`.
+    A centre stands out that has more records than noise, and a mean whose noise is shorter than `error`.
     """
     counts, sums = curator.ask(ClusterSums(centres, radius), shares.step)
     noise, length = cluster_noise(curator.adjacency, curator.cost, shares.step, 1 << _GRID_BITS)
@@ -370,11 +370,11 @@ class MixtureEstimate:
     covariances : ndarray or None
         Of scikit-learn's shapes; for no type as for "spherical", of the one scale.
     groups : int, default 0
-        How many groups the releases show: the centres, and groups of stable cells all of whose points are further than
-        half a separation from each of them. Blocks agree that a group is there, which has no centre. For "auto" it is
-        more than the centres where there were more than `max_components`.
+        The number of groups that the releases show: the centres, and groups of stable cells all of whose points are
+        further than half a separation from each of them. Blocks agree on such a group, which has no centre. For "auto"
+        it is more than the centres where there were more than `max_components`.
     wide : tuple of bool
-        Of each component, whether its records spread wider than those of one group of the scale; False where a
+        Whether the records of each component spread wider than those of one group of the scale; False where a
         `covariance_type` leaves scales free.
     """
 

@@ -86,7 +86,7 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
     converged_ : bool
         Whether centres were found.
     status_ : str
-        "found", or what was not; then, where the releases show more groups than centres, that `n_components` is too
+        "found", or what was not found; then, where releases show more groups than centres, that `n_components` is too
         small.
     means_ : ndarray of shape (k, d) or None
         None where `converged_` is False.
@@ -98,8 +98,8 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
     n_components_ : int
         k, or 0 where there are no centres.
     n_groups_ : int
-        How many groups the releases show. Above `n_components_` that is too small: blocks of records agree on places
-        without a centre near them.
+        The number of groups that the releases show. If it is above `n_components_`, that is too small: blocks of
+        records agree on places without a centre near them.
     wide_components_ : ndarray of bool, shape (k,), or None
         Components whose records spread wider than those of one group of the scale: two groups in one, or a larger
         scale. Without a `covariance_type` alone; None with one.

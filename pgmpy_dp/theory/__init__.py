@@ -1,7 +1,7 @@
 """The theorems in numbers: records as orders with constant 1, and errors and thresholds.
 
 `sample_complexity` has the upper bounds, `lower_bounds` the lower bounds, one function per theorem; `planning`,
-`tables` and `feasibility` put them together. `membership` has the records that the published mixture program would
+`published_table` and `feasibility` put them together. `membership_records` has what the published mixture program would
 take, `block_models` rates and thresholds of communities, `precision_error` errors of sparse precision matrices,
 `marginal_error` those of noisy tables, `composition` advanced composition, and `attack_rates` what attacks can reach:
 there, constants are worked out. Nothing here sees a record or spends a budget: all arguments are public numbers.

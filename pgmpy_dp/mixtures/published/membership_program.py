@@ -90,7 +90,7 @@ class MembershipProblem:
     Attributes
     ----------
     y : array, shape (N, d)
-        Each part that the reach leaves connected around a mean of its own: only differences matter.
+        The records. Each part that the reach leaves connected has mean 0, as only differences matter.
     linked : array, shape (N, N)
         1 within reach, else 0.
     row_limit : float
