@@ -470,7 +470,7 @@ class TestErrorRates:
     def test_the_preview_says_the_noise_that_is_added(self, ledger):
         criteria = [{"test": "distance", "at_most": 0.3}, {"test": "distance", "tables": [["a", "b"]], "at_most": 0.4}]
         seen = preview_publish_if(criteria, 3000, BUDGET, STATES)
-        fit, test = module._parts(module.cost_of(BUDGET), module.Fraction(0.1))
+        fit, test = module._budgets(module.cost_of(BUDGET), module.Fraction(0.1))
         own, _ = noisy_test.planned_noise(Criteria.of(criteria, Schema(STATES)), test)
         assert seen["sd"].tolist() == [own.variance**0.5] * 2 and (seen["margin"] > own.scale / 3000).all()
         assert (preview_publish_if(criteria, 3000, BUDGET, STATES, rows_per_unit=3)["sd"] > 2.9 * seen["sd"]).all()
