@@ -94,14 +94,14 @@ def run(
     require_graph_and_budget(graph, budget, settings)
     settings = settings.but(noise=noise, n_rounds=n_rounds)
     cost, n_rounds = _plan(settings, budget)
-    kind = "laplace" if isinstance(cost, PureDP) else "gaussian"
+    law = "laplace" if isinstance(cost, PureDP) else "gaussian"
     k, n = settings.n_communities, graph.n
     curator = Curator(
         graph,
         budget,
         what=f"{n_rounds} noisy power iterations for {k} communities of {n} vertices",
-        mechanism=f"noisy_power_{kind}",
-        pure=kind == "laplace",
+        mechanism=f"noisy_power_{law}",
+        pure=law == "laplace",
         random_state=settings.random_state,
     )
     marks: list[np.ndarray] = []
@@ -122,7 +122,7 @@ def run(
         for _ in range(n_rounds):
             marks.append(marks_of(labels, k))
             sums.append(vote(curator, labels, k, degrees, share).astype(np.float32))
-            memory = sums[-1] + np.float32(_MEMORY[kind]) * memory
+            memory = sums[-1] + np.float32(_MEMORY[law]) * memory
             labels = labels_of(memory)
             yield labels, degree
 

@@ -24,7 +24,7 @@ def plot_communities(
     truth: Mapping[Hashable, int] | None = None,
     matrix: bool = False,
 ) -> Axes:
-    """Vertices coloured by community, in one cluster for each; or a graph's adjacency matrix, ordered by community.
+    """Draw vertices coloured by community, a cluster for each; or a graph's adjacency matrix, ordered by community.
 
     Parameters
     ----------

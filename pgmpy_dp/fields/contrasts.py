@@ -51,7 +51,7 @@ class Contrasts:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each scope's block begins in the flat vector."""
+        """The place where each scope's block begins in the flat vector."""
         return np.cumsum(self.sizes) - self.sizes
 
     @property
@@ -66,7 +66,7 @@ class Contrasts:
 
     @cached_property
     def first_row(self) -> np.ndarray:
-        """Where each variable's contrasts begin when those of all variables are stacked, and their number last."""
+        """The first row of each variable's contrasts when those of all variables are stacked, and their number last."""
         return np.concatenate([[0], np.cumsum(np.array(self.cardinalities, dtype=np.int64) - 1)])
 
     @cached_property

@@ -252,7 +252,7 @@ def _fit(
 
 
 def _factors_to_width(effects: Contrasts, theta: np.ndarray, width: float) -> np.ndarray:
-    """For each scope the number in [0, 1] by which to scale it so that no variable exceeds the width.
+    """The factor in [0, 1] of each scope with which no variable exceeds the width.
 
     The tables on a variable that exceeds it lose the same amount of their largest entries, at most all: of binary
     variables this is the projection on the l1 ball. So weak interactions, which are noise more often, go first. A table
@@ -300,7 +300,7 @@ def _largest_features(effects: Contrasts) -> np.ndarray:
 
 
 def _allowed(effects: Contrasts, graph: nx.Graph | Iterable[tuple[int, int]] | None) -> np.ndarray:
-    """Which scopes are cliques of the graph."""
+    """A mask of the scopes that are cliques of the graph."""
     if graph is None:
         return np.ones(len(effects.scopes), dtype=bool)
     pairs: Iterable[tuple[Hashable, Hashable]] = graph.edges() if isinstance(graph, nx.Graph) else graph

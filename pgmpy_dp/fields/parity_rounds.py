@@ -67,7 +67,7 @@ class MultiplicativeWeights:
         self._values.setdefault(position, []).append(value)
 
     def update(self, steps: int) -> None:
-        """For the measurements that are answered worst, multiply each weight by ``exp(z (measured - answered)/2)``.
+        """Multiply each weight by ``exp(z (measured - answered)/2)``, for the measurements that are answered worst.
 
         The step of Hardt, Ligett and McSherry 2012, which cannot overshoot: the second derivative of the logarithm of
         a mean of exp(w z) is at most 1.

@@ -102,7 +102,7 @@ class Ising:
         return self.to_binary_field().to_log_linear(variables, cliques)
 
     def to_binary_field(self) -> BinaryField:
-        """As a polynomial of degree 2."""
+        """The same model as a polynomial of degree 2."""
         linear = {(i,): float(value) for i, value in enumerate(self.fields)}
         return BinaryField(self.n_variables, linear | {(i, j): float(self.weights[i, j]) for i, j in self.edges()})
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def plot_partial_correlations(
     precision: np.ndarray, names: Sequence[Hashable] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Partial correlations of a Gaussian graphical model as a coloured matrix; pairs without an edge are white.
+    """Plot partial correlations of a Gaussian graphical model as a coloured matrix; pairs without an edge are white.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def _back(array: Any) -> Any:
 
 @dataclass(frozen=True)
 class GraphicalLassoSolution:
-    """Where a graphical lasso ended.
+    """The result of a graphical lasso.
 
     Attributes
     ----------

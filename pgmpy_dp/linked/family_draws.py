@@ -160,7 +160,7 @@ class Completed:
             self.children[rows[some], which[some]] = drawn
 
     def _counted(self) -> np.ndarray:
-        """How many children of each family meet each of the declared conditions."""
+        """The number of children in each family that meet each of the declared conditions."""
         there = np.arange(self._most)[None, :] < self.size[:, None]
         columns = {name: j for j, name in enumerate(self._wide.child)}
         counts = self._model.linked.count_flags(self._wide.child)

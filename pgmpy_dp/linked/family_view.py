@@ -140,7 +140,7 @@ class FamilyView(Answers):
         return self._model
 
     def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
-        """As of models of one table; the number of children is a number, a range or a set."""
+        """The evidence, as models of one table count it; on the number of children it is a number, a range or a set."""
         wide, known = self._linked._wide, {}
         declared = {new: (wide.child, name) for titles in self._child_titles for name, new in titles.items()}
         declared[wide.size] = (Schema({wide.size: self.states[wide.size]}), wide.size)

@@ -47,7 +47,7 @@ def siblings_at(strength: float) -> int:
 def pairs_of_children(
     slots: Slots, pairs: Sequence[Scope], cells: Callable[[Scope], int], rounds: Fraction
 ) -> dict[int, dict[Scope, Fraction]]:
-    """Pairs of columns of a child, and of two children, that are measured before rounds, by kind, with their shares.
+    """Pairs of columns of a child, and of two children, that are measured before rounds, by group, with their shares.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class LinkedSearch(Search):
         return self.slots.symmetric(super()._released(), self._left_out)
 
     def release(self) -> Release:
-        """As of one table, with the images that were left out."""
+        """Return the release, as of one table, with the images that were left out."""
         self.public_settings["left_out"] = [[encode_label(self.names[i]) for i in s] for s in sorted(self._left_out)]
         return super().release()
 

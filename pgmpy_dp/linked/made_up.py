@@ -49,8 +49,8 @@ def made_up_families(
     """
     n, largest = checked_integer("n_households", n_households, 0), checked_integer("most", most, 3)
     rng = np.random.default_rng(random_state)
-    kind = rng.choice(3, n, p=[0.5, 0.2, 0.3])  # young, old, with minors
-    owns = rng.random(n) < np.array([0.3, 0.8, 0.6])[kind]
+    group = rng.choice(3, n, p=[0.5, 0.2, 0.3])  # young, old, with minors
+    owns = rng.random(n) < np.array([0.3, 0.8, 0.6])[group]
     households = pd.DataFrame(
         {
             "household": [f"h{k}" for k in range(n)],
@@ -58,12 +58,12 @@ def made_up_families(
             "tenure": np.where(owns, "owns", "rents"),
         }
     )
-    adults = 1 + (rng.random(n) < np.array([0.5, 0.6, 0.8])[kind])
-    minors = np.where(kind == 2, 1 + rng.binomial(max(largest - 3, 0), 0.35, n), 0)
+    adults = 1 + (rng.random(n) < np.array([0.5, 0.6, 0.8])[group])
+    minors = np.where(group == 2, 1 + rng.binomial(max(largest - 3, 0), 0.35, n), 0)
     owner = np.repeat(np.arange(n), adults + minors)
     start = np.cumsum(adults + minors) - (adults + minors)
     is_adult = np.arange(len(owner)) - start[owner] < adults[owner]
-    mean_age = rng.normal(np.array([35.0, 74.0, 40.0])[kind], np.array([8.0, 5.0, 5.0])[kind])
+    mean_age = rng.normal(np.array([35.0, 74.0, 40.0])[group], np.array([8.0, 5.0, 5.0])[group])
     young = rng.uniform(1.0, 15.0, n)
     age = np.where(is_adult, rng.normal(mean_age[owner], 3.0), rng.normal(young[owner], 3.0))
     age = np.clip(np.round(age), np.where(is_adult, 18, 0), np.where(is_adult, 99, 15)).astype(int)

@@ -56,7 +56,7 @@ class Slots:
 
     @cached_property
     def states(self) -> list[np.ndarray]:
-        """For each permutation, the images of the states of the number of children, which say what slots are filled."""
+        """The images, by permutation, of the states of the number of children, which say what slots are filled."""
         wide = self.wide
         return [
             np.array([wide.pattern(n, [permutation[slot] for slot in present]) for n, present in wide.patterns])

@@ -184,7 +184,7 @@ def _cut_moments(
     moments: NoisyMoments,
     normal: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of a mixture's records nearest to each centre: their share, mean difference, and mean squares or products."""
+    """The share, mean difference, and mean squares or products of a mixture's records nearest to each centre."""
     (k, d), kind = centres.shape, moments.kind
     there, offsets = np.zeros(k), np.zeros((k, d))
     seen = np.zeros((k, d, d) if kind in ("tied", "full") else (k, d))

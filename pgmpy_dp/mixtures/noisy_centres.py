@@ -264,7 +264,7 @@ def _grouped(
     first: tuple[np.ndarray, np.ndarray, np.ndarray],
     radius: float,
 ) -> _Centres:
-    """As many centres as there are groups: before each step those that are one group are taken together."""
+    """Find as many centres as there are groups: before each step those of one group are merged."""
     assert stable.separation is not None
     separation, (centres, counts, visible) = stable.separation, first
     results: list[np.ndarray] = []
@@ -305,7 +305,7 @@ def _moments(
 
 
 def _blocks(settings: Settings, shares: Shares, n_records: int, n_columns: int) -> BlockClusters:
-    """Of public and noisy numbers: no block has many more records than the mean, so memory is that of the records."""
+    """Plan blocks by public and noisy numbers: none has many more records than the mean, so memory is the records'."""
     n_blocks = advised_blocks(shares, settings, n_records)
     mean, program = max(n_records, 1) / n_blocks, settings.block_solver == "sdp"
     most = min(largest_block(settings, n_columns), math.ceil(mean + _DEVIATIONS[program] * (math.sqrt(mean) + 1.0)))
@@ -444,7 +444,7 @@ def _wide(release: Release, moments: NoisyMoments, counts: np.ndarray, d: int) -
 
 
 def _cell_groups(release: Release, means: np.ndarray | None) -> int:
-    """How many groups of released cells have no mean near any of their points. Post-processing."""
+    """The number of groups of released cells that have no mean near any of their points. Post-processing."""
     if "cells" not in release or release.public["separation"] is None:
         return 0
     cells = release["cells"].array * float(release.public["granularity"])

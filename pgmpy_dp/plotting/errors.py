@@ -27,7 +27,7 @@ def plot_marginals(
     scopes: Sequence[Sequence[Hashable]] | None = None,
     floor: float | None = None,
 ) -> Axes:
-    """Every cell of the tables of pairs: its share of the records under a private model against a public reference.
+    """Plot each cell of the tables of pairs: its share under a private model against that of a public reference.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def plot_marginals(
 
 
 def plot_error(errors: pd.DataFrame, ax: Axes | None = None, *, ylabel: str = "error") -> Axes:
-    """Error against epsilon, one line for each estimator, both axes logarithmic.
+    """Plot errors against epsilon, one line for each estimator, both axes logarithmic.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def plot_graph(
     layout: Mapping[Hashable, Sequence[float]] | None = None,
     label: str = "strength",
 ) -> Axes:
-    """An undirected graph; stronger edges are thicker, negative ones dashed and in another colour.
+    """Draw an undirected graph; stronger edges are thicker, negative ones dashed and in another colour.
 
     Parameters
     ----------

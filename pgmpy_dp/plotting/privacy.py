@@ -19,7 +19,7 @@ _LINES = ("-", "--", "-.", ":")
 
 
 def plot_ledger(ledger: Ledger, ax: Axes | None = None) -> Axes:
-    """Every charge of a ledger, oldest at the top, each beginning where the one before ended, against the budget.
+    """Plot the charges of a ledger against its budget: oldest at the top, each begins where the one before ended.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def plot_privacy_profile(
     ax: Axes | None = None,
     epsilons: np.ndarray | None = None,
 ) -> Axes:
-    """The delta for which each guarantee is (epsilon, delta)-DP, against epsilon.
+    """Plot the delta for which each guarantee is (epsilon, delta)-DP, against epsilon.
 
     Parameters
     ----------

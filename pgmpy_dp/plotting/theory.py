@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def plot_feasibility(feasibility: FeasibilityMap, ax: Axes | None = None, *, n: int | None = None) -> Axes:
-    """Number of records against number of variables: impossible below each dashed line, enough above each full one.
+    """Plot numbers of records against variables: impossible below each dashed line, enough above each full one.
 
     Both are orders with constant 1 (see `pgmpy_dp.theory`); between them, shaded, the theorems decide nothing.
 

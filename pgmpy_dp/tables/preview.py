@@ -143,7 +143,7 @@ class Preview(Shown):
         return "\n".join(lines)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Expected total variation of each table: noisy, and of the learned model with its range."""
+        """Plot the expected total variation of each table: noisy, and of the learned model with its range."""
         from pgmpy_dp.plotting.style import BLUE, GREY, VERMILLION, legend, styled_axes
 
         ordered = self.table.sort_values("released", kind="stable")

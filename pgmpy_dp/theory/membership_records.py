@@ -232,7 +232,7 @@ def _separates(error: float, k: int, d: int, separation: float) -> bool:
 
 
 def _above(mean: float, probability: float) -> float:
-    """What a sum of independent variables in [0, 1] with at most this mean reaches with at most this probability.
+    """A value that a sum of independent variables in [0, 1] of at most this mean reaches with at most this chance.
 
     Notes
     -----

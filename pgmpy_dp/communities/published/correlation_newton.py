@@ -120,7 +120,7 @@ def project_correlation(
 
 @dataclass(frozen=True)
 class Projection:
-    """Where a projection ended.
+    """The result of a projection.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ _COLUMNS = 128  # of a product that are summed at once: n/128 + 128 roundings in
 
 @dataclass(frozen=True)
 class ProjectionPair:
-    """Where a path ended: factors of X and of N.
+    """The result of a path: factors of X and of N.
 
     Attributes
     ----------

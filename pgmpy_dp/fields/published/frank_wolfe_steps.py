@@ -52,7 +52,7 @@ _BOUND_SHARE = {ZCDP: 1 / 8, PureDP: 1 / 4}
 
 @dataclass(frozen=True)
 class FrankWolfePlan:
-    """Everything that follows from public numbers; made by :func:`frank_wolfe_plan`, before anything is spent.
+    """The plan that follows from public numbers; made by :func:`frank_wolfe_plan`, before anything is spent.
 
     `n_records` and `n_iter` may be None: then `descend` takes a noisy count under `count_budget` (part of `cost`, in
     its measure), and the number of iterations from that.

@@ -71,7 +71,7 @@ def sepfem_answers(
 
 
 def _by_size(subsets: Subsets) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each size of a set: where the sets of that size are, and their elements, one row each."""
+    """The places of the sets of each size, and their elements, one row each."""
     sizes = np.array([len(subset) for subset in subsets])
     places = [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
     return [(place, np.array([subsets[k] for k in place])) for place in places]
@@ -87,7 +87,7 @@ def _means(points: np.ndarray, by_size: list[tuple[np.ndarray, np.ndarray]]) -> 
 
 
 class _Objective:
-    """What the leader maximises, at all 2**p points."""
+    """The objective that the leader maximises, at all 2**p points."""
 
     def __init__(self, n_variables: int) -> None:
         self._half = n_variables // 2

@@ -144,7 +144,7 @@ _MAX_CELLS = 10**8
 
 @dataclass(frozen=True)
 class BlockLearner:
-    """From the codes of a block to its graph; from public numbers alone, see :func:`plan_blocks`.
+    """A function from the codes of a block to its graph, by public numbers; made by :func:`plan_blocks`.
 
     Attributes
     ----------

@@ -202,7 +202,7 @@ class MembershipProblem:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Membership(MembershipPoint):
-    """Where the program ended.
+    """The result of the program.
 
     Attributes
     ----------

@@ -124,7 +124,7 @@ class NetworkShares:
         return 1 - self.one_way - self.numbers - self.probes - len(self.required) * self.each_required
 
     def in_a_round(self, n_records: float) -> int:
-        """How many tables a round selects before it measures them and fits: one for each 16 variables, at least one.
+        """The number of tables that a round selects before it measures and fits: one for each 16 variables, at least 1.
 
         With p > 512 variables one for each 8192/p: a round scores p^2/2 pairs, so there are p/512 times fewer rounds.
         Many records that are known precisely allow more tables, and each round selects as many times more: the rounds

@@ -162,7 +162,7 @@ class AxisMaps:
         return self._mapped(flat, False)
 
     def transposed(self, flat: np.ndarray) -> np.ndarray:
-        """The same by the transposed matrices."""
+        """The tables mapped by the transposed matrices."""
         return self._mapped(flat, True)
 
     def _mapped(self, flat: np.ndarray, transpose: bool) -> np.ndarray:
@@ -257,11 +257,11 @@ class NestedTables:
         return self._maps.transposed(effects)
 
     def collected(self, effects: np.ndarray) -> np.ndarray:
-        """For each coordinate, the sum of the effects that belong to it, shape (n_coordinates,)."""
+        """The sum of the effects that belong to each coordinate, shape (n_coordinates,)."""
         return np.bincount(self.place, effects, self.n_coordinates + 1)[:-1]
 
     def spread(self, coordinates: np.ndarray) -> np.ndarray:
-        """For each effect, the coordinate that it belongs to, shape (n_cells,); 0 for means."""
+        """The coordinate that each effect belongs to, shape (n_cells,); 0 for means."""
         return np.append(coordinates, 0.0)[self.place]
 
     def at_home(self, coordinates: np.ndarray) -> np.ndarray:
@@ -292,7 +292,7 @@ def _effects_of(size: int) -> np.ndarray | AxisMap:
 
 
 def _layout(shape: tuple[int, ...], order: tuple[int, ...]) -> list[tuple[tuple[int, ...], np.ndarray, float]]:
-    """For each set of axes that has an interaction: the axes by variable, its cells in their order, and its share."""
+    """Lay out the interaction of each set of axes: the axes by variable, its cells in their order, and its share."""
     cells = np.arange(math.prod(shape)).reshape(shape)
     result = []
     for axes in _subsets(order):

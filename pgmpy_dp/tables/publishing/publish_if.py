@@ -227,7 +227,7 @@ def _attempted(
 
 
 def _answer(*arguments: Any) -> _Answer:
-    """What `_tested` says. Whatever ends it early is not raised: an error, its context and frames have what it saw."""
+    """Run `_tested`. What ends it early is not raised: an error, its context and frames hold what it saw."""
     try:
         with _silence():
             return _tested(*arguments)
