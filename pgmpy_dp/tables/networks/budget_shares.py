@@ -93,7 +93,7 @@ class NetworkShares:
         (:class:`~pgmpy_dp.tables.networks.search_policy.Spending`). Else they get all that is left: where single
         variables have a share by option, and where there is a workload.
     n_rounds : int or None
-        The option.
+        As the option has it.
     selection : Fraction
         Part of a round's share that selects, at most.
     fixed : bool
@@ -138,7 +138,7 @@ class NetworkShares:
         """Share of each table of the first round, of variables with so many states in tables of pairs."""
         if self.n_rounds is not None or not self.first_round:
             return self.first_round
-        # The option; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
+        # As `n_rounds` says; else as for 4 tables a variable (2 of a pure budget), and for more tables where so many
         # records are known precisely: then a smaller share tells as much, and more tables find more. A table of pairs
         # that drowns says nothing: fewer of them where records are known badly.
         usual = self.rounds / math.floor(_usual_rounds(self.cost, len(self.sizes)) * self._more(n_records))
@@ -215,7 +215,7 @@ class NetworkShares:
         """The part of a round's share that selects, with about so many records and so many candidates."""
         if self.fixed:
             return self.selection
-        # The option; else as much as keeps the expected distance of the choice from the best, `s log K` with
+        # As the option says; else as much as keeps the expected distance of the choice from the best, `s log K` with
         # the noise's scale s, at a fixed part of the records: it grows with the logarithm of the candidates, falls with
         # the budget times the squared records, and stays between 10 and 35 %.
         if_all = math.log(n_candidates + 1) * WorstFit.planned(self.adjacency, self.cost, share).scale / n_records
