@@ -43,8 +43,8 @@ def _handlers() -> dict[int, Any]:
     """Those that may be replaced: of this thread, not ignored, and set by Python, or they could not be put back."""
     if threading.current_thread() is not threading.main_thread():
         return {}
-    found = {number: signal.getsignal(number) for number in _NUMBERS}
-    return {number: handler for number, handler in found.items() if handler not in (None, signal.SIG_IGN)}
+    handlers = {number: signal.getsignal(number) for number in _NUMBERS}
+    return {number: handler for number, handler in handlers.items() if handler not in (None, signal.SIG_IGN)}
 
 
 def before_a_command() -> None:

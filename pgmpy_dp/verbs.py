@@ -170,8 +170,8 @@ def check(
     --------
     >>> import pandas as pd
     >>> data = pd.DataFrame({"sex": ["F", "M"] * 10_000, "age": [30, 60] * 10_000})
-    >>> found = check(data, Budget(epsilon=0.05), {"sex": ["F", "M"], "age": ["30-59", "60-89"]})
-    >>> found.table["verdict"].to_dict(), found.poor
+    >>> result = check(data, Budget(epsilon=0.05), {"sex": ["F", "M"], "age": ["30-59", "60-89"]})
+    >>> result.table["verdict"].to_dict(), result.poor
     ({'sex': 'all', 'age': 'nothing'}, ['age'])
     """
     passed = _passed(locals(), "df", "budget", "schema")
@@ -293,8 +293,8 @@ def discover(
     >>> from pgmpy_dp import Number
     >>> data = pd.DataFrame({"job": ["nurse", "baker "] * 9_999 + ["astronaut"] * 2, "age": [30, 60] * 10_000})
     >>> variables = {"job": "categories", "age": Number(0, 120, resolution=1)}
-    >>> found = discover(data, variables, Budget(epsilon=0.5, delta=1e-8), strip=True)
-    >>> found.schema["job"], found.schema.other["job"]
+    >>> discovery = discover(data, variables, Budget(epsilon=0.5, delta=1e-8), strip=True)
+    >>> discovery.schema["job"], discovery.schema.other["job"]
     (('baker', 'nurse', 'other'), 'other')
     """
     given = {name: value for name, value in locals().items() if name not in ("df", "variables", "budget", "children")}
@@ -391,11 +391,11 @@ optimise, missing_at_random, siblings
 
     Examples
     --------
-    >>> found = plan({"sex": ["F", "M"], "ill": ["no", "yes"]}, Budget(epsilon=1.0, delta=1e-9), 20_000)
-    >>> found.table.loc["a pair, at most", "cells"], found.facts["few_edges"]
+    >>> preview = plan({"sex": ["F", "M"], "ill": ["no", "yes"]}, Budget(epsilon=1.0, delta=1e-9), 20_000)
+    >>> preview.table.loc["a pair, at most", "cells"], preview.facts["few_edges"]
     (np.int64(4), False)
-    >>> found = plan({"sex": ["F", "M"], "ill": ["no", "yes"]}, Budget(epsilon=1.0), 20_000, graph=[("sex", "ill")])
-    >>> found.table["scale"].round(3).tolist(), found.details.method
+    >>> preview = plan({"sex": ["F", "M"], "ill": ["no", "yes"]}, Budget(epsilon=1.0), 20_000, graph=[("sex", "ill")])
+    >>> preview.table["scale"].round(3).tolist(), preview.details.method
     ([1.0], 'CollectiveMAP')
     """
     passed = _passed(locals(), "schema", "budget", "n", "test_share")
@@ -408,8 +408,8 @@ optimise, missing_at_random, siblings
     if kind == LINKED:
         from pgmpy_dp.linked.linked_plan import plan_linked
 
-        found = plan_linked(schema, budget, n, **passed)
-        return Plan(found.table, n, budget, found.facts(), str(found), found)
+        preview = plan_linked(schema, budget, n, **passed)
+        return Plan(preview.table, n, budget, preview.facts(), str(preview), preview)
     assert not isinstance(schema, LinkedSchema)
     schema = Schema.coerce(schema, "schema")
     if kind == GIVEN:
@@ -427,8 +427,8 @@ def _plan_of_score(model: Any, budget: Budget, n: int, passed: dict[str, Any]) -
     from pgmpy_dp.models.model_score import preview_score
 
     passed.pop("random_state", None)
-    found, level = preview_score(model, n, budget, **passed), passed.get("level", 0.9)
-    rows = found.reset_index().astype(object).to_dict("records")
+    table, level = preview_score(model, n, budget, **passed), passed.get("level", 0.9)
+    rows = table.reset_index().astype(object).to_dict("records")
     lines = [
         f"{budget} under {passed.get('adjacency', 'add_remove')}, {n:,} records assumed; {100 * level:g} % intervals"
     ]
@@ -437,7 +437,7 @@ def _plan_of_score(model: Any, budget: Budget, n: int, passed: dict[str, Any]) -
         f"interval about +- {row['half_width']:.4f}   sampling alone {row['sampling']:.4f}"
         for row in rows
     ]
-    return Plan(found, n, budget, {"level": level, "scores": rows}, "\n".join(lines))
+    return Plan(table, n, budget, {"level": level, "scores": rows}, "\n".join(lines))
 
 
 def learn(
@@ -755,11 +755,11 @@ workload, prior, target, number_share, optimise, missing_at_random, draws
     >>> data = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (20_000, 3)), columns=list("abc"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger.open(folder + "/ledger.json", Budget(epsilon=1.0, delta=1e-9))
-    ...     found = publish_if(
+    ...     outcome = publish_if(
     ...         data, Budget(epsilon=1.0, delta=1e-9), [{"test": "distance", "at_most": 0.05}],
     ...         {name: [0, 1] for name in "abc"}, ledger=ledger,
     ...     )
-    >>> found.published, str(found.learner.privacy_.asked)
+    >>> outcome.published, str(outcome.learner.privacy_.asked)
     (True, '(1, 1e-09)-DP')
     """
     passed = _passed(locals(), "df", "budget", "criteria", "schema", "ledger", "test_share", "again", "draws")

@@ -48,13 +48,13 @@ class _InOrder(TyperGroup):
     def main(self, args: Any = None, *arguments: Any, **options: Any) -> Any:
         words = sys.argv[1:] if args is None else list(args)
         try:
-            found = super().main(words, *arguments, **options | {"standalone_mode": False})
+            status = super().main(words, *arguments, **options | {"standalone_mode": False})
         except Exception as error:
             # Typer raises Click's exceptions, or those of its own copy of Click, which nobody else may import.
             if not hasattr(error, "format_message"):
                 raise
             _refuse(error, words)
-        sys.exit(found if isinstance(found, int) else 0)
+        sys.exit(status if isinstance(status, int) else 0)
 
 
 def _refuse(error: Any, words: list[str]) -> NoReturn:
@@ -198,7 +198,7 @@ def in_options(text: str) -> str:
     if _called:
         names = "|".join(sorted(_called, key=len, reverse=True))
         written = rf"(^|\b(?:pass|or) )({names})=(True\b|(?=\s))?"
-        text = re.sub(written, lambda found: found[1] + _called[found[2]] + "=" * (found[3] is None), text)
+        text = re.sub(written, lambda match: match[1] + _called[match[2]] + "=" * (match[3] is None), text)
     return text.replace("pgmpy_dp.check ", "pgmpy-dp check ")
 
 
@@ -329,15 +329,15 @@ def options_of(function: Callable) -> list[inspect.Parameter]:
     >>> call_with_groups(draw, {"width": 3, "height": 4, "title": "of"})
     of 12
     """
-    found: list[inspect.Parameter] = []
+    parameters: list[inspect.Parameter] = []
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         if is_dataclass(hints[name]):
-            found += options_of(hints[name])
+            parameters += options_of(hints[name])
         else:
             # By keyword, for one without a default may follow one that has it.
-            found.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
-    return found
+            parameters.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+    return parameters
 
 
 def call_with_groups(function: Callable, values: Mapping[str, Any]) -> Any:

@@ -25,10 +25,10 @@ _EXAMPLE = 'write commas between states, and marks around a state that has a com
 
 def variable_named(text: str, names: Iterable[Hashable], option: str) -> Any:
     """The variable that is written `text`."""
-    found = [name for name in names if str(name) == text.strip()]
-    if len(found) != 1:
+    matches = [name for name in names if str(name) == text.strip()]
+    if len(matches) != 1:
         ask_for(option, text, f"name one of the variables {', '.join(map(str, names))}")
-    return found[0]
+    return matches[0]
 
 
 def parse_assignment(text: str, option: str, empty: bool = False) -> tuple[str, str]:
@@ -159,7 +159,7 @@ def given_workload(
     if text is None:
         return None
     names = {str(name): name for name in variables}
-    found: dict[tuple[Hashable, ...], float] = {}
+    workload: dict[tuple[Hashable, ...], float] = {}
     for item in filter(str.strip, text.split(";")):
         chosen, sign, weight = item.rpartition("=")
         if not sign:
@@ -179,10 +179,10 @@ def given_workload(
             what = f"write {many} with commas between and, if you like, = and a positive weight"
             ask_for("--workload", item.strip(), f"{what}; the schema has {', '.join(names)}")
         scope = tuple(names[field] for field in fields)
-        found[scope] = found.get(scope, 0.0) + value
-    if not found:
+        workload[scope] = workload.get(scope, 0.0) + value
+    if not workload:
         ask_for("--workload", text, "it names nothing; leave it out, or write sets of variables: age,job; age,sex")
-    return found
+    return workload
 
 
 def given_drivers(variables: Iterable[Hashable], text: str | None) -> dict[Hashable, tuple[Hashable, ...]] | None:
@@ -192,19 +192,19 @@ def given_drivers(variables: Iterable[Hashable], text: str | None) -> dict[Hasha
     from pgmpy_dp.models.missing_at_random import checked_drivers
 
     names = {str(name): name for name in variables}
-    found: dict[Hashable, tuple[Hashable, ...]] = {}
+    drivers_of: dict[Hashable, tuple[Hashable, ...]] = {}
     for item in filter(str.strip, text.split(";")):
         variable, _, drivers = (part.strip() for part in item.partition("="))
         fields = [field.strip() for field in drivers.split(",")]
-        if not {variable, *fields} <= set(names) or names[variable] in found:
+        if not {variable, *fields} <= set(names) or names[variable] in drivers_of:
             ask_for(
                 "--missing-at-random",
                 item.strip(),
                 f"write variable=driver,driver; variable=driver, each variable once; the schema has {', '.join(names)}",
             )
-        found[names[variable]] = tuple(names[field] for field in fields)
+        drivers_of[names[variable]] = tuple(names[field] for field in fields)
     try:
-        return checked_drivers("it", found)
+        return checked_drivers("it", drivers_of)
     except ValueError as error:
         ask_for("--missing-at-random", text, str(error))
 
@@ -214,11 +214,11 @@ def _joined(text: str, schema: Schema) -> tuple[Hashable, Hashable]:
     names = {str(name): name for name in schema.variables}
     parts = text.split("-")
     splits = [("-".join(parts[:k]).strip(), "-".join(parts[k:]).strip()) for k in range(1, len(parts))]
-    found = [(names[u], names[v]) for u, v in splits if u in names and v in names and u != v]
-    if len(found) != 1:
-        problem = "that can be read in several ways; use --edges-file" if found else "write two variables, first-second"
+    ways = [(names[u], names[v]) for u, v in splits if u in names and v in names and u != v]
+    if len(ways) != 1:
+        problem = "that can be read in several ways; use --edges-file" if ways else "write two variables, first-second"
         ask_for("--edges", text.strip(), f"{problem}; the schema has {', '.join(names)}")
-    return found[0]
+    return ways[0]
 
 
 def _read_edges(path: Path, schema: Schema) -> list[tuple[Hashable, Hashable]]:

@@ -102,5 +102,5 @@ def linked_names(model: LinkedModel) -> dict[str, Hashable]:
         (table, column) for table, columns in zip(model.linked.names, model.columns, strict=True) for column in columns
     ]
     alone = [str(column) for _, column in everything]
-    found: dict[str, Hashable] = {str(column): column for _, column in everything if alone.count(str(column)) == 1}
-    return found | {f"{table}.{column}": f"{table}.{column}" for table, column in everything}
+    unique: dict[str, Hashable] = {str(column): column for _, column in everything if alone.count(str(column)) == 1}
+    return unique | {f"{table}.{column}": f"{table}.{column}" for table, column in everything}

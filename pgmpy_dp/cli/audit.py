@@ -145,19 +145,19 @@ def _at_budget(
 def _rows(document: dict[str, Any]) -> list[list[str]]:
     """The table, its heading first."""
     rows = [["attacked", "protected", "promised at most", "shown at least", "of it", "verdict", "tried on"]]
-    for found in document["reports"]:
-        measure, shown = found["measure"], found["lower_bound"]
-        promised = f"{measure} {found['limit']:g}" + (f", delta {found['delta']:g}" if found["delta"] else "")
-        verdict = "holds so far" if found["holds"] else "IS BROKEN"
-        share = f"{100 * shown / found['limit']:.0f} %"
-        protected = _CHANGES.get(found["adjacency"], found["adjacency"])
-        rows.append([found["name"], protected, promised, f"{measure} {shown:.2g}", share, verdict, found["tried"]])
+    for report in document["reports"]:
+        measure, shown = report["measure"], report["lower_bound"]
+        promised = f"{measure} {report['limit']:g}" + (f", delta {report['delta']:g}" if report["delta"] else "")
+        verdict = "holds so far" if report["holds"] else "IS BROKEN"
+        share = f"{100 * shown / report['limit']:.0f} %"
+        protected = _CHANGES.get(report["adjacency"], report["adjacency"])
+        rows.append([report["name"], protected, promised, f"{measure} {shown:.2g}", share, verdict, report["tried"]])
     return rows
 
 
 def _said(document: dict[str, Any]) -> str:
     """What the table means, for who sees one for the first time."""
-    count, broken = len(document["reports"]), sum(not found["holds"] for found in document["reports"])
+    count, broken = len(document["reports"]), sum(not report["holds"] for report in document["reports"])
     verdict = "none is broken" if not broken else f"{broken} {'is' if broken == 1 else 'are'} BROKEN"
     return "\n".join(
         [

@@ -48,9 +48,9 @@ def check(
     budget = spent.budget()
     private = private_data(data, tables, described, budget, protected, account, text, fit=False)
     with marked(private.ledger):
-        found = checked(private, budget)
-        show_charged(found.to_dict(), str(found), as_json, account.ledger, private.ledger)
+        result = checked(private, budget)
+        show_charged(result.to_dict(), str(result), as_json, account.ledger, private.ledger)
         if account.ledger is None:
             note_uncounted(quiet)
-    if found.failed:
+    if result.failed:
         raise typer.Exit(CHECK_FAILED)

@@ -124,14 +124,14 @@ def described(given: ColumnOptions, states: dict[str, Any] | None = None) -> Sch
     if given.schema is not None:
         require_alone(given, "a schema was passed too; write it into that file (pgmpy-dp schema)")
         return load_schema(given.schema)
-    found = declarations(states or {}, given.declared)
-    if not found:
+    columns = declarations(states or {}, given.declared)
+    if not columns:
         hint = (
             'describe columns by options, such as --variable "sex=F,M" --number "age=0:120:1 cuts 18,65", or by a file'
         )
         ask_for("--variable", None, hint)
     others = dict(parse_assignment(text, "--other") for text in other)
-    for name, listed in found.items():
+    for name, listed in columns.items():
         if isinstance(listed, Number) or name in texts:
             continue
         meant = almost_intervals(listed, others.get(name))
@@ -142,7 +142,7 @@ def described(given: ColumnOptions, states: dict[str, Any] | None = None) -> Sch
         ranges = [state for state in listed if _RANGE.fullmatch(state)]
         if ranges:
             note(f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; see --number")
-    return Schema(found, other=others, texts=texts, impossible=impossible, **reading_options(found, given.reading))
+    return Schema(columns, other=others, texts=texts, impossible=impossible, **reading_options(columns, given.reading))
 
 
 def require_alone(given: ColumnOptions, remedy: str) -> None:
@@ -157,15 +157,15 @@ def declarations(states: Mapping[str, Any], options: DeclarationOptions) -> dict
     """What --variable, --cuts, --number and --date declare, by their names, after `states` that stand elsewhere."""
     from pgmpy_dp.schema import interval_states
 
-    found: dict[str, Any] = dict(states)
+    columns: dict[str, Any] = dict(states)
     for option, given in ((f"--{name}", given) for name, given in vars(options).items()):
         for text in given or []:
             declared: Any
             name, declared = declared_number(text, option) if option in _EXAMPLES else parse_states(text, option)
-            if name in found:
+            if name in columns:
                 ask_for(option, text, f"{name} was described before; describe each variable once")
-            found[name] = interval_states(_numbers(option, text, declared)) if option == "--cuts" else declared
-    return found
+            columns[name] = interval_states(_numbers(option, text, declared)) if option == "--cuts" else declared
+    return columns
 
 
 def declared_number(text: str, option: str) -> tuple[str, Number]:
@@ -213,8 +213,8 @@ def reading_options(names: Iterable[str], given: ReadingOptions) -> dict[str, An
     Examples
     --------
     >>> given = ReadingOptions(["?", "age=-9,999"], strip=True, recode=["sex:Male=M"])
-    >>> found = reading_options(["age", "sex"], given)
-    >>> found["missing"], found["recode"]
+    >>> reading = reading_options(["age", "sex"], given)
+    >>> reading["missing"], reading["recode"]
     ({'age': ['?', '-9', '999'], 'sex': ['?']}, {'sex': {'Male': 'M'}})
     """
     everywhere: list[str] = []
@@ -242,7 +242,7 @@ def reading_options(names: Iterable[str], given: ReadingOptions) -> dict[str, An
 
 
 def _pairs(pairs: str, text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    recoded: dict[str, str] = {}
     place = 0
     while place < len(pairs) or pairs[place - 1 :] in ("", ","):
         match = _PAIR.match(pairs, place)
@@ -254,10 +254,10 @@ def _pairs(pairs: str, text: str) -> dict[str, str]:
             match[part] if match[f"{part}_marked"] is None else match[f"{part}_marked"].replace('""', '"')
             for part in ("cell", "state")
         )
-        if found.setdefault(cell, state) != state:
+        if recoded.setdefault(cell, state) != state:
             ask_for("--recode", text, f"{cell!r} is there twice; write each cell once")
         place = match.end()
-    return found
+    return recoded
 
 
 def _known(name: str, names: Iterable[str], option: str, text: str) -> None:

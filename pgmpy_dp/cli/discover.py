@@ -88,7 +88,7 @@ def discover(
     cannot be written once it is paid for, the release is kept beside it (schema.release.npz).
     """
     from pgmpy_dp.private.ledger import Ledger
-    from pgmpy_dp.verbs import discover as found_in
+    from pgmpy_dp.verbs import discover as discovery_of
     from pgmpy_dp.verbs import in_order_of
 
     declared = _declared(categories, column_options.DeclarationOptions(variable, cuts, number, date))
@@ -112,14 +112,14 @@ def discover(
     limits |= {"n_records": n_records, "other": other or None, "unit": unit, "adjacency": str(adjacency)}
     remedy = "pgmpy_dp.Release.load; what was found is its .schema"
     with marked(ledger), kept(out.with_suffix(".release.npz"), remedy) as bought:
-        found = found_in(records, variables, budget, children=children, ledger=ledger, **cells, **limits)
-        bought.append(found)
-        found.to_json(out)
-        document = {"schema": str(out), **found.to_dict()}
-        show_charged(document, f"{found}\nWrote {out}", as_json, account.ledger, ledger)
+        discovery = discovery_of(records, variables, budget, children=children, ledger=ledger, **cells, **limits)
+        bought.append(discovery)
+        discovery.to_json(out)
+        document = {"schema": str(out), **discovery.to_dict()}
+        show_charged(document, f"{discovery}\nWrote {out}", as_json, account.ledger, ledger)
         if account.ledger is None:
             note_uncounted(quiet)
-    if found.failed:
+    if discovery.failed:
         raise typer.Exit(CHECK_FAILED)
 
 
@@ -153,8 +153,8 @@ def _reading_of(tables: dict[str, dict[str, Any]], given: column_options.Reading
         own = [[f"{n}{sign}{rest}" for n, ways in names.items() if of.strip() in ways] for _, of, _, rest in parts]
         return [
             one
-            for (text, _, found, _), several in zip(parts, own, strict=True)
-            for one in (several if found else []) or [text]
+            for (text, _, separator, _), several in zip(parts, own, strict=True)
+            for one in (several if separator else []) or [text]
         ]
 
     read = replace(given, missing=named(given.missing, "="), recode=named(given.recode, ":"))

@@ -101,11 +101,11 @@ def write_output(path: Path, content: bytes) -> None:
 
 def free_name(path: Path) -> Path:
     """`path`, or the first of its numbered siblings that does not exist."""
-    number, found = 1, path
-    while found.exists():
-        found = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    number, free = 1, path
+    while free.exists():
+        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
         number += 1
-    return found
+    return free
 
 
 def load_schema(path: Path, option: str = "--schema") -> Schema:
@@ -185,10 +185,10 @@ def load_saved_model(path: Path, draws: bool = False) -> SavedModel:
     from pgmpy_dp.models.model_file import read_model_file
 
     def read(place: Path) -> SavedModel:
-        found = SavedModel(read_model_file(place))
+        model = SavedModel(read_model_file(place))
         if draws:
-            found.posterior  # noqa: B018 - read here, where a damaged file is told
-        return found
+            model.posterior  # noqa: B018 - read here, where a damaged file is told
+        return model
 
     return _read(path, read)
 

@@ -88,26 +88,26 @@ def fit(
     with marked(private.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit") as bought, progress(quiet):
             if published.publish_if is None:
-                found = learner = verbs.learn(private, budget, **how)
+                outcome = learner = verbs.learn(private, budget, **how)
             else:
                 test: dict[str, Any] = {"test_share": published.test_share, "again": published.again}
-                found = verbs.publish_if(private, budget, published.publish_if, **test, **how)
-                learner = found.learner
+                outcome = verbs.publish_if(private, budget, published.publish_if, **test, **how)
+                learner = outcome.learner
             if learner is not None:
                 bought.append(learner)
                 if release is not None:
                     learner.release_.save(release)
                 learner.model_.save(out)
         if learner is not None:
-            document = _written(learner, out, release) | found.to_dict() | {"budget": budget.guarantee.to_dict()}
-            wrote = f"{found}\nWrote {out}" + ("" if release is None else f" and {release}")
+            document = _written(learner, out, release) | outcome.to_dict() | {"budget": budget.guarantee.to_dict()}
+            wrote = f"{outcome}\nWrote {out}" + ("" if release is None else f" and {release}")
             show_charged(document, wrote, as_json, account.ledger, private.ledger)
             for warning in document["warnings"]:
                 note(warning, quiet)
             if account.ledger is None:
                 note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)
     if learner is None:
-        show(found.to_dict(), str(found), as_json)
+        show(outcome.to_dict(), str(outcome), as_json)
         raise typer.Exit(CHECK_FAILED)
 
 
@@ -185,10 +185,10 @@ def suggest(
         ask_for("RELEASE", str(release), "it is of linked tables; rules are found in those of one table")
     if not 0 < level < 1:
         ask_for("--level", str(level), "pass a number between 0 and 1")
-    found = suggested_rules(tables, level)
-    rows = [one.to_dict() for one in found]
+    rules = suggested_rules(tables, level)
+    rows = [one.to_dict() for one in rules]
     texts = [
-        [f"{x.probability:.3f}", f"{x.at_most:,.0f} records", f"{x.independent:,.0f}", shown(x.rule)] for x in found
+        [f"{x.probability:.3f}", f"{x.at_most:,.0f} records", f"{x.independent:,.0f}", shown(x.rule)] for x in rules
     ]
     text = aligned([["probability", f"at most ({100 * level:g} %)", "if independent", "rule"], *texts])
     guess = "Guesses from noisy tables: confirm a rule only if you know from public reasons that it holds."

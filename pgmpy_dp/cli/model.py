@@ -60,37 +60,37 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
     if holds_linked_model(model):
         linked_info(model, as_json)
         return
-    found = load_model_file(model)
-    states, privacy = found.states, found.privacy
-    schema = own_schema(found.schema, found.nodes, states)
+    saved = load_model_file(model)
+    states, privacy = saved.states, saved.privacy
+    schema = own_schema(saved.schema, saved.nodes, states)
     numbers, rules = ({}, ()) if schema is None else (schema.numbers, schema.impossible)
-    beside: dict[Hashable, set[str]] = {name: set() for name in found.nodes}
-    for u, v in found.edges:
+    beside: dict[Hashable, set[str]] = {name: set() for name in saved.nodes}
+    for u, v in saved.edges:
         beside[u].add(shown(v))
         beside[v].add(shown(u))
     document: dict[str, Any] = {
         "model": str(model),
-        "variables": {str(name): [encode_label(state) for state in states[name]] for name in found.nodes},
+        "variables": {str(name): [encode_label(state) for state in states[name]] for name in saved.nodes},
         "numbers": {str(name): {"kind": number.kind, **number.to_dict()} for name, number in numbers.items()},
-        "edges": [[encode_label(u), encode_label(v)] for u, v in found.edges],
+        "edges": [[encode_label(u), encode_label(v)] for u, v in saved.edges],
         "impossible": list(rules),
         "missing_at_random": [
             [encode_label(name), [encode_label(driver) for driver in drivers]]
-            for name, drivers in found.missing_at_random.items()
+            for name, drivers in saved.missing_at_random.items()
         ],
         "privacy": None if privacy is None else privacy.to_dict(),
     }
     lines = [
         "No guarantee is recorded: its factors were set by hand" if privacy is None else f"Learned with {privacy}",
-        f"{len(found.nodes)} variables and their neighbours in the graph:",
+        f"{len(saved.nodes)} variables and their neighbours in the graph:",
     ]
-    for name in found.nodes:
+    for name in saved.nodes:
         neighbours = ", ".join(sorted(beside[name])) or "none"
         number = numbers.get(name)
         what = "" if number is None else f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, "
         lines.append(f"  {shown(name)} ({what}{len(states[name])} states): {neighbours}")
     lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
-    lines += filled_words(found.missing_at_random)
+    lines += filled_words(saved.missing_at_random)
     if privacy is not None and privacy.published_if is not None:
         lines += [f"{privacy.conditional}", *(f"  {shown(one)}" for one in privacy.published_if["criteria"])]
     show(document, "\n".join(lines), as_json)

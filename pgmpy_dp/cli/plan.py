@@ -75,7 +75,7 @@ def plan(
     of_one: Schema | None = None if holds_linked_schema(schema) else load_schema(schema)
     require_criteria(published, option.TEST_SHARE)
     with progress(quiet):
-        found = planned(
+        result = planned(
             load_linked_schema(schema) if of_one is None else of_one,
             spent.budget(),
             n,
@@ -87,4 +87,4 @@ def plan(
             **vars(theory),
             **learn_arguments(asked, of_one),
         )
-    show(found.to_dict(), str(found), as_json)
+    show(result.to_dict(), str(result), as_json)

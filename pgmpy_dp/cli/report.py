@@ -161,13 +161,13 @@ def evidence(
         require_writable(overwrite, (), out=out)
     for name in EVIDENCE_FILES if out.exists() else ():
         require_writable(overwrite, (model, release, about), out=out / name)
-    found = load_linked_model(model) if holds_linked_model(model) else load_saved_model(model)
-    why = "its factors were set by hand" if found.privacy is None else found.privacy.unprotected
+    network = load_linked_model(model) if holds_linked_model(model) else load_saved_model(model)
+    why = "its factors were set by hand" if network.privacy is None else network.privacy.unprotected
     if why is not None:
         ask_for("MODEL", str(model), f"{why}, so that there is no guarantee to show; pass a model that fit wrote")
     noisy = None if release is None else Release.load(release)
     files = [file for file in (model, release) if file is not None]
-    write_evidence(out, found, noisy, title=title, about=_read(about), files=files)
+    write_evidence(out, network, noisy, title=title, about=_read(about), files=files)
     names = [str(out / name) for name in EVIDENCE_FILES]
     show({"out": names}, f"Wrote {', '.join(names)}; write what is marked TODO", as_json)
 

@@ -95,20 +95,20 @@ def schema(
             ask_for(f"--{name}", value, "it says how the file of --from-header is written; pass that too")
     if as_public is not None:
         load_schema(as_public, "--as-public")
-    found = column_options.described(given, states)
-    found = found if as_public is None else found.as_public()
-    document = found.to_dict()
+    public_schema = column_options.described(given, states)
+    public_schema = public_schema if as_public is None else public_schema.as_public()
+    document = public_schema.to_dict()
     if out is None:
         show(document, "", as_json=True)
         return
-    found.to_json(out)
-    sizes = found.cardinalities.values()
-    told = f"Wrote {out}: {len(found)} variables"
+    public_schema.to_json(out)
+    sizes = public_schema.cardinalities.values()
+    told = f"Wrote {out}: {len(public_schema)} variables"
     if sizes:
         told += f" with {min(sizes)} to {max(sizes)} states, {math.prod(sizes):,} possible records"
-    if len(sizes) < len(found):
-        told += f", {len(found) - len(sizes)} of them numbers without cells"
-    show({"schema": str(out), "variables": len(found), "possible_records": math.prod(sizes)}, told, as_json)
+    if len(sizes) < len(public_schema):
+        told += f", {len(public_schema) - len(sizes)} of them numbers without cells"
+    show({"schema": str(out), "variables": len(public_schema), "possible_records": math.prod(sizes)}, told, as_json)
 
 
 def _template(

@@ -101,11 +101,11 @@ def score(
     table = PrivateTable(records, public_schema, ledger=charged, **whose)
     with marked(table.ledger):
         with kept(release or model.with_suffix(".score.npz"), "pgmpy-dp report --score"):
-            found = score_model(network, table, budget, level=level, **asked)
+            scores = score_model(network, table, budget, level=level, **asked)
             if release is not None:
-                found.release_.save(release)
-        document = found.to_dict() | {"release": None if release is None else str(release)}
-        show_charged(document, str(found), as_json, account.ledger, table.ledger)
+                scores.release_.save(release)
+        document = scores.to_dict() | {"release": None if release is None else str(release)}
+        show_charged(document, str(scores), as_json, account.ledger, table.ledger)
         for warning in document["warnings"]:
             note(warning, quiet)
         if account.ledger is None:

@@ -79,7 +79,7 @@ def conditioned(model: LogLinearModel, evidence: Mapping[Hashable, int | np.ndar
         tables += [np.log(weights / weights.max()) for weights in likely.values()]
     names, cardinalities = zip(*left, strict=True)
     smaller = Cliques(names, cardinalities, tuple(scopes))
-    found = replace(model, cliques=smaller, theta=smaller.join(tables) if tables else np.zeros(0))
-    if not possible or (found.inference == "exact" and not found.is_possible):
+    conditional = replace(model, cliques=smaller, theta=smaller.join(tables) if tables else np.zeros(0))
+    if not possible or (conditional.inference == "exact" and not conditional.is_possible):
         raise ImpossibleEvidence(f"evidence has the states {dict(evidence)!r}, which the model gives the probability 0")
-    return found
+    return conditional

@@ -83,10 +83,10 @@ class FarSets:
         route = self._routes.get(tuple(scope)) or _Route(self._tree, self._homes, scope)
         if len(self._routes) < _ROUTES:
             self._routes[route.scope] = route
-        found = np.empty([self._tree.cardinalities[i] for i in scope])
+        probabilities = np.empty([self._tree.cardinalities[i] for i in scope])
         for ranges in self._ranges(route):
-            found[tuple(slice(*ranges[i]) for i in scope)] = self._pass(route, ranges)
-        return found
+            probabilities[tuple(slice(*ranges[i]) for i in scope)] = self._pass(route, ranges)
+        return probabilities
 
     def planned(self, scope: Sequence[int]) -> tuple[int, int]:
         """Numbers in the largest array that `table` makes beside its result, and how many passes it takes."""

@@ -120,10 +120,10 @@ class GrowingTree:
 
     def admits(self, scopes: Sequence[Sequence[int]], most_tries: int = _TRIES) -> np.ndarray:
         """As :meth:`admissible`, of sets of different orders."""
-        found = np.zeros(len(scopes), dtype=bool)
+        admitted = np.zeros(len(scopes), dtype=bool)
         for places, asked in by_order(scopes):
-            found[places] = self.admissible(asked, most_tries)
-        return found
+            admitted[places] = self.admissible(asked, most_tries)
+        return admitted
 
     def admissible(self, scopes: np.ndarray, most_tries: int = _TRIES) -> np.ndarray:
         """Which tables the model can be given while no clique that changes exceeds the limit.
@@ -142,15 +142,15 @@ class GrowingTree:
             stay as they are, and what was too large stays so, as models only grow. All else is False for now.
         """
         scopes = np.asarray(scopes)
-        found = self.costs(scopes) <= self.max_cells
-        unsure = np.flatnonzero(~found)
+        admitted = self.costs(scopes) <= self.max_cells
+        unsure = np.flatnonzero(~admitted)
         names = [tuple(scope) for scope in np.sort(scopes[unsure], axis=1).tolist()]
         pending, stamps = [], self._stamps.keys()
         for place, scope in zip(unsure.tolist(), names, strict=True):
             if scope in self._too_large:
                 continue
             if scope in self._fitting and self._fitting[scope] <= stamps:
-                found[place] = True
+                admitted[place] = True
             else:
                 pending.append((place, scope))
         begin = self._next_try % max(len(pending), 1)
@@ -161,10 +161,10 @@ class GrowingTree:
             if self._triangulated(scope, on_way) is None:
                 self._too_large.add(scope)
             else:
-                found_at = {k: stamp for stamp, k in self._stamps.items()}
-                self._fitting[scope] = frozenset(found_at[k] for k in on_way)
-                found[place] = True
-        return found
+                stamp_of = {k: stamp for stamp, k in self._stamps.items()}
+                self._fitting[scope] = frozenset(stamp_of[k] for k in on_way)
+                admitted[place] = True
+        return admitted
 
     def join(self, scope: Sequence[int]) -> None:
         """Bring variables together in one clique: along the tree, or by triangulating it anew where that is smaller."""
@@ -319,12 +319,12 @@ class _Ways:
         """Cliques from the nearest one with variable i to `target`, both of which count."""
         begin = int(self._nearest[target, self._column[i]])
         top, parents = int(self._meeting[begin, target]), self._tree.parents
-        found = [top]
+        path = [top]
         for end in (begin, target):
             while end != top:
-                found.append(end)
+                path.append(end)
                 end = parents[end]
-        return found
+        return path
 
     def best(self, scopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Largest clique after the cheapest of a few ways, and the clique in which that way ends."""
@@ -402,7 +402,7 @@ def min_fill_cliques(
     limit = math.log(max_cells) + 1e-9 if max_cells < math.inf else math.inf
     known: dict[int, tuple[int, float]] = {}
     order: dict[int, int] = {}
-    found: list[tuple[int, int]] = []  # clique and its other variables
+    eliminated: list[tuple[int, int]] = []  # clique and its other variables
     while around:
         for v, near in around.items():
             if v not in known:
@@ -414,8 +414,8 @@ def min_fill_cliques(
         near = around.pop(v)
         if known.pop(v)[1] > limit:
             return None
-        order[v] = len(found)
-        found.append((near | 1 << v, near))
+        order[v] = len(eliminated)
+        eliminated.append((near | 1 << v, near))
         touched = near
         for u in _bits(near):
             old = around[u]
@@ -426,13 +426,13 @@ def min_fill_cliques(
             touched |= around[u]
         for u in _bits(touched):
             known.pop(u, None)
-    return [(clique, min((order[u] for u in _bits(rest)), default=-1)) for clique, rest in found]
+    return [(clique, min((order[u] for u in _bits(rest)), default=-1)) for clique, rest in eliminated]
 
 
 def _bits(mask: int) -> list[int]:
-    found = []
+    positions = []
     while mask:
         low = mask & -mask
-        found.append(low.bit_length() - 1)
+        positions.append(low.bit_length() - 1)
         mask ^= low
-    return found
+    return positions

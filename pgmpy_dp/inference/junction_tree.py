@@ -165,10 +165,10 @@ class Homes:
 
     def above(self, k: int) -> list[int]:
         """A clique and those above it, up to the root."""
-        found = [k]
-        while self._parents[found[-1]] >= 0:
-            found.append(self._parents[found[-1]])
-        return found
+        path = [k]
+        while self._parents[path[-1]] >= 0:
+            path.append(self._parents[path[-1]])
+        return path
 
 
 def median(meeting: np.ndarray, cliques: np.ndarray) -> np.ndarray:
@@ -205,10 +205,10 @@ def build_junction_tree(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -
         return rooted(_bag_tree(*_eliminated(near, choose)), cliques.cardinalities, scopes)
 
     trees = [tree(_least_fill), tree(_least_degree(near))]
-    fewest = min(found.cells for found in trees)
+    fewest = min(candidate.cells for candidate in trees)
     if fewest >= _LARGE:
         trees.append(tree(_from_end_to_end(near, cliques.cardinalities, fewest)))
-    return min(trees, key=lambda found: found.cells)
+    return min(trees, key=lambda candidate: candidate.cells)
 
 
 class BagTree:

@@ -161,12 +161,12 @@ class LogLinearModel:
                 f"the tables asked for have {8 * wanted.n_cells:,} bytes, over memory_limit={self.memory_limit:,}; ask "
                 "for fewer sets of variables or for smaller ones, or pass a larger memory_limit"
             )
-        found = self._in_one_tree(wanted)
-        if found is None:
+        tables = self._in_one_tree(wanted)
+        if tables is None:
             with self._lock:
                 assert isinstance(self._engine, SumProduct)
-                found = ScopeMarginals(self.cliques, self.theta, self._engine).tables(wanted.indices)
-        return found
+                tables = ScopeMarginals(self.cliques, self.theta, self._engine).tables(wanted.indices)
+        return tables
 
     def _in_one_tree(self, wanted: Cliques) -> list[np.ndarray] | None:
         """Marginals by a junction tree that covers them, None where it is large."""
@@ -236,14 +236,14 @@ class LogLinearModel:
         with self._lock:
             self._calibrated  # noqa: B018 - the engine keeps the beliefs of its last calibration, which is this one
             assert isinstance(self._engine, SumProduct)
-            found = self._engine.conditionals()
+            factors = self._engine.conditionals()
         return [
             (
                 tuple(names[i] for i in residual),
                 tuple(names[i] for i in separator),
                 table.reshape([sizes[i] for i in (*residual, *separator)]),
             )
-            for residual, separator, table in found
+            for residual, separator, table in factors
         ]
 
     def _require_exact(self, what: str, instead: str = "") -> None:

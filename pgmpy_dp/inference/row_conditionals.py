@@ -57,8 +57,8 @@ def row_conditionals(model: LogLinearModel, codes: np.ndarray, target: int) -> n
     codes = np.asarray(codes)
     unknown = codes < 0
     unknown[:, target] = True
-    found = np.empty((len(codes), model.cliques.cardinalities[target]))
-    none = (target,), np.zeros((1, found.shape[1]))  # what no table says
+    conditionals = np.empty((len(codes), model.cliques.cardinalities[target]))
+    none = (target,), np.zeros((1, conditionals.shape[1]))  # what no table says
     patterns, which = np.unique(unknown, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
         rows = np.flatnonzero(which.ravel() == number)
@@ -72,8 +72,8 @@ def row_conditionals(model: LogLinearModel, codes: np.ndarray, target: int) -> n
             )
         for part in np.array_split(rows, max(1, -(-len(rows) * largest // _CHUNK))):
             if len(part):
-                found[part] = _normalised(_summed(_factors(model, tables, codes[part], open_), steps, none))
-    return found
+                conditionals[part] = _normalised(_summed(_factors(model, tables, codes[part], open_), steps, none))
+    return conditionals
 
 
 def _connected(model: LogLinearModel, unknown: set[int], target: int) -> set[int]:

@@ -117,7 +117,7 @@ def pair_tables(noisy: NoisyMarginals, some: float = _SOME) -> list[PairTable]:
     True
     """
     margins = _margins(noisy)
-    found = []
+    tables = []
     for scope, (counts, variance, noise) in _pooled(noisy).items():
         independent = noisy.n_records * np.outer(margins[scope[0]], margins[scope[1]])
         seen = variance > 0
@@ -126,8 +126,8 @@ def pair_tables(noisy: NoisyMarginals, some: float = _SOME) -> list[PairTable]:
             empty[seen], mean[seen], deviation[seen] = _two_groups(
                 counts[seen], variance[seen], independent[seen], noise, some
             )
-        found.append(PairTable(scope, counts, variance, independent, empty, mean, deviation))
-    return found
+        tables.append(PairTable(scope, counts, variance, independent, empty, mean, deviation))
+    return tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +225,7 @@ def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarra
                 base[c] += _within(_quasi_independence(table), table.scope, scope)
         total, variance = (float(part[table.believed].sum()) for part in (table.counts, table.variance))
         likely_there = np.maximum(table.mean[table.believed], 1e-6)
-        own, part, here = (np.concatenate(found) for found in (cells_of, of, in_base))
+        own, part, here = (np.concatenate(parts) for parts in (cells_of, of, in_base))
         floors.append(Floor(own, part, here, likely_there, total, math.sqrt(variance)))
     return replace(noisy, counts=cliques.join(counts), merged_cells=cliques.join(cells)), cliques.join(base), floors
 
@@ -256,24 +256,24 @@ def _pooled(noisy: NoisyMarginals) -> dict[tuple[int, int], tuple[np.ndarray, np
             turned = scope.index(pair[0]) > scope.index(pair[1])
             own, noise = ((x.sum(axis=others).T if turned else x.sum(axis=others)) for x in (table, variance))
             held.setdefault(pair, []).append((own, noise, len(scope) == 2))
-    found: dict[tuple[int, int], tuple[np.ndarray, np.ndarray, str]] = {}
+    pooled: dict[tuple[int, int], tuple[np.ndarray, np.ndarray, str]] = {}
     for pair, tables in held.items():
         # A cell that is impossible in one table is so in all, and 0.
         weights = [1 / np.where(noise > 0, noise, 1.0) for _, noise, _ in tables]
         total = sum(weights)
         mean = sum(weight * own for weight, (own, _, _) in zip(weights, tables, strict=True)) / total
         variance = np.where(tables[0][1] > 0, 1 / total, 0.0)
-        found[pair] = mean, variance, noisy.noise if len(tables) == 1 and tables[0][2] else "gaussian"
-    return found
+        pooled[pair] = mean, variance, noisy.noise if len(tables) == 1 and tables[0][2] else "gaussian"
+    return pooled
 
 
 def _two_groups(
     counts: np.ndarray, variance: np.ndarray, independent: np.ndarray, noise: str, some: float
 ) -> np.ndarray:
     """Probability of the spike, posterior mean and deviation of each cell of a table; 0 in one that cannot be empty."""
-    found, unseen = np.zeros((3, len(counts))), counts <= _SEEN * np.sqrt(variance)
+    moments, unseen = np.zeros((3, len(counts))), counts <= _SEEN * np.sqrt(variance)
     if not unseen.any():
-        return found
+        return moments
     scale = np.sqrt(variance / 2 if noise == "laplace" else variance)[:, None]
     expected = independent[:, None] * np.concatenate([[0.0], _RATIOS])
     # A ratio of the grid stands for those around it.
@@ -285,17 +285,17 @@ def _two_groups(
     weights = np.exp(log_posterior - log_posterior.max())
     weights /= weights.sum()
     if weights[some <= _SHARES].sum() < _TABLE:
-        return found
+        return moments
     spike, alternative, p = spike[unseen], alternative[unseen], p[unseen, 1:]
     first, second = ((p * _RATIOS**k) @ _ALTERNATIVES for k in (1, 2))
     for share, weight in zip(_SHARES, weights, strict=True):
         if weight.max() > _NOTHING:
             likely = weight / (share * spike + (1 - share) * alternative)
             sums = [np.einsum("ij,ij->i", part, likely) for part in (first, second)]
-            found[:, unseen] += share * spike[:, 0] * likely.sum(axis=1), *((1 - share) * part for part in sums)
-    _, mean, square = found
-    found[1:] = independent * mean, independent * np.sqrt(np.maximum(square - mean**2, 0.0))
-    return found
+            moments[:, unseen] += share * spike[:, 0] * likely.sum(axis=1), *((1 - share) * part for part in sums)
+    _, mean, square = moments
+    moments[1:] = independent * mean, independent * np.sqrt(np.maximum(square - mean**2, 0.0))
+    return moments
 
 
 def _quasi_independence(table: PairTable) -> np.ndarray:

@@ -164,12 +164,12 @@ class _Stage:
 
 def _stages(release: Release) -> list[_Stage]:
     """How states merged, the finest first."""
-    found, said = [], release.public.get("fine")
+    stages, said = [], release.public.get("fine")
     while said is not None:
         places = {decode_label(name): np.array(to) for name, to in said["places"]}
-        found.append(_Stage(Schema.from_dict(said["schema"]), said["tables"], places))
+        stages.append(_Stage(Schema.from_dict(said["schema"]), said["tables"], places))
         said = said.get("fine")
-    return found[::-1]
+    return stages[::-1]
 
 
 def merged_values(release: Release) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
@@ -204,7 +204,7 @@ def fine_states(release: Release) -> dict[Hashable, Values]:
     schema, tables = stages[0].schema, _tables(release, stages[0].tables)
     merged = {name for stage in stages for name in stage.places}
     densities = _densities(release, [name for name in schema.variables if name in merged and name in schema.numbers])
-    found: dict[Hashable, Values] = {}
+    values_within: dict[Hashable, Values] = {}
     for name in merged:
         places = np.arange(schema.cardinality(name))
         for stage in stages:
@@ -213,13 +213,13 @@ def fine_states(release: Release) -> dict[Hashable, Values]:
             parts, density = densities[name]
             others = places[len(density.alone) :]
             weights = np.append(density.likely, np.ones(len(others)))
-            found[name] = Values(parts, np.append(places[density.cell], others), weights, density=density)
+            values_within[name] = Values(parts, np.append(places[density.cell], others), weights, density=density)
         else:
             likely = likely_proportions(*tables[(name,)])
             counts, deviation = tables[(name,)]
             noise = deviation / max(float(counts.sum()), deviation)
-            found[name] = Values(schema.states[name], places, likely, noise)
-    return found
+            values_within[name] = Values(schema.states[name], places, likely, noise)
+    return values_within
 
 
 def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tuple[Number, NumberDensity]]:
@@ -228,7 +228,7 @@ def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tu
     schema = stages[0].schema if stages else release.schema
     ends = [0, *(stage.tables for stage in stages), len(release.values)]
     fine = _tables(release, ends[1])
-    found = {}
+    densities = {}
     for name in names:
         number = schema.numbers[name]
         n = len(number.cells)
@@ -238,8 +238,8 @@ def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tu
             groups = stages[0].places[name][:n]
             values, noise = second[(name,)]
             coarse = Counts(groups, values[: groups[-1] + 1].astype(float), noise)
-        found[name] = number_density(number, Counts(np.arange(n), counts[:n].astype(float), deviation), coarse)
-    return found
+        densities[name] = number_density(number, Counts(np.arange(n), counts[:n].astype(float), deviation), coarse)
+    return densities
 
 
 def _tables(release: Release, end: int | None = None, start: int = 0) -> dict[tuple, tuple[np.ndarray, float]]:

@@ -117,11 +117,11 @@ def _metric(metric: object) -> _BaseSupervisedMetric:
     if metric is None:
         return list_metrics(requires_true_graph=True, is_default=True)[0]()
     if isinstance(metric, str):
-        found = list_metrics(name=metric)
-        if not found:
+        matches = list_metrics(name=metric)
+        if not matches:
             names = [one().get_tag("name") for one in list_metrics()]
             raise ValueError(f"metric={metric!r} is not supported; use one of {names}, or a metric itself")
-        return found[0]()
+        return matches[0]()
     if isinstance(metric, type) and issubclass(metric, _BaseSupervisedMetric):
         return metric()
     if isinstance(metric, _BaseSupervisedMetric):

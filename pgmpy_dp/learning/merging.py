@@ -115,8 +115,8 @@ def equal_bins(proportions: np.ndarray, n_bins: int) -> np.ndarray:
     total = float(proportions.sum())
     weights = proportions / total if total > 0 else np.full(len(proportions), 1 / len(proportions))
     middle = np.cumsum(weights) - weights / 2
-    found = np.unique(np.minimum((middle * n_bins).astype(int), n_bins - 1), return_inverse=True)[1]
-    return found if found[-1] else (np.arange(len(found)) >= len(found) // 2).astype(int)
+    bins = np.unique(np.minimum((middle * n_bins).astype(int), n_bins - 1), return_inverse=True)[1]
+    return bins if bins[-1] else (np.arange(len(bins)) >= len(bins) // 2).astype(int)
 
 
 def rare_states(counts: np.ndarray, least: float) -> np.ndarray:

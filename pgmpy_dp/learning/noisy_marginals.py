@@ -174,11 +174,11 @@ class NoisyMarginals:
 
     def projected_proportions(self) -> np.ndarray:
         """Each table of `proportions` projected on the probability simplex, shape (n_cells,)."""
-        found = np.zeros(self.cliques.n_cells)
+        projected = np.zeros(self.cliques.n_cells)
         for part in self.cliques.slices:
             inside = part.start + np.flatnonzero(self.possible[part])
-            found[inside] = project_on_simplex(self.proportions[inside])
-        return found
+            projected[inside] = project_on_simplex(self.proportions[inside])
+        return projected
 
 
 def project_on_simplex(values: np.ndarray) -> np.ndarray:

@@ -133,15 +133,15 @@ def rules_of(owner: Any) -> Mapping[str, tuple[Rule, Any]]:
     TypeError
         For an option without a rule.
     """
-    found = {}
+    rules = {}
     if not isinstance(owner, type):
         return {name: (rule, _defaults(owner)[name]) for name, rule in owner._rules.items()}
     declared = {one.name: one.metadata.get("rule") for one in fields(owner)}
     for name, default in _defaults(owner).items():
         if (rule := declared.get(name)) is None:
             raise TypeError(f"{owner.__name__} declares no rule for its option {name!r}")
-        found[name] = (rule, default)
-    return found
+        rules[name] = (rule, default)
+    return rules
 
 
 def _defaults(owner: Any) -> dict[str, Any]:

@@ -67,22 +67,22 @@ class Prior:
         if isinstance(given, Release):
             given = _learned_from(given)
         if isinstance(given, LogLinearModel):
-            found = cls(given, {}, {}, {})
+            prior = cls(given, {}, {}, {})
         elif isinstance(given, MarkovNetwork):
             states = {name: tuple(given.states[name]) for name in given.nodes if name in given.states}
             numbers = {name: number for name, number in given.numbers.items() if name not in given.within}
             merged = {name: _as_declared(values.declared) for name, values in given.within.items()}
-            found = cls(given.to_log_linear(), {**states, **numbers, **merged}, states, given.within, record_of(given))
+            prior = cls(given.to_log_linear(), {**states, **numbers, **merged}, states, given.within, record_of(given))
         elif isinstance(given, DiscreteMarkovNetwork | DiscreteBayesianNetwork):
             network = given.to_markov_model() if isinstance(given, DiscreteBayesianNetwork) else given
             model = factors_to_log_linear(network.factors, network.nodes, DEFAULT_MEMORY_LIMIT, "auto")
             states = {name: tuple(of[name]) for f in network.factors for of in (f.state_names,) for name in f.variables}
-            found = cls(model, states, states, {}, record_of(given))
+            prior = cls(model, states, states, {}, record_of(given))
         else:
             raise TypeError(f"prior={given!r} is a {type(given).__name__}; pass {_KINDS}")
-        if found.model.inference == "exact" and not found.model.is_possible:
+        if prior.model.inference == "exact" and not prior.model.is_possible:
             raise ValueError("prior gives every record the probability 0; correct its factors")
-        return found
+        return prior
 
     def check(self, schema: Schema) -> None:
         """Raise a ValueError for a variable whose states cannot be told in those of the schema.
@@ -128,13 +128,13 @@ class Prior:
         schema, within = release.schema, fine_states(release)
         known = {name for scope in scopes for name in scope if name in self.model.cliques.position}
         maps = {name: self._translation(name, schema, within.get(name)) for name in known}
-        found = tables_of_prior(self.model, scopes, schema.cardinalities)
+        tables = tables_of_prior(self.model, scopes, schema.cardinalities)
         for k, scope in enumerate(scopes):
             for axis, name in enumerate(scope):
                 shares = maps.get(name)
                 if shares is not None:
-                    found[k] = np.moveaxis(np.tensordot(found[k], shares, axes=(axis, 0)), -1, axis)
-        return found
+                    tables[k] = np.moveaxis(np.tensordot(tables[k], shares, axes=(axis, 0)), -1, axis)
+        return tables
 
     def own_tables(
         self, release: Release, measured: Sequence[tuple], forbidden: Sequence[tuple], max_clique_cells: int

@@ -104,14 +104,14 @@ def collective_map_with_prior(
     shrunk = np.log(learned / alone.details["interaction_variances"])
     scale = math.exp(np.average(shrunk, weights=weights)) if any(weights) else 1.0
     trusted = gain > _CONVINCING and scale < _NEARER
-    found, said = (around, "with the prior") if trusted else (alone, "without the prior")
+    fit, said = (around, "with the prior") if trusted else (alone, "without the prior")
     if not trusted and around_empty_cells(noisy)[1] is not None:
-        found = collective_map(noisy, margin_share=margin_share, **how)
+        fit = collective_map(noisy, margin_share=margin_share, **how)
     return replace(
-        found,
-        status=f"{found.status}; {said}, which gains {gain:+.1f} nats of evidence",
+        fit,
+        status=f"{fit.status}; {said}, which gains {gain:+.1f} nats of evidence",
         n_iter=alone.n_iter + around.n_iter,
-        details=found.details | {"prior_gain": gain, "prior_scale": scale},
+        details=fit.details | {"prior_gain": gain, "prior_scale": scale},
     )
 
 
@@ -205,21 +205,21 @@ def tables_of_prior(prior: LogLinearModel, scopes: Sequence[Sequence[Any]], size
     wanted = list(dict.fromkeys(scope for scope in known if scope))
     singles = list(dict.fromkeys((name,) for scope in wanted for name in scope))
     try:
-        found = dict(zip(wanted, prior.marginals_of(wanted), strict=True))
+        marginals = dict(zip(wanted, prior.marginals_of(wanted), strict=True))
     except (InferenceTooLarge, InferenceUnavailable):
         own = dict(zip(singles, prior.marginals_of(singles), strict=True))
-        found = {}
+        marginals = {}
         for some in wanted:
             try:
-                found[some] = prior.marginal(some)
+                marginals[some] = prior.marginal(some)
             except (InferenceTooLarge, InferenceUnavailable):
                 table = np.ones(())
                 for name in some:
                     table = np.multiply.outer(table, own[(name,)])
-                found[some] = table
+                marginals[some] = table
     tables = []
     for scope, held in zip(scopes, known, strict=True):
-        table = found[held] if held else np.ones(())
+        table = marginals[held] if held else np.ones(())
         absent = [name for name in scope if name not in held]
         for name in absent:
             table = np.multiply.outer(table, np.full(sizes[name], 1.0 / sizes[name]))

@@ -139,9 +139,9 @@ class Privacy:
         )
         return own.with_schema_of(release.schema_costs)
 
-    def with_schema_of(self, found: Iterable[Mapping[str, Any]]) -> Privacy:
+    def with_schema_of(self, costs: Iterable[Mapping[str, Any]]) -> Privacy:
         """The same, and what it cost to find parts of the schema, as the schema says (`Schema.discovered`)."""
-        schemas = [Privacy.from_dict({"entries": [], **one}) for one in found]
+        schemas = [Privacy.from_dict({"entries": [], **one}) for one in costs]
         if not schemas:
             return self
         believed = [s if s.guarantee.implies(s.said) else replace(s, asked=None) for s in schemas]

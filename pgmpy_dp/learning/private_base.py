@@ -202,8 +202,8 @@ class TableFit(BudgetedFit):
 def _documented(cls: type, name: str) -> str:
     """The entry of the nearest base that documents a name; the name where none does."""
     entry = re.compile(rf"^([a-z_]+, )*{re.escape(name)}(, [a-z_]+)* : .*(\n .*)*", re.MULTILINE)
-    found = (entry.search(inspect.getdoc(base) or "") for base in cls.__mro__[1:])
-    return next((match[0] for match in found if match), name)
+    matches = (entry.search(inspect.getdoc(base) or "") for base in cls.__mro__[1:])
+    return next((match[0] for match in matches if match), name)
 
 
 class BasePrivateEstimator(BudgetedFit, BaseEstimator):

@@ -65,15 +65,15 @@ def list_objects(kind: type, **tags: Any) -> list[type]:
     Examples
     --------
     >>> from skbase.base import BaseEstimator
-    >>> [found.__name__ for found in list_objects(BaseEstimator, task="sequences")]
+    >>> [estimator.__name__ for estimator in list_objects(BaseEstimator, task="sequences")]
     ['PrivateMarkovChain']
     """
-    found = all_objects(object_types=kind, package_name="pgmpy_dp", return_names=False, suppress_import_stdout=False)
-    known = set().union(*(one.get_class_tags() for one in found))
+    classes = all_objects(object_types=kind, package_name="pgmpy_dp", return_names=False, suppress_import_stdout=False)
+    known = set().union(*(one.get_class_tags() for one in classes))
     unknown = sorted(set(tags) - known)
     if unknown:
         raise ValueError(f"tags {unknown} are not known; the classes have {sorted(known)}")
-    return [one for one in found if all(_matches(one, *item) for item in tags.items())]
+    return [one for one in classes if all(_matches(one, *item) for item in tags.items())]
 
 
 def _matches(one: type, name: str, wanted: Any) -> bool:

@@ -191,7 +191,7 @@ def obeying(model: LogLinearModel, boxes: Sequence[Box]) -> LogLinearModel:
     require_inference(cliques, model.inference, model.memory_limit)
     theta = np.concatenate([model.theta, np.zeros(cliques.n_cells - model.cliques.n_cells)])
     forbidden = forbidden_cells(cliques, boxes)
-    found = replace(model, cliques=cliques, theta=np.where(forbidden, -np.inf, theta))
-    if np.isneginf(model.theta).any() and (model.inference != "exact" or not found.is_possible):
-        found = replace(found, theta=np.where(forbidden, -np.inf, np.maximum(theta, _BARELY)))
-    return found
+    restricted = replace(model, cliques=cliques, theta=np.where(forbidden, -np.inf, theta))
+    if np.isneginf(model.theta).any() and (model.inference != "exact" or not restricted.is_possible):
+        restricted = replace(restricted, theta=np.where(forbidden, -np.inf, np.maximum(theta, _BARELY)))
+    return restricted

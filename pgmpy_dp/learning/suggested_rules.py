@@ -77,12 +77,12 @@ def suggested_rules(release: Release, level: float = 0.95) -> list[SuggestedRule
         raise ValueError(f"release has kind {release.kind!r}, without tables that could make a rule probable")
     schema = release.schema
     noisy = replace(noisy_marginals(release, schema.variables), impossible=tuple(schema.zeros))
-    found = [
+    rules = [
         one
         for table in pair_tables(noisy, some=0.0)
         for one in _of_pair(table, schema, level, noisy.noise == "laplace")
     ]
-    return sorted(found, key=lambda one: (-round(one.probability, 2), one.at_most / one.independent))
+    return sorted(rules, key=lambda one: (-round(one.probability, 2), one.at_most / one.independent))
 
 
 class SuggestsRules:
@@ -139,8 +139,8 @@ class SuggestsRules:
 
         self.check_is_fitted()
         known = self.model_.schema.impossible  # of a given graph, the release may not have them
-        found = suggested_rules(self.release_, checked_level(level))
-        return pd.DataFrame([one.to_dict() for one in found if one.rule not in known], columns=_TOLD)
+        suggestions = suggested_rules(self.release_, checked_level(level))
+        return pd.DataFrame([one.to_dict() for one in suggestions if one.rule not in known], columns=_TOLD)
 
 
 def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> list[SuggestedRule]:

@@ -288,13 +288,13 @@ class Answers:
         """The probability of what is known, one variable after the other."""
         if not known:
             return 1.0
-        model, found = self.to_log_linear(), 1.0
+        model, probability = self.to_log_linear(), 1.0
         before: dict[Hashable, np.ndarray] = {}
         for name, one in known.items():
             given = conditioned(model, before) if before else model
-            found *= float(given.marginal([name]) @ one.likely)
+            probability *= float(given.marginal([name]) @ one.likely)
             before[name] = one.likely
-        return found
+        return probability
 
     def _unmeasured(self, names: Sequence[Hashable], posterior: Any) -> list[Pair]:
         """Pairs of some variables of which no table was measured, the least known first."""

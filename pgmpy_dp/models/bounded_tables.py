@@ -112,8 +112,8 @@ def balanced(cliques: Cliques, tables: list[np.ndarray], max_sweeps: int = MAX_S
     for first, second in itertools.combinations(range(len(scopes)), 2):
         if shared := scopes[first] & scopes[second]:
             holders.setdefault(shared, [])
-    for shared, found in holders.items():
-        found.extend(k for k, scope in enumerate(scopes) if shared <= scope)
+    for shared, members in holders.items():
+        members.extend(k for k, scope in enumerate(scopes) if shared <= scope)
     order = sorted(holders, key=lambda shared: (len(shared), sorted(shared)))
     for _ in range(max_sweeps):
         moved = 0.0

@@ -262,14 +262,14 @@ def _hosts(graph: nx.Graph, cliques: Cliques, theta: np.ndarray) -> list[tuple[t
     for k, clique in enumerate(maximal):
         for i in clique:
             at.setdefault(i, []).append(k)
-    found = []
+    placed = []
     for scope, table in zip(cliques.scopes, cliques.split(theta), strict=True):
         wanted = {position[name] for name in scope}
         rarest = min(wanted, key=lambda i: len(at[i]))
         k = next(k for k in at[rarest] if wanted.issubset(maximal[k]))
-        found.append((k, scope, table))
-    found.sort(key=lambda item: item[0])
-    return [(tuple(nodes[i] for i in maximal[k]), scope, table) for k, scope, table in found]
+        placed.append((k, scope, table))
+    placed.sort(key=lambda item: item[0])
+    return [(tuple(nodes[i] for i in maximal[k]), scope, table) for k, scope, table in placed]
 
 
 def _factor(axes: Sequence[Hashable], values: np.ndarray, states: Mapping[Hashable, Sequence]) -> DiscreteFactor:

@@ -156,11 +156,11 @@ class Values:
         behind = np.cumsum(weights[order])  # whole numbers where a state ends, but for rounding
         ends = np.searchsorted(self.state[order], np.arange(self.state.max() + 2))
         base = np.append(0.0, behind)[ends[codes]]
-        found = np.searchsorted(behind, base + uniform, side="right")
-        found = np.clip(found, ends[codes], ends[codes + 1] - 1)
-        part = weights[order[found]]
-        position = (uniform - (behind[found] - part - base)) / part
-        return order[found], np.clip(position, 0, 1 - 2**-53)
+        index = np.searchsorted(behind, base + uniform, side="right")
+        index = np.clip(index, ends[codes], ends[codes + 1] - 1)
+        part = weights[order[index]]
+        position = (uniform - (behind[index] - part - base)) / part
+        return order[index], np.clip(position, 0, 1 - 2**-53)
 
     def divided(self, *ranges: Range) -> Values:
         """The same values, their cells divided where ranges begin and end: each part lies in a range, or outside of it.
@@ -220,10 +220,10 @@ class Values:
         behind = np.cumsum(cells / cells.sum())
         wanted = np.asarray(levels, dtype=np.float64)
         # Rounding of the sum must not reach the next cell, nor one that has no probability.
-        found = np.searchsorted(behind, np.minimum(wanted, behind[-1]) - 1e-12)
-        found = np.minimum(np.maximum(found, np.flatnonzero(cells)[0]), np.flatnonzero(cells)[-1])
-        position = 1 - (behind[found] - wanted) / (cells[found] / cells.sum())
-        return self.number.within(np.clip(position, 0, 1), found)
+        cell = np.searchsorted(behind, np.minimum(wanted, behind[-1]) - 1e-12)
+        cell = np.minimum(np.maximum(cell, np.flatnonzero(cells)[0]), np.flatnonzero(cells)[-1])
+        position = 1 - (behind[cell] - wanted) / (cells[cell] / cells.sum())
+        return self.number.within(np.clip(position, 0, 1), cell)
 
     def ends(self, probabilities: np.ndarray, levels: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
         """Between what the mean and the quantiles may be, for all that is not known of where values lie in a state.
@@ -268,7 +268,7 @@ class Values:
 
         own = every if self.state is None else self.state[: len(cells)]
         unsure, held = self._unsure[own], np.bincount(own, shares)[own]
-        last, found = np.zeros(own.max() + 1), at(np.asarray(levels))
+        last, cell = np.zeros(own.max() + 1), at(np.asarray(levels))
         np.maximum.at(last, own, behind)
         ends = []
         for sign, position, furthest in ((-1.0, 0.0, np.minimum), (1.0, 1.0, np.maximum)):
@@ -278,11 +278,11 @@ class Values:
             means = centres + apart * (edge - centres)
             means += unsure * (whole[own] - means)
             # As much of a state may lie on the other side of the quantile.
-            level = levels + sign * (unsure * held)[found]
+            level = levels + sign * (unsure * held)[cell]
             # A cell of the state without weight, beyond those that have some, may hold as much.
-            end = last[own][found]
-            beyond = level >= end if sign > 0 else level <= end - held[found]
-            ends.append(np.append(shares @ means, np.where(beyond, whole[own][found], edge[at(level)])))
+            end = last[own][cell]
+            beyond = level >= end if sign > 0 else level <= end - held[cell]
+            ends.append(np.append(shares @ means, np.where(beyond, whole[own][cell], edge[at(level)])))
         return ends[0], ends[1]
 
     @cached_property

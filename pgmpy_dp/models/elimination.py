@@ -87,13 +87,13 @@ class VariableElimination(_VariableElimination):
             names = {name: factor.state_names[name]}
             factor.product(DiscreteFactor([name], [len(weights)], weights, state_names=names))
         engine: Any = _VariableElimination(model) if likely else super()
-        found = engine.query(variables, known, virtual_evidence, *more, **options)
-        for factor in found.values() if isinstance(found, dict) else (found,):
+        result = engine.query(variables, known, virtual_evidence, *more, **options)
+        for factor in result.values() if isinstance(result, dict) else (result,):
             total = float(np.sum(factor.values))
             if not total > 0:
                 raise ImpossibleEvidence(f"evidence={evidence!r} has the probability 0 in the model; leave some out")
             factor.values = factor.values / total
-        return found
+        return result
 
     def map_query(
         self, variables: Any = None, evidence: Any = None, virtual_evidence: Any = None, *order: Any, **options: Any
@@ -116,8 +116,8 @@ class VariableElimination(_VariableElimination):
         ValueError
             As `query`.
         """
-        found = self.query(variables or (), evidence, virtual_evidence, *order, joint=True, **options)
-        return dict(found.assignment([int(np.argmax(found.values))])[0])
+        distribution = self.query(variables or (), evidence, virtual_evidence, *order, joint=True, **options)
+        return dict(distribution.assignment([int(np.argmax(distribution.values))])[0])
 
     def _in_order(self, likelihood: TabularCPD | DiscreteFactor) -> np.ndarray:
         """Likelihoods in the order of the model's states, if they name these; else as they are."""

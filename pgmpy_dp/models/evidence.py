@@ -81,11 +81,11 @@ class Evidence:
 
     def drawn(self, codes: np.ndarray, uniform: np.ndarray) -> tuple[Number | Sequence, np.ndarray]:
         """Values that are left, for states; see `Values.drawn`."""
-        declared, found = self.values.drawn(codes, uniform)
+        declared, values = self.values.drawn(codes, uniform)
         for state, left in self.numbers.items():
             there = codes == state
-            found[there] = np.array(left)[(uniform[there] * len(left)).astype(np.int64)]
-        return declared, found
+            values[there] = np.array(left)[(uniform[there] * len(left)).astype(np.int64)]
+        return declared, values
 
 
 Known = Mapping[Hashable, Evidence]
@@ -208,11 +208,11 @@ def _said(schema: Schema, name: Hashable, given: Any, event: bool) -> tuple[floa
     return None, None if isinstance(given, Hashable) and given in schema.states[name] else _range(given)
 
 
-def _checked(schema: Schema, name: Hashable, found: tuple[Any, Any, str], given: Any) -> Range:
-    low, high = (end if end is None else _end(schema, name, end, given) for end in found[:2])
+def _checked(schema: Schema, name: Hashable, between: tuple[Any, Any, str], given: Any) -> Range:
+    low, high = (end if end is None else _end(schema, name, end, given) for end in between[:2])
     if low is not None and high is not None and low > high:
         _refuse(name, given, "is a range that ends before it begins; swap its ends")
-    return low, high, found[2]
+    return low, high, between[2]
 
 
 def state_of(schema: Schema, name: Hashable, given: Any) -> int:
@@ -288,8 +288,8 @@ def _states_between(schema: Schema, name: Hashable, between: tuple[Any, Any, str
     # A pair for each end: the number, and whether the range goes on behind it.
     lower = (-math.inf if low is None else low[1], between[2] in ("right", "neither"))
     upper = (math.inf if high is None else high[1], between[2] in ("right", "both"))
-    found = [k for k, key in enumerate(keys) if key[0] == "number" and lower <= (key[1], False) < upper]
-    return found or _refuse(name, given, "has no state in it; pass a wider range")
+    states = [k for k, key in enumerate(keys) if key[0] == "number" and lower <= (key[1], False) < upper]
+    return states or _refuse(name, given, "has no state in it; pass a wider range")
 
 
 def _end(schema: Schema, name: Hashable, end: Any, given: Any) -> float:

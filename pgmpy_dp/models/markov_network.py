@@ -972,26 +972,26 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         ValueError
             If the file is not a saved model, is damaged, or is from a later version.
         """
-        found = read_model_file(path)
+        file = read_model_file(path)
         with reading_model(path):
-            return cls._from_file(found)
+            return cls._from_file(file)
 
     @classmethod
-    def _from_file(cls, found: ModelFile) -> MarkovNetwork:
-        model = cls(latents=found.latents, inference=inference_from_dict(found.inference))
-        model.add_nodes_from(found.nodes)
-        model.add_edges_from(found.edges)
-        for names, array in zip(found.scopes, found.factors, strict=True):
-            states = {name: found.states[name] for name in names}
+    def _from_file(cls, file: ModelFile) -> MarkovNetwork:
+        model = cls(latents=file.latents, inference=inference_from_dict(file.inference))
+        model.add_nodes_from(file.nodes)
+        model.add_edges_from(file.edges)
+        for names, array in zip(file.scopes, file.factors, strict=True):
+            states = {name: file.states[name] for name in names}
             model.factors.append(DiscreteFactor(names, list(array.shape), array, state_names=states))
-        model.privacy, model.schema, model.within = found.privacy, found.schema, found.within
-        model.missing_at_random = found.missing_at_random
-        if found.posterior is not None and model.privacy is not None:
+        model.privacy, model.schema, model.within = file.privacy, file.schema, file.within
+        model.missing_at_random = file.missing_at_random
+        if file.posterior is not None and model.privacy is not None:
             from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts
 
             schema, graph = model._readable(), nx.Graph(model.edges)
             graph.add_nodes_from(model.nodes)
             model.posterior = posterior_from_parts(
-                found.posterior, found.posterior_arrays, schema, graph, model.privacy, model.within, cls
+                file.posterior, file.posterior_arrays, schema, graph, model.privacy, model.within, cls
             )
         return model

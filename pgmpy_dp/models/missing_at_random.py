@@ -54,15 +54,15 @@ def checked_drivers(name: str, value: Any) -> dict[Hashable, tuple[Hashable, ...
         raise TypeError(
             f"{name}={value!r} is not a mapping of lists; pass {{variable: [what decides if it is missing]}}"
         )
-    found = {variable: tuple(dict.fromkeys(names)) for variable, names in value.items()}
-    if alone := [variable for variable, drivers in found.items() if not drivers]:
+    drivers_of = {variable: tuple(dict.fromkeys(names)) for variable, names in value.items()}
+    if alone := [variable for variable, drivers in drivers_of.items() if not drivers]:
         raise ValueError(
             f"{name} has no drivers of {alone}; name variables that decide whether these are missing. Where nothing "
             "does, name any that is never missing"
         )
-    order = nx.DiGraph((driver, variable) for variable, drivers in found.items() for driver in drivers)
+    order = nx.DiGraph((driver, variable) for variable, drivers in drivers_of.items() for driver in drivers)
     try:
-        return {variable: found[variable] for variable in nx.topological_sort(order) if variable in found}
+        return {variable: drivers_of[variable] for variable in nx.topological_sort(order) if variable in drivers_of}
     except nx.NetworkXUnfeasible:
         raise ValueError(
             f"{name}={value!r} goes round in a circle: some variable drives itself; take one out"
@@ -71,7 +71,7 @@ def checked_drivers(name: str, value: Any) -> dict[Hashable, tuple[Hashable, ...
 
 def driven_pairs(drivers: Drivers) -> list[tuple[Hashable, Hashable]]:
     """Each variable with each of its drivers: tables of these are needed."""
-    return [(name, driver) for name, found in drivers.items() for driver in found]
+    return [(name, driver) for name, names in drivers.items() for driver in names]
 
 
 def complete_schema(schema: Schema, drivers: Drivers) -> Schema:
@@ -189,12 +189,12 @@ class _Layout:
         self.engine = engine_within(self.cliques, boxes, model.inference, model.memory_limit)
 
     def _with_drivers(self, scope: tuple) -> tuple:
-        found = list(scope)
+        extended = list(scope)
         for name in reversed(self.drivers):  # those of a driver come later in this order
-            for driver in self.drivers[name] if name in found else ():
-                if driver not in found and math.prod(self.size[v] for v in (*found, driver)) <= _MOST_CELLS:
-                    found.append(driver)
-        return tuple(found)
+            for driver in self.drivers[name] if name in extended else ():
+                if driver not in extended and math.prod(self.size[v] for v in (*extended, driver)) <= _MOST_CELLS:
+                    extended.append(driver)
+        return tuple(extended)
 
     def filled(self, table: np.ndarray, names: tuple, n_kept: int) -> np.ndarray:
         """The first `n_kept` variables of a table, with what is missing spread."""
@@ -309,7 +309,7 @@ def _missing(schema: Schema, drivers: Drivers) -> dict[Hashable, int]:
 
 def _within(within: Mapping[Hashable, Values], schema: Schema, drivers: Drivers) -> dict[Hashable, Values]:
     """How values are distributed within states, without those for what is missing."""
-    found = dict(within)
+    without_missing = dict(within)
     for name in drivers.keys() & within.keys():
         values, code = within[name], schema.states[name].index(None)
         place = values.finer.index(None)
@@ -318,10 +318,10 @@ def _within(within: Mapping[Hashable, Values], schema: Schema, drivers: Drivers)
         else:
             declared = [state for state in values.declared if state is not None]
         state = None if values.state is None else np.delete(values.state, place)
-        found[name] = replace(
+        without_missing[name] = replace(
             values,
             declared=declared,
             state=None if state is None else state - (state > code),
             weights=None if values.weights is None else np.delete(values.weights, place),
         )
-    return found
+    return without_missing

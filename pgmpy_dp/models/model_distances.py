@@ -104,7 +104,7 @@ def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Bud
         random_state=settings.random_state,
         fine=True,
     )
-    found: dict[str, Any] = {"released": [], "sampling": None, "worst": None}
+    progress: dict[str, Any] = {"released": [], "sampling": None, "worst": None}
 
     def released() -> Release:
         public = {
@@ -112,7 +112,7 @@ def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Bud
             **{"budget": budget.guarantee.to_dict(), "model": model.digest},
         }
         means = [[mean.name, sorted(mean.weights.items())] for mean in model.means]
-        facts = {"settings": public, "tables": encoded_graph(model.scopes), "means": means, **found}
+        facts = {"settings": public, "tables": encoded_graph(model.scopes), "means": means, **progress}
         if model.discovered:
             facts["model_discovered"] = [dict(cost) for cost in model.discovered]
         return curator.release("model_score", facts, curator.called(*names))
@@ -123,18 +123,18 @@ def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Bud
         if model.merged is not None:
             curator.merge(*model.merged)
         n = max(float(curator.ask(RecordCount(), shares["count"])), 1.0)
-        found["sampling"] = [sampling_distance(each, n) for each in tables]
-        found["released"] = ["count"]
+        progress["sampling"] = [sampling_distance(each, n) for each in tables]
+        progress["released"] = ["count"]
         curator.ask(Distances(scopes, tables, model.weights), shares["means"])
-        found["released"] = ["count", "means"]
+        progress["released"] = ["count", "means"]
         if settings.each:
             curator.ask(Distances(scopes, tables), shares["each"])
-            found["released"] = [*found["released"], "each"]
+            progress["released"] = [*progress["released"], "each"]
         if settings.worst:
             place = curator.ask(
                 WorstFit(scopes, np.concatenate([n * each.ravel() for each in tables])), shares["choice"]
             )
-            found["worst"] = place
+            progress["worst"] = place
             curator.ask(Distances([scopes[place]], [tables[place]]), shares["worst"])
-            found["released"] = [*found["released"], "worst"]
+            progress["released"] = [*progress["released"], "worst"]
     return released()

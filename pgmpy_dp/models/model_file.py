@@ -91,7 +91,7 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
         privacy = None if header["privacy"] is None else Privacy.from_dict(header["privacy"])
         schema = None if header.get("schema") is None else Schema.from_dict(header["schema"])
         costs = () if schema is None else cost_texts(schema.discovered)
-        found = ModelFile(
+        model = ModelFile(
             nodes=[decode_label(name) for name in header["nodes"]],
             latents=[decode_label(name) for name in header["latents"]],
             edges=[(decode_label(u), decode_label(v)) for u, v in header["edges"]],
@@ -112,14 +112,14 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
             posterior=header.get("posterior"),
             posterior_arrays=arrays,
         )
-        sizes = {name: len(states) for name, states in found.states.items()}
-        if not set(found.latents) | {name for edge in found.edges for name in edge} <= set(found.nodes):
+        sizes = {name: len(states) for name, states in model.states.items()}
+        if not set(model.latents) | {name for edge in model.edges for name in edge} <= set(model.nodes):
             raise ValueError("it has an edge of a variable that it lacks")
         if any(
-            factor.shape != tuple(sizes[n] for n in scope) for scope, factor in zip(found.scopes, factors, strict=True)
+            factor.shape != tuple(sizes[n] for n in scope) for scope, factor in zip(model.scopes, factors, strict=True)
         ):
             raise ValueError("it has a factor of another shape than its variables")
-        return found
+        return model
 
 
 def reading_model(path: str | os.PathLike) -> AbstractContextManager[None]:

@@ -136,11 +136,11 @@ def score_model(
     table = given_table(df, schema, budget, **asked, unit=unit, rows_per_unit=rows_per_unit)
     release = released(table, plan.run, tables, settings, budget)
     with handed_over(release):
-        found = ModelScore.of(release, settings.level, Privacy.of(release, table.ledger.entries))
-        said = few_records(found.n_records, found.n_records_sd)
+        score = ModelScore.of(release, settings.level, Privacy.of(release, table.ledger.entries))
+        said = few_records(score.n_records, score.n_records_sd)
         if said is not None:
             warnings.warn(said, FewRecordsWarning, stacklevel=2)
-        return found
+        return score
 
 
 @declares(n=whole(1), worst=flag(), each=flag(), level=number(below_one=True), adjacency=adjacencies())
@@ -203,12 +203,12 @@ def preview_score(
         rows["each"] = len(sampling), noise["each"], float(sampling.max())
     if settings.worst:
         rows["worst"] = 1, noise["worst"], float(sampling.max())
-    found = [
+    summary = [
         (count, math.sqrt(own.variance), _reach(own, noise["count"], expected, n, level), expected)
         for count, own, expected in rows.values()
     ]
     index = pd.Index(list(rows), name="score")
-    return pd.DataFrame(found, index=index, columns=["tables", "sd", "half_width", "sampling"])
+    return pd.DataFrame(summary, index=index, columns=["tables", "sd", "half_width", "sampling"])
 
 
 def _reach(own: Noise, count: Noise, distance: float, n: int, level: float) -> float:

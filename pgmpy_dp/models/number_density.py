@@ -108,15 +108,15 @@ class NumberDensity:
     @cached_property
     def _given(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Of each kind of counts: the group of each part, the counts, and their precisions, 0 of spikes."""
-        found = []
+        observations = []
         for counts in (self.fine, self.coarse):
             if counts is None:
                 continue
             apart = np.bincount(counts.group, self.spikes) > 0
             smoothed = _smoothed(np.where(apart, 0.0, counts.values))
             variance = counts.deviation**2 + np.maximum(smoothed if counts is self.fine else counts.values, 0.0)
-            found.append((counts.group[self.cell], counts.values, np.where(apart, 0.0, 1 / variance)))
-        return found
+            observations.append((counts.group[self.cell], counts.values, np.where(apart, 0.0, 1 / variance)))
+        return observations
 
     @cached_property
     def _spike_counts(self) -> tuple[np.ndarray, np.ndarray]:
@@ -232,8 +232,8 @@ class NumberDensity:
         n, beyond = len(counts), np.cumsum(counts[::-1])[::-1]
         loud = np.flatnonzero(beyond > _LOUD * self.fine.deviation * np.sqrt(np.arange(n, 0, -1)))
         first = int(loud[-1]) + 1 if len(loud) else n // 2
-        found = sorted({int(at) for at in np.linspace(first, n, _ENDS).round()})
-        return found if last > 0 else [n - at for at in found]
+        places = sorted({int(at) for at in np.linspace(first, n, _ENDS).round()})
+        return places if last > 0 else [n - at for at in places]
 
     @cached_property
     def _fits(self) -> tuple[Choice, dict[Choice, np.ndarray], list[dict[Choice, float]]]:
@@ -260,11 +260,11 @@ class NumberDensity:
                     if choice not in fits:
                         fits[choice] = self._fit(choice, fits[best][0] if best in fits else start, values)
                 best = max(fits, key=lambda one: fits[one][1])
-        found = []
+        ways = []
         for axis in range(len(options)):
             weights = {choice: float(np.exp(fits[choice][1] - fits[best][1])) for choice in beside(axis)}
-            found.append({choice: weight / sum(weights.values()) for choice, weight in weights.items()})
-        return best, {choice: f for choice, (f, _) in fits.items()}, found
+            ways.append({choice: weight / sum(weights.values()) for choice, weight in weights.items()})
+        return best, {choice: f for choice, (f, _) in fits.items()}, ways
 
     def _inside(self, choice: Choice) -> np.ndarray:
         """Widths of the parts; 0 behind the ends."""
@@ -274,24 +274,24 @@ class NumberDensity:
         """Proportions of the parts from the smooth log-density and the counts of spikes."""
         smooth = np.exp(np.minimum(f, 50.0)) * self._inside(choice)
         own = np.maximum(spikes, 0.0)[self.cell] * self.size / self.cell_size[self.cell]
-        found = np.where(self.spikes[self.cell], own, smooth)
-        return found / found.sum() if found.sum() > 0 else self.size / self.size.sum()
+        proportions = np.where(self.spikes[self.cell], own, smooth)
+        return proportions / proportions.sum() if proportions.sum() > 0 else self.size / self.size.sum()
 
     @cached_property
     def likely(self) -> np.ndarray:
         """The most likely proportions of the parts, averaged over how much the density may bend and where it ends."""
         (best, fits, ways), spikes = self._fits, self._spike_counts[0]
         most = self._parts(fits[best], best, spikes)
-        found = most.copy()
+        proportions = most.copy()
         for choice, weight in itertools.chain(*(way.items() for way in ways)):
             if weight > _UNLIKELY:
-                found += weight * (self._parts(fits[choice], choice, spikes) - most)
-        found = np.maximum(found, 0.0)  # what differs in two things has the sum of both differences
-        return found / found.sum()
+                proportions += weight * (self._parts(fits[choice], choice, spikes) - most)
+        proportions = np.maximum(proportions, 0.0)  # what differs in two things has the sum of both differences
+        return proportions / proportions.sum()
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Draws of the proportions of the parts, of shape (n_draws, n_parts)."""
-        (best, fits, ways), found = self._fits, np.empty((n_draws, len(self.place)))
+        (best, fits, ways), proportions = self._fits, np.empty((n_draws, len(self.place)))
         spikes, variance = self._spike_counts
 
         def noise(n: int) -> np.ndarray:
@@ -308,8 +308,8 @@ class NumberDensity:
             bends, level = bend * noise(len(self.place) - 2), _LEVEL * noise(len(self.place))
             choice = (bend, int(lower), int(upper))
             f, _ = self._fit(choice, fits[best], seen, bends, level)
-            found[k] = self._parts(f, choice, spikes + np.sqrt(variance) * noise(len(spikes)))
-        return found
+            proportions[k] = self._parts(f, choice, spikes + np.sqrt(variance) * noise(len(spikes)))
+        return proportions
 
     def same_draws(self, n_draws: int) -> np.ndarray:
         """As many draws of the proportions of the parts, the same whenever they are asked for."""

@@ -61,10 +61,10 @@ def hill_climbed(model: LogLinearModel, edges: Iterable[tuple], n_records: float
     names = model.cliques.variables
     place = {name: k for k, name in enumerate(names)}
     allowed = {pair for u, v in edges if u != v for pair in ((place[u], place[v]), (place[v], place[u]))}
-    found = nx.DiGraph()
-    found.add_nodes_from(names)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(names)
     if not allowed:
-        return found
+        return graph
     search = HillClimbSearch(
         scoring_method=_ReleasedScore(model, max(float(n_records), 2.0)),
         tabu_length=0,  # each step is a gain, so that none comes back; and an early edge may go again
@@ -74,8 +74,8 @@ def hill_climbed(model: LogLinearModel, edges: Iterable[tuple], n_records: float
         show_progress=False,
     )
     search.fit(_no_records(model))
-    found.add_edges_from((names[u], names[v]) for u, v in search.causal_graph_.edges)
-    return found
+    graph.add_edges_from((names[u], names[v]) for u, v in search.causal_graph_.edges)
+    return graph
 
 
 def effective_records(posterior: ParameterPosterior, edges: Iterable[tuple]) -> float:

@@ -49,13 +49,13 @@ def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable], a
     codes = np.full((n_rows(frame), len(network)), -1)
     for name, (positions, keys) in zip(names, read_keys(frame, names), strict=True):
         code = schema.coder(name)
-        found = np.array([code(key) for key in keys], dtype=np.int64)
-        if wrong := [key[-1] for key, k in zip(keys, found.tolist(), strict=True) if k < 0 and key != MISSING]:
+        coded = np.array([code(key) for key in keys], dtype=np.int64)
+        if wrong := [key[-1] for key, k in zip(keys, coded.tolist(), strict=True) if k < 0 and key != MISSING]:
             raise ValueError(
                 f"{argument} has {wrong[0]!r} in the column {name!r}, which is not a state of it; use one of "
                 f"{states_text(schema.states[name])}, or leave the cell empty where it is not known"
             )
-        codes[:, position[name]] = found[positions]
+        codes[:, position[name]] = coded[positions]
     return codes
 
 
@@ -66,7 +66,7 @@ def predicted(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
     lacking, model = _lacking(network, data), network.to_log_linear()
     codes = known_codes(network, data, [name for name in network.nodes if name not in lacking])
     rows, place = np.unique(codes, axis=0, return_inverse=True)
-    names, found = model.cliques.variables, rows.copy()
+    names, filled = model.cliques.variables, rows.copy()
     patterns, pattern = np.unique(rows < 0, axis=0, return_inverse=True)
     for k, unknown in enumerate(patterns):
         these, asked = np.flatnonzero(pattern.ravel() == k), np.flatnonzero(unknown).tolist()
@@ -75,22 +75,22 @@ def predicted(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
         given = row_conditionals(model, rows[these], asked[0])
         possible = ~np.isnan(given).any(axis=1)
         if len(asked) == 1:
-            found[these[possible], asked[0]] = given[possible].argmax(axis=1)
+            filled[these[possible], asked[0]] = given[possible].argmax(axis=1)
             continue
         if math.prod(model.cliques.cardinalities[i] for i in asked) <= _FEW:
             chosen = these[possible]
-            found[np.ix_(chosen, asked)] = _most_likely(model, rows[chosen], asked)
+            filled[np.ix_(chosen, asked)] = _most_likely(model, rows[chosen], asked)
             continue
         engine = VariableElimination(network)
         for row in these[possible].tolist():
             evidence = {names[i]: network.states[names[i]][rows[row, i]] for i in np.flatnonzero(~unknown).tolist()}
             most = engine.map_query([names[i] for i in asked], evidence, show_progress=False)
-            found[row, asked] = [network.states[names[i]].index(most[names[i]]) for i in asked]
-    found = found[place.ravel()]
+            filled[row, asked] = [network.states[names[i]].index(most[names[i]]) for i in asked]
+    filled = filled[place.ravel()]
     result = data.copy()
     for i, name in enumerate(names):
-        fresh = (codes[:, i] < 0) & (found[:, i] >= 0)
-        column = np.array([None, *network.states[name]], dtype=object)[found[:, i] + 1]
+        fresh = (codes[:, i] < 0) & (filled[:, i] >= 0)
+        column = np.array([None, *network.states[name]], dtype=object)[filled[:, i] + 1]
         if name in lacking:
             predictions = pd.Series(column, index=data.index, dtype=object)
             result[name] = predictions.infer_objects() if fresh.all() else predictions  # bool of bools, as pgmpy's

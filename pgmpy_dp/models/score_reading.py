@@ -104,10 +104,10 @@ class ModelScore(Shown):
         assert n_noise is not None
 
         def row(part: str, place: int, tables: int, expected: float) -> tuple[int, float, float, float, float]:
-            found, own = float(release[part].array[place]), release[part].noise
+            distance, own = float(release[part].array[place]), release[part].noise
             assert own is not None
-            lower, upper = ratio_interval(found, n, own.distribution, (own.scale, n_noise.scale), level)
-            estimate = min(max(found / n, 0.0), 1.0) if n > 0 else math.nan
+            lower, upper = ratio_interval(distance, n, own.distribution, (own.scale, n_noise.scale), level)
+            estimate = min(max(distance / n, 0.0), 1.0) if n > 0 else math.nan
             return tables, estimate, lower, upper, expected
 
         means = [(name, dict(weights)) for name, weights in release.public["means"]]

@@ -77,10 +77,10 @@ class ModelTables:
     @property
     def weights(self) -> np.ndarray:
         """Of the tables in each mean, shape (n_means, n_tables)."""
-        found = np.zeros((len(self.means), len(self.scopes)))
-        for row, mean in zip(found, self.means, strict=True):
+        weights = np.zeros((len(self.means), len(self.scopes)))
+        for row, mean in zip(weights, self.means, strict=True):
             row[list(mean.weights)] = list(mean.weights.values())
-        return found
+        return weights
 
 
 def schema_of_model(model: Any, schema: Schema | None = None) -> Schema:
@@ -143,7 +143,7 @@ class ScoredModel:
                     "of the comparison: score the observed_model_ of its estimator, or what refit makes of its noisy "
                     "tables without --missing-at-random"
                 )
-            found = cls(
+            scored = cls(
                 model.to_log_linear(),
                 {name: tuple(model.states[name]) for name in model.nodes},
                 *(model.numbers, model.within, own := model._readable()),
@@ -153,10 +153,10 @@ class ScoredModel:
             model.check_model()
             network = model.to_markov_model() if isinstance(model, DiscreteBayesianNetwork) else model
             plain = factors_to_log_linear(network.factors, network.nodes, DEFAULT_MEMORY_LIMIT, "auto")
-            found = cls(plain, {v: tuple(f.state_names[v]) for f in network.factors for v in f.variables})
-        if found.model.inference == "exact" and not found.model.is_possible:
+            scored = cls(plain, {v: tuple(f.state_names[v]) for f in network.factors for v in f.variables})
+        if scored.model.inference == "exact" and not scored.model.is_possible:
             raise ValueError("model gives every record the probability 0; correct its factors")
-        return found
+        return scored
 
     @property
     def schema(self) -> Schema:
@@ -229,21 +229,21 @@ class ScoredModel:
         own, theirs, values = self.states[name], schema.states[name], self.within.get(name)
         number, finer = self.numbers.get(name), schema.numbers.get(name)
         if number is not None and finer is not None and number.kind == finer.kind:
-            edges, found = number.edges, []
+            edges, places = number.edges, []
             for low, high, _ in finer.spans():
                 place = min(max(int(np.searchsorted(edges, low, side="right")) - 1, 0), len(edges) - 2)
                 if not edges[place] <= low <= high <= edges[place + 1]:
                     return None
-                found.append(place)
-            rest = theirs[len(found) :]
+                places.append(place)
+            rest = theirs[len(places) :]
             if (number.lower, number.upper) != (finer.lower, finer.upper) or not set(rest) <= set(own):
                 return None
-            found += [own.index(state) for state in rest]
+            places += [own.index(state) for state in rest]
         elif values is not None and values.state is not None and set(values.finer) == set(theirs):
-            found = [int(values.state[values.finer.index(state)]) for state in theirs]
+            places = [int(values.state[values.finer.index(state)]) for state in theirs]
         else:
             return None
-        return found if set(found) == set(range(len(own))) else None
+        return places if set(places) == set(range(len(own))) else None
 
 
 def _marginals(model: LogLinearModel, scopes: Sequence[Scope]) -> list[np.ndarray]:
@@ -253,8 +253,8 @@ def _marginals(model: LogLinearModel, scopes: Sequence[Scope]) -> list[np.ndarra
     places = [[model.cliques.position[name] for name in scope] for scope in scopes]
     orders = [np.argsort(own) for own in places]
     source = ScopeMarginals(model.cliques, model.theta, SumProduct(model.cliques, memory_limit=model.memory_limit))
-    found = source.tables([tuple(sorted(own)) for own in places])
-    return [np.transpose(table, np.argsort(order)) for table, order in zip(found, orders, strict=True)]
+    tables = source.tables([tuple(sorted(own)) for own in places])
+    return [np.transpose(table, np.argsort(order)) for table, order in zip(tables, orders, strict=True)]
 
 
 def _short(states: Sequence) -> str:
@@ -284,12 +284,12 @@ def _workload(model: LogLinearModel, sizes: Mapping[Hashable, int], given: Any) 
         for k, what in ((2, "pairs"), (3, "triples")):
             some = (tuple(names[j] for j in places) for places in _drawn(len(names), k))
             groups[what] = [scope for scope in some if math.prod(sizes[v] for v in scope) <= _CELLS_OF_DRAWN]
-    groups = {what: found for what, found in groups.items() if found} or {"variables": [(name,) for name in names]}
+    groups = {what: group for what, group in groups.items() if group} or {"variables": [(name,) for name in names]}
     scopes: list[Scope] = []
     means = []
-    for what, found in groups.items():
-        means.append(Mean(what, dict.fromkeys(range(len(scopes), len(scopes) + len(found)), 1.0)))
-        scopes += found
+    for what, group in groups.items():
+        means.append(Mean(what, dict.fromkeys(range(len(scopes), len(scopes) + len(group)), 1.0)))
+        scopes += group
     _require_size(scopes, sizes)
     return scopes, means
 
@@ -302,14 +302,14 @@ def _asked_for(sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], 
         raise ValueError(f"workload has the unknown variables {', '.join(unknown)}; the model has {list(sizes)}")
     if not named:
         raise ValueError("workload is empty; pass sets of variables, or None for pairs and triples")
-    found: dict[frozenset, tuple[Scope, float]] = {}
+    merged: dict[frozenset, tuple[Scope, float]] = {}
     for k, scope in enumerate(named):
         weight = 1.0 if weights is None else checked_weight(f"workload[{scope!r}]", weights[k])
-        first, before = found.get(frozenset(scope), (scope, 0.0))
-        found[frozenset(scope)] = first, before + weight
-    scopes = [scope for scope, _ in found.values()]
+        first, before = merged.get(frozenset(scope), (scope, 0.0))
+        merged[frozenset(scope)] = first, before + weight
+    scopes = [scope for scope, _ in merged.values()]
     _require_size(scopes, sizes)
-    return scopes, [Mean("workload", {k: weight for k, (_, weight) in enumerate(found.values())})]
+    return scopes, [Mean("workload", {k: weight for k, (_, weight) in enumerate(merged.values())})]
 
 
 def _require_size(scopes: Iterable[Scope], sizes: Mapping[Hashable, int]) -> None:

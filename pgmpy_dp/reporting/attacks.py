@@ -72,8 +72,8 @@ def at_most(share: float) -> str:
     if exact <= 0:
         return "0 %"
     digits = decimal.Decimal(10) ** max(exact.adjusted() - 1, -12) if exact < 1 else decimal.Decimal("0.1")
-    found = min(exact.quantize(digits, rounding=decimal.ROUND_CEILING), decimal.Decimal(100))
-    return f"{found:f} %" if found < 100 else "100 %"
+    rounded = min(exact.quantize(digits, rounding=decimal.ROUND_CEILING), decimal.Decimal(100))
+    return f"{rounded:f} %" if rounded < 100 else "100 %"
 
 
 def who_is_protected(privacy: Privacy) -> str:

@@ -52,7 +52,7 @@ def comparison_page(
         raise ValueError("the models have no variable with the same states in common, so nothing can be compared")
     order = {name: [list(other.states[name]).index(state) for state in one.states[name]] for name in same}
     answers = [network.marginal_answers(level) for network in (one, other)]
-    rows = [dict(zip(found, variable_rows(found), strict=True)) for found in answers]
+    rows = [dict(zip(side, variable_rows(side), strict=True)) for side in answers]
     variables = [
         {
             "name": str(name),
@@ -119,15 +119,15 @@ def _pairs(one: Answers, other: Answers, order: dict) -> tuple[list[dict], str]:
     if not pairs:
         return [], "There are no two variables to compare."
     tables = [network.to_log_linear().marginals_of(pairs) for network in (one, other)]
-    found = [
+    distances = [
         (float(np.abs(table - against[np.ix_(order[a], order[b])]).sum() / 2), f"{a} – {b}")
         for (a, b), table, against in zip(pairs, *tables, strict=True)
     ]
-    found.sort(key=lambda pair: -pair[0])
-    mean = float(np.mean([distance for distance, _ in found]))
-    rows = [{"names": names, "distance": variation(distance)} for distance, names in found[:_SHOWN_PAIRS]]
+    distances.sort(key=lambda pair: -pair[0])
+    mean = float(np.mean([distance for distance, _ in distances]))
+    rows = [{"names": names, "distance": variation(distance)} for distance, names in distances[:_SHOWN_PAIRS]]
     words = (
         f"Total variation between the models' tables of two variables: {variation(mean)} on average; "
-        f"the {len(rows)} largest of {len(found)}."
+        f"the {len(rows)} largest of {len(distances)}."
     )
     return rows, words

@@ -144,19 +144,19 @@ def _scored(network: Answers, score: ModelScore | Release | None, level: float) 
         return None
     from pgmpy_dp.models.score_reading import ModelScore, digest_of
 
-    found = ModelScore.of(score, level) if isinstance(score, Release) else score.at(level)
-    if found.model != digest_of({name: network.states[name] for name in network.nodes}, network.to_log_linear()):
+    scores = ModelScore.of(score, level) if isinstance(score, Release) else score.at(level)
+    if scores.model != digest_of({name: network.states[name] for name in network.nodes}, network.to_log_linear()):
         raise ValueError("score is of another model; pass one that score_model, or pgmpy-dp score, made of this one")
     rows = [
         {
-            "names": f"worst that was found: {', '.join(map(str, found.worst or ()))}"
+            "names": f"worst that was found: {', '.join(map(str, scores.worst or ()))}"
             if name == "worst"
             else f"mean over {row.tables:,.0f} {_WHAT.get(str(name), 'sets of variables')}",
             **{key: variation(row[key]) for key in ("distance", "lower", "upper", "sampling")},
         }
-        for name, row in found.table.iterrows()
+        for name, row in scores.table.iterrows()
     ]
-    cost = found.privacy_
+    cost = scores.privacy_
     return {
         "rows": rows,
         "cost": f"These numbers have noise too. They cost {cost}, beside what the model cost; costs add up.",

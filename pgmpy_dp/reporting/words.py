@@ -55,10 +55,10 @@ def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
 
     Examples
     --------
-    >>> found = guarantee_words(Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "discrete Laplace"))
-    >>> found.short
+    >>> words = guarantee_words(Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "discrete Laplace"))
+    >>> words.short
     '1-DP under add_remove (discrete Laplace)'
-    >>> found.sentences[0]
+    >>> words.sentences[0]
     'Neighbours differ in one record: the records with it, and without it.'
     """
     if privacy is None:
@@ -111,9 +111,9 @@ def _promise(guarantee: Guarantee) -> tuple[str, ...]:
             f"{alike} within a factor of about {factor}, except for an event of probability {guarantee.delta:.3g}.",
         )
     eta = getattr(guarantee, "eta", 0.0)
-    found = [(zcdp_to_approx(guarantee.rho, delta - eta), delta) for delta in _DELTAS if delta > eta]
+    pairs = [(zcdp_to_approx(guarantee.rho, delta - eta), delta) for delta in _DELTAS if delta > eta]
     told = " and ".join(
-        f"({epsilon:.6g}, {delta:g})-DP, a factor of about {_factor(epsilon)}" for epsilon, delta in found
+        f"({epsilon:.6g}, {delta:g})-DP, a factor of about {_factor(epsilon)}" for epsilon, delta in pairs
     )
     among = f", among them {told}." if told else "."
     return (
@@ -128,10 +128,10 @@ def _factor(epsilon: float) -> str:
 
 def size_words(network: Answers) -> str:
     """How many records, or persons, a model was learned from, as far as it says."""
-    found = network.posterior
-    if found is None or not math.isfinite(found.n_records):
+    posterior = network.posterior
+    if posterior is None or not math.isfinite(posterior.n_records):
         return "The model's file does not say how many. It does if fit or refit writes it with --draws."
-    return count_words(found.n_records, found.n_records_sd, network.privacy)
+    return count_words(posterior.n_records, posterior.n_records_sd, network.privacy)
 
 
 def count_words(number: float, deviation: float, privacy: Privacy | None) -> str:

@@ -177,12 +177,12 @@ def _child(model: Any, privacy: Privacy, child: Privacy) -> dict[str, Any]:
 
 def _unprotected(privacy: Privacy, model: Any, number: float | None, deviation: float) -> list[str]:
     """What the guarantee says nothing about."""
-    found = "The schema: names of variables, their states, bounds and cuts, and rules about what cannot be"
+    schema = "The schema: names of variables, their states, bounds and cuts, and rules about what cannot be"
     if privacy.schema is None:
-        found += ". Whoever wrote it vouches that it was known without these records."
+        schema += ". Whoever wrote it vouches that it was known without these records."
     else:
-        found += f", but for what was found in the records under {privacy.schema.words}, which the guarantee includes."
-    lines = [found]
+        schema += f", but for what was found in the records under {privacy.schema.words}, which the guarantee includes."
+    lines = [schema]
     if privacy.adjacency == Adjacency.REPLACE_ONE or (number is not None and deviation == 0 and np.isfinite(number)):
         lines.append("The number of records: it is public, and exact.")
     if privacy.adjacency == Adjacency.EDGE:

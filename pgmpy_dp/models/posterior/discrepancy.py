@@ -198,8 +198,8 @@ def measured_margins(scope: Scope, measured: Iterable[frozenset[int]]) -> list[t
     within = {frozenset(scope) & known for known in measured}
     largest = [part for part in within if len(part) > 1 and not any(part < other for other in within)]
     covered = set().union(*largest) if largest else set()
-    found = [tuple(sorted(scope.index(i) for i in part)) for part in largest]
-    return sorted(found) + [(axis,) for axis, i in enumerate(scope) if i not in covered]
+    margins = [tuple(sorted(scope.index(i) for i in part)) for part in largest]
+    return sorted(margins) + [(axis,) for axis, i in enumerate(scope) if i not in covered]
 
 
 def kind_of_table(scope: Scope, measured: Iterable[frozenset[int]], kinds: Iterable[str]) -> str:
@@ -280,9 +280,9 @@ def learn_discrepancy(
         whole = tuple(range(len(probe.scope)))
         for axes in dict.fromkeys([*itertools.combinations(whole, 2), whole]):
             margin = _margin(probe, axes)
-            found = _residuals(margin, measured_margins(margin.scope, known))
-            if found is not None:
-                seen[kind_of_table(margin.scope, known, seen)].append(found)
+            residuals = _residuals(margin, measured_margins(margin.scope, known))
+            if residuals is not None:
+                seen[kind_of_table(margin.scope, known, seen)].append(residuals)
     everything = [part for parts in seen.values() for part in parts]
     return Discrepancy(known, {kind: _posterior(parts or everything) for kind, parts in seen.items()}, drawn)
 
@@ -329,15 +329,15 @@ def _half_widths(variances: np.ndarray, spreads: np.ndarray, weights: np.ndarray
     kept = weights > _NO_WEIGHT
     scale = np.sqrt(variances[:, None] + np.multiply.outer(spreads, TAU_GRID[kept] ** 2))
     safe, weight = np.maximum(scale, _NO_WIDTH), weights[kept] / weights[kept].sum()
-    found, within = np.zeros(len(scale)), _within(len(scale))
+    half, within = np.zeros(len(scale)), _within(len(scale))
     for _ in range(_MOST_STEPS):
-        x = found[:, None] / safe
+        x = half[:, None] / safe
         slope = (np.exp(-0.5 * np.minimum(x, 30.0) ** 2) / safe) @ weight * math.sqrt(2.0 / math.pi)
         step = (level - within(x) @ weight) / slope
-        found = np.maximum(found + step, 0.0)
-        if (np.abs(step) <= 1e-14 * found + _NO_WIDTH).all():
+        half = np.maximum(half + step, 0.0)
+        if (np.abs(step) <= 1e-14 * half + _NO_WIDTH).all():
             break
-    return found
+    return half
 
 
 def _within(n: int) -> Callable[[np.ndarray], np.ndarray]:

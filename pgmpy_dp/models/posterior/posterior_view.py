@@ -155,17 +155,17 @@ class ParameterPosterior:
         dict of str to ndarray
         """
         drawn = self.tables([question])[0] if drawn is None else drawn
-        found = self._interval(question, drawn, level)._asdict()
+        interval = self._interval(question, drawn, level)._asdict()
         if counts:
             whole = self._interval(question, drawn, level, joint=True)
             half = NormalDist().inv_cdf(0.5 + level / 2) * self.n_records_sd * whole.estimate
             size = self.n_records
-            found["count"] = size * whole.estimate
+            interval["count"] = size * whole.estimate
             for end, sign in (("lower", -1), ("upper", 1)):
                 # The error of the share and that of the number of records are independent.
                 error = np.hypot(size * (getattr(whole, end) - whole.estimate), half)
-                found[f"count_{end}"] = np.maximum(size * whole.estimate + sign * error, 0.0)
-        return found
+                interval[f"count_{end}"] = np.maximum(size * whole.estimate + sign * error, 0.0)
+        return interval
 
     def tables(self, questions: Sequence[Question]) -> list[Drawn]:
         """The joint tables that questions are about: the model's, and under each draw those of all exchanges.
@@ -181,9 +181,9 @@ class ParameterPosterior:
             drawn = {scope: self.draws.query(scope) for scope in every}
         else:
             places = [np.array(self._scope(scope)) for scope in every]
-            found = self.draws.tables([tuple(np.sort(place).tolist()) for place in places])
+            drawn_tables = self.draws.tables([tuple(np.sort(place).tolist()) for place in places])
             back = [(0, *(1 + np.argsort(np.argsort(place)))) for place in places]
-            drawn = {scope: np.transpose(one, to) for scope, one, to in zip(every, found, back, strict=True)}
+            drawn = {scope: np.transpose(one, to) for scope, one, to in zip(every, drawn_tables, back, strict=True)}
         first = [own[0] for own in scopes]
         if self.model is None or (self.discrepancy is None and not questions[0].around_model):
             own = [drawn[scope].mean(axis=0) for scope in first]
@@ -195,13 +195,13 @@ class ParameterPosterior:
         answers = question.answers(drawn.draws, joint=joint)
         if self.discrepancy is not None and self.model is not None:
             scope = self._scope(question.axes)
-            found = query_intervals(drawn.table, answers, question, scope, self.discrepancy, level, joint=joint)
+            interval = query_intervals(drawn.table, answers, question, scope, self.discrepancy, level, joint=joint)
         else:
-            found = self.draws.interval_of(answers, level)
+            interval = self.draws.interval_of(answers, level)
             if question.around_model:
                 own = question.answer(drawn.table, joint=joint)
-                found = Interval(own, *(np.clip(own + end - found.estimate, 0.0, 1.0) for end in found[1:]))
-        return widened(found, *question.extremes(drawn.table, joint=joint)) if question.is_cut else found
+                interval = Interval(own, *(np.clip(own + end - interval.estimate, 0.0, 1.0) for end in interval[1:]))
+        return widened(interval, *question.extremes(drawn.table, joint=joint)) if question.is_cut else interval
 
     def number_ends(
         self, question: Question, drawn: Drawn, values: Values, own: Values, levels: Sequence[float], level: float
