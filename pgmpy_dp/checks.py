@@ -132,7 +132,7 @@ def require_choice(name: str, value: object, allowed: Sequence[str]) -> None:
         raise ValueError(f"{name}={value!r} is not supported; pass one of {tuple(allowed)}")
 
 
-def require_given(name: str, value: object, what: str) -> None:
+def require_value(name: str, value: object, what: str) -> None:
     """Raise a ValueError if a public number was not given; it says what the number is."""
     if value is None:
         raise ValueError(
@@ -180,7 +180,7 @@ def exact_integer(value: Any) -> int:
     return int(operator.index(value))
 
 
-def own_copy(value: Any, dtype: Any = np.float64) -> np.ndarray:
+def fresh_copy(value: Any, dtype: Any = np.float64) -> np.ndarray:
     """`value` as an array that is nobody else's, to be checked and used: what is checked is then what is used.
 
     NumPy takes what an object's ``__array__`` returns for a new array, also where a copy was asked for. So it is copied
@@ -203,7 +203,7 @@ def own_copy(value: Any, dtype: Any = np.float64) -> np.ndarray:
     ...     shared = np.zeros(2)
     ...     def __array__(self, dtype=None, copy=None):
     ...         return self.shared
-    >>> np.array(Mine(), copy=True) is Mine.shared, own_copy(Mine()) is Mine.shared
+    >>> np.array(Mine(), copy=True) is Mine.shared, fresh_copy(Mine()) is Mine.shared
     (True, False)
     """
     return np.array(np.asarray(value, dtype=dtype), order="C", copy=True)

@@ -16,7 +16,7 @@ import networkx as nx
 from pgmpy_dp.checks import ArgumentError, checked_integer, require_choice
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator
 from pgmpy_dp.learning.graph_base import graph_on
-from pgmpy_dp.learning.prior import given_prior
+from pgmpy_dp.learning.prior import prior_of
 from pgmpy_dp.learning.privacy_record import handed_over
 from pgmpy_dp.learning.probe_tables import probe_tables
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
@@ -297,16 +297,16 @@ def discover(
     >>> discovery.schema["job"], discovery.schema.other["job"]
     (('baker', 'nurse', 'other'), 'other')
     """
-    given = {name: value for name, value in locals().items() if name not in ("df", "variables", "budget", "children")}
-    unit, ledger = given.pop("unit"), given.pop("ledger")
+    options = {name: value for name, value in locals().items() if name not in ("df", "variables", "budget", "children")}
+    unit, ledger = options.pop("unit"), options.pop("ledger")
     if not isinstance(variables, Mapping) or not isinstance(variables.get("child"), Mapping):
         require_for(LEARNED, _passed({"children": children}))
-        return discovery.discover_columns(df, variables, budget, ledger, **given, unit=unit)
+        return discovery.discover_columns(df, variables, budget, ledger, **options, unit=unit)
     from pgmpy_dp.linked.linked_discovery import discover_linked
 
     require_for(LINKED, _passed({"unit": unit}))
-    reading = {name: given.pop(name) for name in ("missing", "strip", "casefold", "recode", "impossible")}
-    return discover_linked(df, children, budget, ledger, variables, reading, **given)
+    reading = {name: options.pop(name) for name in ("missing", "strip", "casefold", "recode", "impossible")}
+    return discover_linked(df, children, budget, ledger, variables, reading, **options)
 
 
 def plan(
@@ -643,7 +643,7 @@ def _take_prior(learner: Any, prior: Any) -> None:
     if "prior" not in learner.get_params():
         raise ArgumentError("prior", named, f"{type(learner).__name__} takes none; leave structure and estimator out")
     learner.prior = prior
-    given_prior(learner)
+    prior_of(learner)
 
 
 def _require_draws(learner: Any, draws: int | None) -> None:
@@ -759,7 +759,7 @@ workload, prior, target, number_share, optimise, missing_at_random, draws
     ...         data, Budget(epsilon=1.0, delta=1e-9), [{"test": "distance", "at_most": 0.05}],
     ...         {name: [0, 1] for name in "abc"}, ledger=ledger,
     ...     )
-    >>> outcome.published, str(outcome.learner.privacy_.asked)
+    >>> outcome.published, str(outcome.learner.privacy_.requested)
     (True, '(1, 1e-09)-DP')
     """
     passed = _passed(locals(), "df", "budget", "criteria", "schema", "ledger", "test_share", "again", "draws")

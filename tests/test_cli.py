@@ -402,15 +402,15 @@ def test_missing_values_are_filled_in(folder):
 
 
 def test_dashes_in_names(tmp_path, monkeypatch):
-    from pgmpy_dp.cli.arguments import given_graph
+    from pgmpy_dp.cli.arguments import parsed_graph
 
     schema = Schema({name: [0, 1] for name in ("a", "b", "a-b", "b-a", "marital-status")})
-    found = given_graph(schema, "a-marital-status, a-b-b ,a-b", None)
+    found = parsed_graph(schema, "a-marital-status, a-b-b ,a-b", None)
     assert set(map(frozenset, found.edges)) == {
         *map(frozenset, [("a", "b"), ("a", "marital-status"), ("b", "a-b")]),
     }
     with pytest.raises(ValueError, match="several ways"):
-        given_graph(schema, "a-b-a", None)
+        parsed_graph(schema, "a-b-a", None)
 
 
 def test_questions_are_answered_as_by_the_model(folder):

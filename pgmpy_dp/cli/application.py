@@ -66,9 +66,9 @@ def _refuse(error: Any, words: list[str]) -> NoReturn:
         sys.exit(USAGE)
     names = getattr(getattr(error, "param", None), "opts", ())
     pairs = [*itertools.pairwise(words), *(word.split("=", 1) for word in words if "=" in word)]
-    for name, given in pairs:
+    for name, value in pairs:
         if name in names and error.message in told:
-            told = f"{name} is {given!r}: {error.message}"
+            told = f"{name} is {value!r}: {error.message}"
     where = "" if context is None else f"; see {context.command_path} -h"
     say(f"{told.rstrip('.')}{where}")
     sys.exit(USAGE)
@@ -215,8 +215,8 @@ def _end(error: Exception | KeyboardInterrupt, options: Mapping[str, Any]) -> No
     if os.environ.get(_TRACEBACK):
         traceback.print_exception(error)
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _PACKAGE in Path(frame.filename).parents]
-    written_here = bool(own) and frames[-1] is own[-1] and (own[-1].line or "").startswith("raise ")
+    inside = [frame for frame in frames if _PACKAGE in Path(frame.filename).parents]
+    written_here = bool(inside) and frames[-1] is inside[-1] and (inside[-1].line or "").startswith("raise ")
     if getattr(error, "release", None) is not None or getattr(error, "spent", False):
         # Whatever it is: the other codes say that nothing was spent.
         _fail(f"{_named(error)} after the budget was spent; {_TRACEBACK}=1 shows more", CRASHED)
@@ -237,7 +237,7 @@ def _end(error: Exception | KeyboardInterrupt, options: Mapping[str, Any]) -> No
         _fail(f"{_called[error.name]} is {str(passed)!r}: {error.remedy}", USAGE)
     if isinstance(error, ValueError | TypeError | KeyError | OSError | ModuleNotFoundError) and written_here:
         _fail(str(error), USAGE)
-    place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else "an unknown place"
+    place = f"{Path(inside[-1].filename).name}, line {inside[-1].lineno}" if inside else "an unknown place"
     _fail(f"{type(error).__name__} in {place}: this is a mistake in the program; {_TRACEBACK}=1 shows more", CRASHED)
 
 
@@ -255,9 +255,9 @@ def _fail(message: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def ask_for(option: str, given: object, remedy: str) -> NoReturn:
+def ask_for(option: str, value: object, remedy: str) -> NoReturn:
     """Raise a ValueError that names an option, what it was given (None: it was left out), and what to do."""
-    raise ValueError(f"{option} {'is missing' if given is None else f'is {given!r}'}: {remedy}")
+    raise ValueError(f"{option} {'is missing' if value is None else f'is {value!r}'}: {remedy}")
 
 
 def show(document: dict[str, Any], text: str, as_json: bool) -> None:

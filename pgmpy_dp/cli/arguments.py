@@ -66,28 +66,28 @@ def parse_states(text: str, option: str) -> tuple[str, list[str]]:
     return name, states
 
 
-def given_rows(text: str) -> int | str:
+def parsed_rows(text: str) -> int | str:
     """How many records of a person count: a number, or the word for all in part."""
     return int(text) if text.isdecimal() else text
 
 
-def protection(given: option.ProtectionOptions) -> dict[str, Any]:
+def protection(options: option.ProtectionOptions) -> dict[str, Any]:
     """The arguments of a private table that say what is protected."""
-    return vars(given) | {"rows_per_unit": given_rows(given.rows_per_unit)}
+    return vars(options) | {"rows_per_unit": parsed_rows(options.rows_per_unit)}
 
 
-def learn_arguments(given: option.LearnOptions, schema: Schema | None) -> dict[str, Any]:
+def learn_arguments(options: option.LearnOptions, schema: Schema | None) -> dict[str, Any]:
     """What is learned, as `learn` and `plan` take it; without a schema of one table as it was passed."""
-    passed = {name: value for name, value in vars(given).items() if value is not None}
+    passed = {name: value for name, value in vars(options).items() if value is not None}
     passed |= {name: str(passed[name]) for name in ("structure", "estimator") if name in passed}
     edges, edges_file = passed.pop("edges", None), passed.pop("edges_file", None)
     if schema is None:
         return passed | ({} if edges is edges_file is None else {"graph": edges or edges_file})
     read = {
-        "graph": given_graph(schema, edges, edges_file),
-        "workload": given_workload(schema.variables, given.workload),
-        "target": given_variable("--target", schema.variables, given.target),
-        "missing_at_random": given_drivers(schema.variables, given.missing_at_random),
+        "graph": parsed_graph(schema, edges, edges_file),
+        "workload": parsed_workload(schema.variables, options.workload),
+        "target": parsed_variable("--target", schema.variables, options.target),
+        "missing_at_random": parsed_drivers(schema.variables, options.missing_at_random),
     }
     return passed | {name: value for name, value in read.items() if value is not None}
 
@@ -108,8 +108,8 @@ def are_linked(tables: option.LinkedOptions, data: Path | None) -> bool:
 def require_criteria(published: option.PublishOptions, usual_share: float) -> None:
     """Refuse options of a test where there is none."""
     if published.publish_if is None and (published.again or published.test_share != usual_share):
-        name, given = ("--again", "yes") if published.again else ("--test-share", str(published.test_share))
-        ask_for(name, given, "it is for --publish-if")
+        name, value = ("--again", "yes") if published.again else ("--test-share", str(published.test_share))
+        ask_for(name, value, "it is for --publish-if")
 
 
 def as_written(path: Path, text: option.TextOptions, argument: str = "DATA") -> Path | TextFile:
@@ -126,7 +126,7 @@ def as_written(path: Path, text: option.TextOptions, argument: str = "DATA") -> 
     return TextFile(path, **passed) if passed else path
 
 
-def given_graph(schema: Schema, edges: str | None, edges_file: Path | None) -> nx.Graph | None:
+def parsed_graph(schema: Schema, edges: str | None, edges_file: Path | None) -> nx.Graph | None:
     """The graph of --edges or --edges-file on all variables of the schema; None where neither was passed."""
     import networkx as nx
 
@@ -144,7 +144,7 @@ def given_graph(schema: Schema, edges: str | None, edges_file: Path | None) -> n
     return graph
 
 
-def given_variable(option: str, variables: Iterable[Hashable], text: str | None) -> Hashable:
+def parsed_variable(option: str, variables: Iterable[Hashable], text: str | None) -> Hashable:
     """The variable of this name; None where none was passed."""
     names = {str(name): name for name in variables}
     if text is not None and text not in names:
@@ -152,7 +152,7 @@ def given_variable(option: str, variables: Iterable[Hashable], text: str | None)
     return None if text is None else names[text]
 
 
-def given_workload(
+def parsed_workload(
     variables: Iterable[Hashable], text: str | None, least: int = 2
 ) -> dict[tuple[Hashable, ...], float] | None:
     """Sets of variables, at least so many in each, with weights, of --workload; None where it was not passed."""
@@ -185,7 +185,7 @@ def given_workload(
     return workload
 
 
-def given_drivers(variables: Iterable[Hashable], text: str | None) -> dict[Hashable, tuple[Hashable, ...]] | None:
+def parsed_drivers(variables: Iterable[Hashable], text: str | None) -> dict[Hashable, tuple[Hashable, ...]] | None:
     """Drivers of variables that are missing at random, of --missing-at-random; None where it was not passed."""
     if text is None:
         return None

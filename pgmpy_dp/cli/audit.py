@@ -78,8 +78,8 @@ def audit(
     require_writable(overwrite, out=out)
     if spent.is_passed:
         budget, estimator = spent.budget(), estimator or "CollectiveMAP"
-        given = [f"--{name} {value!r}" for name, value in vars(spent).items() if value]
-        given += [f"--adjacency {adjacency} --trials {trials}"]
+        passed = [f"--{name} {value!r}" for name, value in vars(spent).items() if value]
+        passed += [f"--adjacency {adjacency} --trials {trials}"]
         with progress(quiet):
             reports: list[AuditReport | OneRunReport] = [_at_budget(estimator, budget, adjacency, trials, confidence)]
     else:
@@ -91,11 +91,11 @@ def audit(
             claims = {name: str(case.claim) for name, case in cases.items()}
             show({"cases": claims}, "\n".join(f"{claim:>14}  {name}" for name, claim in claims.items()), as_json)
             return
-        given = ["--full"] if full else []
+        passed = ["--full"] if full else []
         with progress(quiet):
             reports = audit_catalogue(cases, "full" if full else "small", confidence=confidence)
     of_one = [] if estimator is None else ["--estimator", shlex.quote(estimator)]
-    again = ["pgmpy-dp audit", *of_one, *given, *([] if confidence == 0.99 else [f"--confidence {confidence!r}"])]
+    again = ["pgmpy-dp audit", *of_one, *passed, *([] if confidence == 0.99 else [f"--confidence {confidence!r}"])]
     document: dict[str, Any] = {
         "holds": all(report.holds for report in reports),
         "command": " ".join(again),

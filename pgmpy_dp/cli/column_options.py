@@ -116,15 +116,15 @@ _PAIR = re.compile(f"{_CELL.format('cell')}={_CELL.format('state')}(?:,|$)")
 _EXAMPLES = {"--number": '"age=0:120:1 cuts 18,65"', "--date": '"admitted=2001-01-01:2020-12-31 bins 20"'}
 
 
-def described(given: ColumnOptions, states: dict[str, Any] | None = None) -> Schema:
+def described(passed: ColumnOptions, states: dict[str, Any] | None = None) -> Schema:
     """The schema of a file, or of what options say; `states` are those of a codebook."""
     from pgmpy_dp.schema import Number, Schema, almost_intervals
 
-    other, texts, impossible = given.other or [], given.texts or [], given.impossible or []
-    if given.schema is not None:
-        require_alone(given, "a schema was passed too; write it into that file (pgmpy-dp schema)")
-        return load_schema(given.schema)
-    columns = declarations(states or {}, given.declared)
+    other, texts, impossible = passed.other or [], passed.texts or [], passed.impossible or []
+    if passed.schema is not None:
+        require_alone(passed, "a schema was passed too; write it into that file (pgmpy-dp schema)")
+        return load_schema(passed.schema)
+    columns = declarations(states or {}, passed.declared)
     if not columns:
         hint = (
             'describe columns by options, such as --variable "sex=F,M" --number "age=0:120:1 cuts 18,65", or by a file'
@@ -142,13 +142,13 @@ def described(given: ColumnOptions, states: dict[str, Any] | None = None) -> Sch
         ranges = [state for state in listed if _RANGE.fullmatch(state)]
         if ranges:
             note(f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; see --number")
-    return Schema(columns, other=others, texts=texts, impossible=impossible, **reading_options(columns, given.reading))
+    return Schema(columns, other=others, texts=texts, impossible=impossible, **reading_options(columns, passed.reading))
 
 
-def require_alone(given: ColumnOptions, remedy: str) -> None:
+def require_alone(options: ColumnOptions, remedy: str) -> None:
     """Refuse what is said of columns beside a file of their schema."""
-    rest = {name: getattr(given, name) for name in ("other", "texts", "impossible")}
-    for name, value in (vars(given.declared) | rest | vars(given.reading)).items():
+    rest = {name: getattr(options, name) for name in ("other", "texts", "impossible")}
+    for name, value in (vars(options.declared) | rest | vars(options.reading)).items():
         if value:
             ask_for(f"--{name}", value, remedy)
 
@@ -158,8 +158,8 @@ def declarations(states: Mapping[str, Any], options: DeclarationOptions) -> dict
     from pgmpy_dp.schema import interval_states
 
     columns: dict[str, Any] = dict(states)
-    for option, given in ((f"--{name}", given) for name, given in vars(options).items()):
-        for text in given or []:
+    for option, texts in ((f"--{name}", texts) for name, texts in vars(options).items()):
+        for text in texts or []:
             declared: Any
             name, declared = declared_number(text, option) if option in _EXAMPLES else parse_states(text, option)
             if name in columns:
@@ -207,19 +207,19 @@ def declared_number(text: str, option: str) -> tuple[str, Number]:
         ask_for(option, text, str(error))
 
 
-def reading_options(names: Iterable[str], given: ReadingOptions) -> dict[str, Any]:
+def reading_options(names: Iterable[str], options: ReadingOptions) -> dict[str, Any]:
     """The options of a schema that say how cells are read.
 
     Examples
     --------
-    >>> given = ReadingOptions(["?", "age=-9,999"], strip=True, recode=["sex:Male=M"])
-    >>> reading = reading_options(["age", "sex"], given)
+    >>> options = ReadingOptions(["?", "age=-9,999"], strip=True, recode=["sex:Male=M"])
+    >>> reading = reading_options(["age", "sex"], options)
     >>> reading["missing"], reading["recode"]
     ({'age': ['?', '-9', '999'], 'sex': ['?']}, {'sex': {'Male': 'M'}})
     """
     everywhere: list[str] = []
     named: dict[str, list[str]] = {}
-    for text in given.missing or []:
+    for text in options.missing or []:
         if "=" in text:
             name, cells = parse_states(text, "--missing")
             _known(name, names, "--missing", text)
@@ -227,7 +227,7 @@ def reading_options(names: Iterable[str], given: ReadingOptions) -> dict[str, An
         else:
             everywhere += parse_states(f"all={text}", "--missing")[1]
     recoded: dict[str, dict[str, str]] = {}
-    for text in given.recode or []:
+    for text in options.recode or []:
         name, sign, pairs = text.partition(":")
         if not sign:
             ask_for("--recode", text, 'write the column, a colon, and cell=state with commas between: "sex:Male=M"')
@@ -235,8 +235,8 @@ def reading_options(names: Iterable[str], given: ReadingOptions) -> dict[str, An
         recoded.setdefault(name.strip(), {}).update(_pairs(pairs, text))
     return {
         "missing": {name: [*everywhere, *named.get(name, [])] for name in names} if named else everywhere,
-        "strip": given.strip,
-        "casefold": given.casefold,
+        "strip": options.strip,
+        "casefold": options.casefold,
         "recode": recoded,
     }
 

@@ -144,20 +144,20 @@ def _described(
     return {"parent": parent or None, "child": child, **said}
 
 
-def _reading_of(tables: dict[str, dict[str, Any]], given: column_options.ReadingOptions) -> dict[str, Any]:
+def _reading_of(tables: dict[str, dict[str, Any]], options: column_options.ReadingOptions) -> dict[str, Any]:
     """How cells of both tables are read: of all columns, or of one, which may have its table's name before it."""
-    names = {f"{table}.{column}": (column, f"{table}.{column}") for table, own in tables.items() for column in own}
+    names = {f"{table}.{column}": (column, f"{table}.{column}") for table, some in tables.items() for column in some}
 
     def named(texts: list[str] | None, sign: str) -> list[str]:
         parts = [(text, *text.partition(sign)) for text in texts or []]
-        own = [[f"{n}{sign}{rest}" for n, ways in names.items() if of.strip() in ways] for _, of, _, rest in parts]
+        expanded = [[f"{n}{sign}{rest}" for n, ways in names.items() if of.strip() in ways] for _, of, _, rest in parts]
         return [
             one
-            for (text, _, separator, _), several in zip(parts, own, strict=True)
+            for (text, _, separator, _), several in zip(parts, expanded, strict=True)
             for one in (several if separator else []) or [text]
         ]
 
-    read = replace(given, missing=named(given.missing, "="), recode=named(given.recode, ":"))
+    read = replace(options, missing=named(options.missing, "="), recode=named(options.recode, ":"))
     return column_options.reading_options(names, read)
 
 

@@ -9,7 +9,7 @@ import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note, progress, show
-from pgmpy_dp.cli.arguments import given_drivers, learn_arguments, require_criteria
+from pgmpy_dp.cli.arguments import learn_arguments, parsed_drivers, require_criteria
 from pgmpy_dp.cli.files import load_release, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, show_charged
 from pgmpy_dp.cli.named_data import private_data
@@ -44,7 +44,7 @@ def fit(
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
     described: column_options.ColumnOptions,
     spent: option.BudgetOptions,
-    asked: option.LearnOptions,
+    learn: option.LearnOptions,
     protected: option.ProtectionOptions,
     account: option.LedgerOptions,
     release: ReleaseOption = None,
@@ -78,13 +78,13 @@ def fit(
     from pgmpy_dp.private.data.table import PrivateTable
 
     budget = spent.budget()
-    files = (data, tables.parents, tables.children, described.schema, asked.edges_file, account.ledger, asked.prior)
+    files = (data, tables.parents, tables.children, described.schema, learn.edges_file, account.ledger, learn.prior)
     require_criteria(published, option.TEST_SHARE)
     require_writable(overwrite, (*files, published.publish_if), out=out, release=release)
     if published.publish_if is not None and account.ledger is None:
         ask_for("--ledger", None, "it remembers that a test was tried; pass a file, which is made if it is new")
     private = private_data(data, tables, described, budget, protected, account, text)
-    how = learn_arguments(asked, private.schema if isinstance(private, PrivateTable) else None) | {"draws": draws}
+    how = learn_arguments(learn, private.schema if isinstance(private, PrivateTable) else None) | {"draws": draws}
     with marked(private.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit") as bought, progress(quiet):
             if published.publish_if is None:
@@ -145,7 +145,7 @@ def refit(
     tables = _noisy_tables(release)
     drivers: Any = missing_at_random
     if "linked" not in tables.public:
-        drivers = given_drivers(tables.schema.variables, missing_at_random)
+        drivers = parsed_drivers(tables.schema.variables, missing_at_random)
     with progress(quiet):
         learner = learned_again(
             tables,

@@ -33,12 +33,12 @@ app.add_typer(ledgers, name="ledger")
 LedgerFile = Annotated[Path, typer.Argument(metavar="FILE", help="Ledger that ledger new or fit --ledger made.")]
 
 
-def open_account(given: option.LedgerOptions, budget: Budget, adjacency: str, *, fit: bool = True) -> Ledger | Budget:
+def open_account(options: option.LedgerOptions, budget: Budget, adjacency: str, *, fit: bool = True) -> Ledger | Budget:
     """What a command may spend: its `budget` alone, or by the ledger in a file, which may be new.
 
     Parameters
     ----------
-    given : LedgerOptions
+    options : LedgerOptions
     budget : Budget
         Of the command.
     adjacency : str
@@ -47,8 +47,8 @@ def open_account(given: option.LedgerOptions, budget: Budget, adjacency: str, *,
     """
     from pgmpy_dp.private.ledger import Ledger
 
-    path, whole = given.ledger, None
-    total = option.BudgetOptions(given.budget_epsilon, given.budget_delta, given.budget_rho)
+    path, whole = options.ledger, None
+    total = option.BudgetOptions(options.budget_epsilon, options.budget_delta, options.budget_rho)
     if total.is_passed or total.delta:
         whole = total.budget()
     if path is None:
@@ -214,9 +214,9 @@ _COLUMNS = (
 
 
 def _row(entry: dict[str, Any]) -> dict[str, Any]:
-    own = {key: entry[key] for key in ("what", "mechanism", "adjacency", "unit")}
+    common = {key: entry[key] for key in ("what", "mechanism", "adjacency", "unit")}
     columns = ";".join(str(name) for name in entry["columns"])
-    row = {**own, **entry["cost"], "columns": columns, "private": "no" if entry["reproducible"] else "yes"}
+    row = {**common, **entry["cost"], "columns": columns, "private": "no" if entry["reproducible"] else "yes"}
     return {name: spreadsheet_safe(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
 
 

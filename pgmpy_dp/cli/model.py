@@ -54,7 +54,7 @@ class Method(StrEnum):
 @command(app, "info", "what a model file holds", "info model.npz")
 def info(model: ModelFile, as_json: option.Json = False) -> None:
     """Show what a model file holds: variables, edges, and the guarantee under which it was learned."""
-    from pgmpy_dp.models.model_file import filled_words, own_schema
+    from pgmpy_dp.models.model_file import filled_words, valid_schema
     from pgmpy_dp.schema import encode_label
 
     if holds_linked_model(model):
@@ -62,7 +62,7 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         return
     saved = load_model_file(model)
     states, privacy = saved.states, saved.privacy
-    schema = own_schema(saved.schema, saved.nodes, states)
+    schema = valid_schema(saved.schema, saved.nodes, states)
     numbers, rules = ({}, ()) if schema is None else (schema.numbers, schema.impossible)
     beside: dict[Hashable, set[str]] = {name: set() for name in saved.nodes}
     for u, v in saved.edges:
@@ -148,12 +148,12 @@ def query(
         names = {str(name): name for name in network.nodes}
         if counts and network.posterior is None:
             ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
-    asked = [names[variable_named(text, names, "--variables")] for text in variables.split(",")]
+    wanted = [names[variable_named(text, names, "--variables")] for text in variables.split(",")]
     known = _known(network, names, evidence)
-    if any(name in known for name in asked) or len(set(asked)) < len(asked):
+    if any(name in known for name in wanted) or len(set(wanted)) < len(wanted):
         ask_for("--variables", variables, "name each variable once, and none that is in --evidence")
     try:
-        answer = network.ask(asked, known, **how)
+        answer = network.ask(wanted, known, **how)
     except ImpossibleEvidence:
         ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
     except ValueError as error:
@@ -256,9 +256,9 @@ def sample(
     if holds_linked_model(model):
         if out is not None:
             ask_for("--out", str(out), "the model is of linked tables; pass --out-parents and --out-children")
-        for name, given in {"--evidence": evidence, "--copies": copies}.items():
-            if given:
-                ask_for(name, str(given), "it is for models of one table; leave it out")
+        for name, value in {"--evidence": evidence, "--copies": copies}.items():
+            if value:
+                ask_for(name, str(value), "it is for models of one table; leave it out")
         if method == Method.INDEPENDENT:
             ask_for("--method", "independent", "linked tables are drawn in one way; leave it out")
         linked_sample(model, n, out_parents, out_children, random_state, labels, style, overwrite, quiet, as_json)

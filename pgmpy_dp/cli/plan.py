@@ -9,7 +9,7 @@ import typer
 
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, command, progress, show
-from pgmpy_dp.cli.arguments import given_rows, learn_arguments, require_criteria
+from pgmpy_dp.cli.arguments import learn_arguments, parsed_rows, require_criteria
 from pgmpy_dp.cli.files import holds_linked_schema, load_linked_schema, load_schema
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def plan(
     schema: option.SchemaFile,
     n: Annotated[int, typer.Option("--n", help="About how many records there are, from public knowledge.", min=1)],
     spent: option.BudgetOptions,
-    asked: option.LearnOptions,
+    learn: option.LearnOptions,
     adjacency: option.Adjacency = option.TableAdjacency.ADD_REMOVE,
     rows_per_unit: option.RowsPerUnit = "1",
     published: option.PublishOptions,
@@ -80,11 +80,11 @@ def plan(
             spent.budget(),
             n,
             adjacency=str(adjacency),
-            rows_per_unit=None if rows_per_unit == "1" else given_rows(rows_per_unit),
+            rows_per_unit=None if rows_per_unit == "1" else parsed_rows(rows_per_unit),
             criteria=published.publish_if,
             test_share=published.test_share,
             simulations=simulations,
             **vars(theory),
-            **learn_arguments(asked, of_one),
+            **learn_arguments(learn, of_one),
         )
     show(result.to_dict(), str(result), as_json)

@@ -67,14 +67,14 @@ def report(
     from pgmpy_dp.reporting.linked_report import linked_report_page
 
     require_writable(overwrite, (model, compare, release, score, about), printed=not as_json, out=out)
-    for name, given in (("release", release), ("score", score), ("title", title), ("about", about)):
-        if compare is not None and given is not None:
-            ask_for(f"--{name}", str(given), f"a comparison of two models tells nothing of a {name}; leave one out")
+    for name, value in (("release", release), ("score", score), ("title", title), ("about", about)):
+        if compare is not None and value is not None:
+            ask_for(f"--{name}", str(value), f"a comparison of two models tells nothing of a {name}; leave one out")
     if holds_linked_model(model):
-        for name, given in (("compare", compare), ("release", release), ("score", score)):
-            if given is not None:
+        for name, value in (("compare", compare), ("release", release), ("score", score)):
+            if value is not None:
                 ask_for(
-                    f"--{name}", str(given), "the page of a model of linked tables tells nothing of it; leave it out"
+                    f"--{name}", str(value), "the page of a model of linked tables tells nothing of it; leave it out"
                 )
         _write(out, linked_report_page(load_linked_model(model), title, _read(about), level), as_json)
         return

@@ -86,16 +86,16 @@ def schema(
         if path is not None and as_public is not None:
             ask_for(name, str(path), "--as-public was passed too; pass one of them")
     states = None if codebook is None else _read_codebook(codebook)
-    given = column_options.ColumnOptions(as_public, declared, other, texts, reading, impossible)
+    options = column_options.ColumnOptions(as_public, declared, other, texts, reading, impossible)
     if from_header is not None:
-        _template(from_header, text, given, states, out, as_json)
+        _template(from_header, text, options, states, out, as_json)
         return
     for name, value in vars(text).items():
         if value is not None:
             ask_for(f"--{name}", value, "it says how the file of --from-header is written; pass that too")
     if as_public is not None:
         load_schema(as_public, "--as-public")
-    public_schema = column_options.described(given, states)
+    public_schema = column_options.described(options, states)
     public_schema = public_schema if as_public is None else public_schema.as_public()
     document = public_schema.to_dict()
     if out is None:
@@ -114,7 +114,7 @@ def schema(
 def _template(
     from_header: Path,
     text: option.TextOptions,
-    given: column_options.ColumnOptions,
+    options: column_options.ColumnOptions,
     states: dict[str, list[str]] | None,
     out: Path | None,
     as_json: bool,
@@ -127,9 +127,9 @@ def _template(
     if len(names) == 1 and signs and text.delimiter is None:
         sign = "tab" if signs[0] == "\t" else f"'{signs[0]}'"
         ask_for("--from-header", str(from_header), f"its first line is a single name; pass --delimiter {sign}")
-    described = states or any(vars(given.declared).values())
+    described = states or any(vars(options.declared).values())
     # A schema has to have a variable: without any, the first column stands in, so that options of all columns are kept.
-    document = column_options.described(given, states if described else {names[0]: ["some", "states"]}).to_dict()
+    document = column_options.described(options, states if described else {names[0]: ["some", "states"]}).to_dict()
     known = {entry["name"]: entry for entry in document["variables"]} if described else {}
     if absent := [name for name in known if name not in names]:
         ask_for("--from-header", str(from_header), f"it has no column {absent[0]!r}; it has {', '.join(names)}")

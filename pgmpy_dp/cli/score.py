@@ -10,7 +10,7 @@ import typer
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, note, show
-from pgmpy_dp.cli.arguments import as_written, given_workload, protection
+from pgmpy_dp.cli.arguments import as_written, parsed_workload, protection
 from pgmpy_dp.cli.files import holds_linked_model, load_model, load_schema, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
 
@@ -82,14 +82,14 @@ def score(
         why = "its rows are families, and scores compare single rows with records"
         ask_for("MODEL", str(model), f"{why}; fit or refit it with --draws, and query says how far answers may be off")
     network = load_model(model)
-    asked: dict[str, Any] = {"workload": given_workload(network.nodes, workload, 1), "worst": worst, "each": each}
+    compared: dict[str, Any] = {"workload": parsed_workload(network.nodes, workload, 1), "worst": worst, "each": each}
     checked_level(level)
     whose = protection(protected)
     if data is None:
         if n is None:
             ask_for("DATA", None, "pass the file of records; or --n 20000 to see what scores would tell of so many")
         how = {"level": level, "adjacency": str(protected.adjacency), "rows_per_unit": whose["rows_per_unit"]}
-        planned = plan(network, budget, n, **asked, **how)
+        planned = plan(network, budget, n, **compared, **how)
         show(planned.to_dict(), str(planned), as_json)
         return
     if n is not None:
@@ -101,7 +101,7 @@ def score(
     table = PrivateTable(records, public_schema, ledger=charged, **whose)
     with marked(table.ledger):
         with kept(release or model.with_suffix(".score.npz"), "pgmpy-dp report --score"):
-            scores = score_model(network, table, budget, level=level, **asked)
+            scores = score_model(network, table, budget, level=level, **compared)
             if release is not None:
                 scores.release_.save(release)
         document = scores.to_dict() | {"release": None if release is None else str(release)}

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from pgmpy.base import UndirectedGraph
 
-from pgmpy_dp.checks import require_given
+from pgmpy_dp.checks import require_value
 from pgmpy_dp.fields import noisy_interactions
 from pgmpy_dp.fields.maximum_entropy import match_interactions, match_parities
 from pgmpy_dp.fields.noisy_parities import released_deviations, released_subsets
@@ -293,7 +293,7 @@ class BaseFieldEstimator(BaseGraphEstimator, BoundedWidth):
 
     def _check_schema(self, schema: Schema) -> None:
         """Refuse what is wrong with public arguments whatever the method."""
-        require_given("width", self.width, WIDTH)
+        require_value("width", self.width, WIDTH)
         schema.require_discrete(argument="state_names")
         if len(schema) < 2:
             raise ValueError(f"state_names has {len(schema)} variable; interactions need at least two")

@@ -267,14 +267,14 @@ class _Tables:
             """The term's array with length-1 axes where it lacks a variable of `axes`."""
             kind, index = term
             if kind == "sum":
-                own, array = clique.additions[index].axes, buffers[index]
+                term_axes, array = clique.additions[index].axes, buffers[index]
             elif kind == "message":
-                own, array = self.plan.cliques[index].separator, self.messages[index]
+                term_axes, array = self.plan.cliques[index].separator, self.messages[index]
             else:
                 scope = self.plan.scopes[index]
-                own = tuple(i for i in axes if i in scope)
-                array = self.potentials[index].transpose([scope.index(i) for i in own])
-            return array.reshape(tuple(self.plan.tree.cardinalities[i] if i in own else 1 for i in axes))
+                term_axes = tuple(i for i in axes if i in scope)
+                array = self.potentials[index].transpose([scope.index(i) for i in term_axes])
+            return array.reshape(tuple(self.plan.tree.cardinalities[i] if i in term_axes else 1 for i in axes))
 
         operations: list[Operation] = []
         for addition in clique.additions:
@@ -310,10 +310,10 @@ class _Tables:
                 operations.append((np.copyto, (self.separators[child], arrays[table])))
         for scope, table in clique.scopes:
             if arrays[table] is not self.outputs[scope]:
-                own = self.plan.scopes[scope]
+                axes = self.plan.scopes[scope]
                 source = arrays[table].reshape(self.shape(axes_of[table]))
-                source = source.transpose([axes_of[table].index(i) for i in own])
-                operations.append((np.copyto, (self.outputs[scope].reshape(self.shape(own)), source)))
+                source = source.transpose([axes_of[table].index(i) for i in axes])
+                operations.append((np.copyto, (self.outputs[scope].reshape(self.shape(axes)), source)))
         return operations
 
 

@@ -51,18 +51,18 @@ def conditioned(model: LogLinearModel, evidence: Mapping[Hashable, int | np.ndar
     """
     cliques = model.cliques
     known, likely = {}, {}
-    for name, given in evidence.items():
+    for name, value in evidence.items():
         size = cliques.cardinalities[cliques.variables.index(name)] if name in cliques.variables else 0
-        weights = np.asarray(given, dtype=np.float64)
-        if weights.ndim == 0 and 0 <= given < size:
-            known[name] = int(given)
+        weights = np.asarray(value, dtype=np.float64)
+        if weights.ndim == 0 and 0 <= value < size:
+            known[name] = int(value)
         elif weights.shape == (size,) and size and np.isfinite(weights).all() and weights.min() >= 0 < weights.max():
             if np.count_nonzero(weights) == 1:
                 known[name] = int(np.flatnonzero(weights)[0])
             elif len(set(weights)) > 1:  # else it says nothing
                 likely[name] = weights
         else:
-            raise ValueError(f"evidence has {name!r}: {given!r}, which is not a variable and state number of the model")
+            raise ValueError(f"evidence has {name!r}: {value!r}, which is not a variable and state number of the model")
     left = [(name, k) for name, k in zip(cliques.variables, cliques.cardinalities, strict=True) if name not in known]
     if not left:
         raise ValueError("evidence has the states of all variables; leave out those that are asked about")

@@ -139,15 +139,15 @@ class FarSets:
     def _left(self, step: _Step, ranges: Ranges, came: Sequence[np.ndarray]) -> np.ndarray:
         """What leaves a clique, a row for each joint state of the variables that it carries, axes of the separator."""
         axes = step.axes[0]
-        own = self._tree.cliques[step.clique]
-        table = table_sums(self._beliefs[step.clique], own, {axes})[axes]
-        table = table[tuple(slice(*ranges[a]) if a in step.own else slice(None) for a in axes)][None]
+        clique = self._tree.cliques[step.clique]
+        table = table_sums(self._beliefs[step.clique], clique, {axes})[axes]
+        table = table[tuple(slice(*ranges[a]) if a in step.starting else slice(None) for a in axes)][None]
         for feeder, message, later in zip(step.feeders, came, step.axes[1:], strict=True):
-            chosen = tuple(slice(*ranges[a]) if a in step.own else slice(None) for a in feeder.through)
+            chosen = tuple(slice(*ranges[a]) if a in step.starting else slice(None) for a in feeder.through)
             table = joined(table, axes, message[:, *chosen], feeder.through, later)
             axes = later
-        order = [1 + axes.index(a) for a in (*step.own, *step.through)]
-        rows = table.transpose(0, *order).reshape(-1, *(table.shape[place] for place in order[len(step.own) :]))
+        order = [1 + axes.index(a) for a in (*step.starting, *step.through)]
+        rows = table.transpose(0, *order).reshape(-1, *(table.shape[place] for place in order[len(step.starting) :]))
         if not step.through:
             return rows
         weight = self._weight(step.edge, step.through)
@@ -183,7 +183,7 @@ class _Step:
         The clique below the separator through which it goes on; -1 at the centre.
     through : Axes
         That separator; empty at the centre.
-    own : Axes
+    starting : Axes
         Variables of the set that are carried from here on.
     feeders : list of _Step
         Whose rows come in, the fewest first: intermediate products are the smaller for it.
@@ -196,7 +196,7 @@ class _Step:
     clique: int
     edge: int
     through: Axes
-    own: Axes
+    starting: Axes
     feeders: list[_Step]
     carried: Axes = ()
     axes: list[Axes] = field(default_factory=list)  # set once all feeders are known
@@ -208,8 +208,8 @@ class _Step:
     def settle(self, clique: Axes, sizes: Sequence[int]) -> None:
         """Decide the order of work, once all feeders have decided theirs."""
         self.feeders.sort(key=lambda feeder: (math.prod(sizes[i] for i in feeder.carried), feeder.clique))
-        self.carried = (*itertools.chain(*(feeder.carried for feeder in self.feeders)), *self.own)
-        needed = [{*self.own, *self.through}]
+        self.carried = (*itertools.chain(*(feeder.carried for feeder in self.feeders)), *self.starting)
+        needed = [{*self.starting, *self.through}]
         for feeder in reversed(self.feeders):
             needed.append(needed[-1].union(feeder.through))
         self.axes = [tuple(a for a in clique if a in some) for some in reversed(needed)]
@@ -220,7 +220,7 @@ class _Step:
         for feeder, before in zip((None, *self.feeders), self.axes, strict=True):
             if feeder is not None:
                 rows = rows.union(feeder.carried)
-            inside = set(self.own).intersection(before)
+            inside = set(self.starting).intersection(before)
             yield rows | inside, math.prod(sizes[a] for a in before if a not in inside)
 
 
@@ -249,7 +249,7 @@ class _Route:
             k = next((k for k in above if homes.has[k, i]), int(homes.home[i]))
             fresh = k not in self.steps
             self._step(k, following.get(k, tree.parents[k]))
-            self.steps[k].own += (i,)
+            self.steps[k].starting += (i,)
             while fresh:
                 onward = following.get(k, tree.parents[k])
                 fresh = onward not in self.steps
@@ -347,19 +347,19 @@ def table_sums(table: np.ndarray, axes: Axes, wanted: set[Axes]) -> dict[Axes, n
     """Sums of a table over all but the wanted axes, each set in the order of `axes`; tables on the way are shared."""
     made: dict[Axes, np.ndarray] = {}
 
-    def descend(here: np.ndarray, own: Axes, targets: list[frozenset[int]]) -> None:
+    def descend(here: np.ndarray, remaining: Axes, targets: list[frozenset[int]]) -> None:
         while targets:
-            unneeded = [a for a in own if not any(a in target for target in targets)]
+            unneeded = [a for a in remaining if not any(a in target for target in targets)]
             if unneeded:
-                here = here.sum(axis=tuple(own.index(a) for a in unneeded))
-                own = tuple(a for a in own if a not in unneeded)
-            if any(len(target) == len(own) for target in targets):
-                made[own] = here
-                targets = [target for target in targets if len(target) < len(own)]
+                here = here.sum(axis=tuple(remaining.index(a) for a in unneeded))
+                remaining = tuple(a for a in remaining if a not in unneeded)
+            if any(len(target) == len(remaining) for target in targets):
+                made[remaining] = here
+                targets = [target for target in targets if len(target) < len(remaining)]
             if targets:  # without the axis that most of them lack, then those that have it
-                axis = max(own, key=lambda a: sum(a not in target for target in targets))
-                position, without = own.index(axis), [target for target in targets if axis not in target]
-                descend(here.sum(axis=position), own[:position] + own[position + 1 :], without)
+                axis = max(remaining, key=lambda a: sum(a not in target for target in targets))
+                position, without = remaining.index(axis), [target for target in targets if axis not in target]
+                descend(here.sum(axis=position), remaining[:position] + remaining[position + 1 :], without)
                 targets = [target for target in targets if axis in target]
 
     descend(table, axes, [frozenset(scope) for scope in wanted])

@@ -121,8 +121,8 @@ class GrowingTree:
     def admits(self, scopes: Sequence[Sequence[int]], most_tries: int = _TRIES) -> np.ndarray:
         """As :meth:`admissible`, of sets of different orders."""
         admitted = np.zeros(len(scopes), dtype=bool)
-        for places, asked in by_order(scopes):
-            admitted[places] = self.admissible(asked, most_tries)
+        for places, some in by_order(scopes):
+            admitted[places] = self.admissible(some, most_tries)
         return admitted
 
     def admissible(self, scopes: np.ndarray, most_tries: int = _TRIES) -> np.ndarray:
@@ -231,8 +231,8 @@ class GrowingTree:
         names = cliques.variables
         fresh = build_junction_tree(replace(cliques, scopes=tuple((names[i], names[j]) for i, j in edges)))
         self.n_built += 1
-        largest, own = (max(map(tree.n_cells, tree.cliques)) for tree in (fresh, self.tree))
-        if fresh.cells < self.tree.cells and largest <= max(self.max_cells, own):
+        largest, current = (max(map(tree.n_cells, tree.cliques)) for tree in (fresh, self.tree))
+        if fresh.cells < self.tree.cells and largest <= max(self.max_cells, current):
             self._set(fresh)
         self._changed = False
         return self.tree
@@ -252,15 +252,15 @@ class GrowingTree:
         variables = sorted(frozenset().union(*(self._bags[k] for k in on_way)))
         mask = sum(1 << i for i in variables)
         # In one order, in which equal choices are made: a verdict has to be the same when the table is added.
-        around = {i: self._around[i] & mask for i in variables}
+        adjacent = {i: self._around[i] & mask for i in variables}
         # What other cliques share with these has to stay together.
         beside = ((k, other) for k in on_way for other in self._ways.beside[k] if other not in on_way)
         shared = {self._bags[k] & self._bags[other] for k, other in beside}
         for part in (frozenset(scope), *shared):
-            own = sum(1 << i for i in part)
+            part_mask = sum(1 << i for i in part)
             for i in part:
-                around[i] |= own & ~(1 << i)
-        made = min_fill_cliques(around, self.tree.cardinalities, self.max_cells)
+                adjacent[i] |= part_mask & ~(1 << i)
+        made = min_fill_cliques(adjacent, self.tree.cardinalities, self.max_cells)
         if made is None:
             return None
         return [(frozenset(i for i in variables if clique >> i & 1), parent) for clique, parent in made]
@@ -293,13 +293,13 @@ class _Ways:
         self._column[order] = np.arange(n)
         begins = np.searchsorted(ordered, homes.first).tolist()
         ends = np.searchsorted(ordered, np.arange(count), side="right").tolist()
-        own = [self._column[list(clique)] for clique in tree.cliques]
+        columns = [self._column[list(clique)] for clique in tree.cliques]
         # Between the nearest of a variable's own cliques, which is left out, and this one, which counts.
         largest = np.zeros((count, n))
         nearest = np.zeros((count, n), dtype=np.int32)
         for k, parent in enumerate(tree.parents):  # variables that are at home below: upward
-            nearest[k, own[k]] = k
-            largest[k, own[k]] = 0.0
+            nearest[k, columns[k]] = k
+            largest[k, columns[k]] = 0.0
             if parent >= 0:
                 rows = slice(begins[k], ends[k])
                 np.maximum(largest[k, rows], self._cells[parent], out=largest[parent, rows])
@@ -310,7 +310,7 @@ class _Ways:
                 for rows in (slice(0, begins[k]), slice(ends[k], n)):
                     np.maximum(largest[parent, rows], self._cells[k], out=largest[k, rows])
                     nearest[k, rows] = nearest[parent, rows]
-                shared = own[k][tree.n_residual[k] :]
+                shared = columns[k][tree.n_residual[k] :]
                 nearest[k, shared] = k
                 largest[k, shared] = 0.0
         self._largest, self._nearest = largest, nearest
@@ -397,33 +397,33 @@ def min_fill_cliques(
     >>> [bin(clique) for clique, _ in min_fill_cliques(square, [2] * 4)]
     ['0b1011', '0b1110', '0b1100', '0b1000']
     """
-    around = dict(neighbours)
-    logs = {v: math.log(sizes[v]) for v in around}
+    adjacent = dict(neighbours)
+    logs = {v: math.log(sizes[v]) for v in adjacent}
     limit = math.log(max_cells) + 1e-9 if max_cells < math.inf else math.inf
     known: dict[int, tuple[int, float]] = {}
     order: dict[int, int] = {}
     eliminated: list[tuple[int, int]] = []  # clique and its other variables
-    while around:
-        for v, near in around.items():
+    while adjacent:
+        for v, near in adjacent.items():
             if v not in known:
                 missing = 0
                 for u in _bits(near):
-                    missing += (near & ~around[u] & ~(1 << u)).bit_count()
+                    missing += (near & ~adjacent[u] & ~(1 << u)).bit_count()
                 known[v] = (missing, logs[v] + sum(logs[u] for u in _bits(near)))
-        v = min(around, key=known.__getitem__)
-        near = around.pop(v)
+        v = min(adjacent, key=known.__getitem__)
+        near = adjacent.pop(v)
         if known.pop(v)[1] > limit:
             return None
         order[v] = len(eliminated)
         eliminated.append((near | 1 << v, near))
         touched = near
         for u in _bits(near):
-            old = around[u]
-            around[u] = (old | near) & ~(1 << u) & ~(1 << v)
+            old = adjacent[u]
+            adjacent[u] = (old | near) & ~(1 << u) & ~(1 << v)
             touched |= old
         # What a variable would need changes where edges among its neighbours were made: at distance two at most.
         for u in _bits(near):
-            touched |= around[u]
+            touched |= adjacent[u]
         for u in _bits(touched):
             known.pop(u, None)
     return [(clique, min((order[u] for u in _bits(rest)), default=-1)) for clique, rest in eliminated]

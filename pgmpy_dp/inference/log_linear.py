@@ -172,12 +172,12 @@ class LogLinearModel:
         """Marginals by a junction tree that covers them, None where it is large."""
         with self._lock:
             assert isinstance(self._engine, SumProduct)
-            own = self._engine.size.memory_bytes
+            engine_bytes = self._engine.size.memory_bytes
         least, most = _JOINT_BYTES
-        if own > most:
+        if engine_bytes > most:
             return None
         try:
-            limit = min(max(least, min(4 * own, most)), self.memory_limit)
+            limit = min(max(least, min(4 * engine_bytes, most)), self.memory_limit)
             engine = SumProduct(self.cliques, extra=wanted.indices, memory_limit=limit)
         except InferenceTooLarge:
             return None
@@ -257,10 +257,10 @@ class LogLinearModel:
     def _within_a_table(self, scope: tuple[int, ...]) -> np.ndarray:
         """Loopy marginal of variables that some table has all of; of several tables, the first."""
         marginals = self.cliques.split(self.marginals())
-        for own, table in zip(self.cliques.indices, marginals, strict=True):
-            if set(scope) <= set(own):
-                kept = [i for i in own if i in scope]
-                summed = table.sum(axis=tuple(axis for axis, i in enumerate(own) if i not in scope))
+        for axes, table in zip(self.cliques.indices, marginals, strict=True):
+            if set(scope) <= set(axes):
+                kept = [i for i in axes if i in scope]
+                summed = table.sum(axis=tuple(axis for axis, i in enumerate(axes) if i not in scope))
                 return summed.transpose([kept.index(i) for i in scope])
         if len(scope) == 1:  # in no table at all
             return np.full(self.cliques.cardinalities[scope[0]], 1.0 / self.cliques.cardinalities[scope[0]])

@@ -257,9 +257,9 @@ def _absorb(cliques: Cliques) -> tuple[Cliques, sparse.csr_array | None]:
         home = next(other for other in holding[scope[0]] if variables[c] <= variables[other])
         k = kept.index(home)
         grid = np.indices(regions.shapes[k]).reshape(len(regions.shapes[k]), -1)
-        own = [grid[regions.indices[k].index(i)] for i in scope]
+        coordinates = [grid[regions.indices[k].index(i)] for i in scope]
         rows.append(np.arange(regions.slices[k].start, regions.slices[k].stop))
-        columns.append(cliques.slices[c].start + np.ravel_multi_index(own, cliques.shapes[c]))
+        columns.append(cliques.slices[c].start + np.ravel_multi_index(coordinates, cliques.shapes[c]))
     from scipy import sparse
 
     row, column = np.concatenate(rows), np.concatenate(columns)

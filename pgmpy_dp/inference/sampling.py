@@ -101,10 +101,10 @@ def forward_sample(
     cardinalities = engine.cliques.cardinalities
     codes = np.zeros((n, len(cardinalities)), dtype=np.int64)
     for residual, separator, conditional in engine.conditionals():
-        given = np.zeros(n, dtype=np.int64)
+        separator_codes = np.zeros(n, dtype=np.int64)
         for i in separator:
-            given = given * cardinalities[i] + codes[:, i]
-        drawn = inverted(np.cumsum(conditional, axis=0), given, uniforms(given, rng, method))
+            separator_codes = separator_codes * cardinalities[i] + codes[:, i]
+        drawn = inverted(np.cumsum(conditional, axis=0), separator_codes, uniforms(separator_codes, rng, method))
         for i in reversed(residual):
             drawn, codes[:, i] = np.divmod(drawn, cardinalities[i])
     return codes

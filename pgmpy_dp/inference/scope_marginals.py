@@ -99,12 +99,12 @@ class ScopeMarginals:
         sizes : ndarray of int, shape (len(scopes),)
         """
         sizes = np.ones(len(scopes), dtype=np.int64)
-        asked = list(by_order(scopes))
-        for places, some in asked:
+        orders = list(by_order(scopes))
+        for places, some in orders:
             sizes[places] = self._sizes[some].prod(axis=1)
         starts = np.cumsum(sizes) - sizes
         flat = np.empty(int(sizes.sum()))
-        for places, some in asked:
+        for places, some in orders:
             home = self._homes.home[some].min(axis=1)
             inside = self._homes.has[home[:, None], some].all(axis=1)
             self._within_cliques(some[inside], home[inside], starts[places[inside]], flat)
@@ -113,12 +113,12 @@ class ScopeMarginals:
 
     def _within_cliques(self, scopes: np.ndarray, home: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> None:
         """Sums of a clique's belief, shared by all sets that lie in it."""
-        for (k,), own in equal_rows(home[:, None]):
+        for (k,), places in equal_rows(home[:, None]):
             axes = self._tree.cliques[k]
-            asked = [tuple(scope) for scope in scopes[own].tolist()]
-            ordered = [tuple(sorted(scope, key=axes.index)) for scope in asked]
+            wanted = [tuple(scope) for scope in scopes[places].tolist()]
+            ordered = [tuple(sorted(scope, key=axes.index)) for scope in wanted]
             sums = table_sums(self._beliefs[k], axes, set(ordered))
-            for scope, there, start in zip(asked, ordered, starts[own].tolist(), strict=True):
+            for scope, there, start in zip(wanted, ordered, starts[places].tolist(), strict=True):
                 table = sums[there].transpose([there.index(i) for i in scope])
                 flat[start : start + table.size] = table.ravel()
 
@@ -171,13 +171,13 @@ class _Ways:
         self._nearest = np.empty((count, len(self.sizes)), dtype=np.int32)  # at or above, the first with it, or -1
         self._meeting = homes.meeting()
         for k in reversed(range(count)):
-            own, parent = list(tree.cliques[k]), tree.parents[k]
+            clique, parent = list(tree.cliques[k]), tree.parents[k]
             self.into[k] = count + k
             for child in homes.children[k]:
                 self.into[k, (homes.home >= homes.first[child]) & (homes.home <= child)] = child
-            self.into[k, own] = -1
+            self.into[k, clique] = -1
             self._nearest[k] = self._nearest[parent] if parent >= 0 else -1
-            self._nearest[k, own] = k
+            self._nearest[k, clique] = k
 
     def targets(self, scopes: np.ndarray) -> np.ndarray:
         """For each set a clique into which those of its variables that are not in it come by different ways, or -1."""
@@ -225,9 +225,9 @@ class _Rows:
 
     def at(self, variables: np.ndarray) -> np.ndarray:
         """Which rows are those of some variables, in their order."""
-        own = np.searchsorted(self._variables, variables)
-        ends = np.cumsum(self._sizes[own])
-        return np.repeat(self._ends[own] - ends, self._sizes[own]) + np.arange(int(ends[-1]))
+        positions = np.searchsorted(self._variables, variables)
+        ends = np.cumsum(self._sizes[positions])
+        return np.repeat(self._ends[positions] - ends, self._sizes[positions]) + np.arange(int(ends[-1]))
 
     def of(self, variables: np.ndarray) -> np.ndarray:
         """These rows, of shape (rows, states of `axes`...)."""
@@ -253,12 +253,12 @@ class _Pass:
     def answer(self, scopes: np.ndarray, target: np.ndarray, starts: np.ndarray) -> None:
         """Fill in the tables of these sets."""
         count, children = self._ways.count, self._ways.homes.children
-        asked = {k: own for (k,), own in equal_rows(target[:, None])}
+        by_clique = {k: places for (k,), places in equal_rows(target[:, None])}
         for k in range(count):
             self._send(k, k)
         for k in reversed(range(count)):
-            if k in asked:
-                self._at_clique(k, scopes[asked[k]], starts[asked[k]])
+            if k in by_clique:
+                self._at_clique(k, scopes[by_clique[k]], starts[by_clique[k]])
             for child in children[k]:
                 self._send(k, count + child)
             for way in (count + k, *children[k]):
@@ -275,11 +275,11 @@ class _Pass:
             return
         made = self._rows[way] = _Rows(variables, self._ways.sizes, axes)
         sources = []
-        for (source,), own in equal_rows(self._ways.into[k, variables][:, None]):
+        for (source,), places in equal_rows(self._ways.into[k, variables][:, None]):
             if source >= 0:
-                sources.append((variables[own], source, self._part(k, (*self._ways.through[source], *axes))))
+                sources.append((variables[places], source, self._part(k, (*self._ways.through[source], *axes))))
             else:
-                sources += [(variables[[at]], -1, self._part(k, (variables[at], *axes))) for at in own]
+                sources += [(variables[[at]], -1, self._part(k, (variables[at], *axes))) for at in places]
         wanted = {axes, *(part for *_, part in sources)}
         sums = table_sums(self._beliefs[k], self._ways.tree.cliques[k], wanted)
         for some, source, part in sources:
@@ -301,26 +301,26 @@ class _Pass:
         order = np.argsort(codes, axis=1, kind="stable")  # variables of the clique last
         codes, ordered = np.take_along_axis(codes, order, 1), np.take_along_axis(scopes, order, 1)
         sets = _Sets(ordered, order, np.empty(len(scopes), dtype=np.int64), starts)
-        for number, (_, own) in enumerate(equal_rows(np.hstack([order, sizes[ordered]]))):
-            sets.kinds[own] = number
+        for number, (_, places) in enumerate(equal_rows(np.hstack([order, sizes[ordered]]))):
+            sets.kinds[places] = number
         if scopes.shape[1] > 2 and belief.size <= _WHOLE:
-            rows = [self._given_all(k, np.unique(scopes))] * scopes.shape[1]
+            rows = [self._conditionals(k, np.unique(scopes))] * scopes.shape[1]
             self._multiply(belief[None], clique, rows, sets, np.arange(len(scopes)), [])
             return
         groups = []
-        for key, own in equal_rows(codes):
+        for key, places in equal_rows(codes):
             rows = [self._rows[way] for way in key if way < n_ways]
             inside = [code - n_ways for code in key[len(rows) :]]
-            groups.append((rows, self._part(k, [*inside, *(a for one in rows for a in one.axes)]), own))
+            groups.append((rows, self._part(k, [*inside, *(a for one in rows for a in one.axes)]), places))
         sums = table_sums(belief, clique, {part for _, part, _ in groups})
-        for rows, part, own in groups:
-            self._multiply(sums[part][None], part, rows, sets, own, [])
+        for rows, part, places in groups:
+            self._multiply(sums[part][None], part, rows, sets, places, [])
 
-    def _given_all(self, k: int, variables: np.ndarray) -> _Rows:
+    def _conditionals(self, k: int, variables: np.ndarray) -> _Rows:
         """P(x_v | x_clique), of the clique's own variables too."""
         made = _Rows(variables, self._ways.sizes, self._ways.tree.cliques[k])
-        for (way,), own in equal_rows(self._ways.into[k, variables][:, None]):
-            for some in [variables[own]] if way >= 0 else variables[own][:, None]:
+        for (way,), places in equal_rows(self._ways.into[k, variables][:, None]):
+            for some in [variables[places]] if way >= 0 else variables[places][:, None]:
                 through = self._rows[way].axes if way >= 0 else tuple(some.tolist())
                 rows = self._rows[way].of(some) if way >= 0 else np.eye(self._ways.sizes[some[0]])
                 shape = [n if a in through else 1 for a, n in zip(made.axes, self._beliefs[k].shape, strict=True)]
@@ -334,7 +334,7 @@ class _Pass:
         axes: Axes,
         rows: Sequence[_Rows],
         sets: _Sets,
-        own: np.ndarray,
+        index: np.ndarray,
         done: list[tuple[np.ndarray, int]],
     ) -> None:
         """By the rows of one column after the other, each summed over what no later one depends on.
@@ -346,21 +346,21 @@ class _Pass:
         rows : sequence of _Rows
             For each of the first columns. The others are in the clique.
         sets : _Sets
-        own : ndarray of int
+        index : ndarray of int
             Which of the sets.
         done : list of (first rows, number of rows)
             Of each column that is done: where each set's rows begin, and how many there are.
         """
         if len(done) == len(rows):
-            self._write(table, axes, sets, own, done)
+            self._write(table, axes, sets, index, done)
             return
-        sizes, here, column = self._ways.sizes, rows[len(done)], sets.scopes[own, len(done)]
-        needed = {*sets.scopes[own[0], len(rows) :].tolist(), *(a for one in rows[len(done) + 1 :] for a in one.axes)}
+        sizes, here, column = self._ways.sizes, rows[len(done)], sets.scopes[index, len(done)]
+        needed = {*sets.scopes[index[0], len(rows) :].tolist(), *(a for one in rows[len(done) + 1 :] for a in one.axes)}
         later = tuple(a for a in axes if a in needed)
-        unique = [np.unique(sets.scopes[own, place]) for place in range(len(done), len(rows))]
+        unique = [np.unique(sets.scopes[index, place]) for place in range(len(done), len(rows))]
         states = math.prod(int(sizes[some].max()) for some in unique[:2])
         per = max(1, _CHUNK // (len(table) * states * self._ways.tree.n_cells(later)))
-        if len(unique) > 1 and len(own) < _SPARSE * math.prod(map(len, unique)):
+        if len(unique) > 1 and len(index) < _SPARSE * math.prod(map(len, unique)):
             per = 1
         which = np.searchsorted(unique[0], column)
         order = np.argsort(which, kind="stable")
@@ -371,15 +371,15 @@ class _Pass:
             ends = np.cumsum(sizes[chunk])
             begin = (ends - sizes[chunk])[which[some] - number * per]
             before = [(first[some], total) for first, total in done]
-            self._multiply(product, later, rows, sets, own[some], [*before, (begin, int(ends[-1]))])
+            self._multiply(product, later, rows, sets, index[some], [*before, (begin, int(ends[-1]))])
 
     def _write(
-        self, table: np.ndarray, axes: Axes, sets: _Sets, own: np.ndarray, done: list[tuple[np.ndarray, int]]
+        self, table: np.ndarray, axes: Axes, sets: _Sets, index: np.ndarray, done: list[tuple[np.ndarray, int]]
     ) -> None:
         """The tables of sets out of that of all combinations of rows."""
         n = len(done)
-        for _, some in equal_rows(sets.kinds[own][:, None]):
-            at = own[some]
+        for _, some in equal_rows(sets.kinds[index][:, None]):
+            at = index[some]
             scope, place = sets.scopes[at[0]].tolist(), np.zeros(len(at), dtype=np.int64)
             for (first, total), i in zip(done, scope, strict=False):
                 place = (
@@ -411,9 +411,9 @@ def admissible(cliques: Cliques, scopes: Iterable[Scope], max_cells: int) -> lis
     >>> admissible(chain, [(0, 1), (0, 2)], 4), admissible(chain, [(0, 1), (0, 2), (0, 1, 2)], 8)
     ([(0, 1)], [(0, 1), (0, 2), (0, 1, 2)])
     """
-    asked = list(scopes)
-    fits = GrowingTree(cliques, max_cells).admits(asked, most_tries=len(asked))
-    return [scope for scope, fit in zip(asked, fits, strict=True) if fit]
+    candidates = list(scopes)
+    fits = GrowingTree(cliques, max_cells).admits(candidates, most_tries=len(candidates))
+    return [scope for scope, fit in zip(candidates, fits, strict=True) if fit]
 
 
 def largest_clique(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -> int:

@@ -101,7 +101,7 @@ def log_linear_of(
             )
         host = min(hosts, key=lambda c: (cliques.sizes[c], c))
         scope = cliques.indices[host]
-        own = [i for i in scope if i in subset]
-        aligned = term.transpose([subset.index(i) for i in own])
+        shared = [i for i in scope if i in subset]
+        aligned = term.transpose([subset.index(i) for i in shared])
         tables[host] += aligned.reshape([cardinalities[i] if i in subset else 1 for i in scope])
     return LogLinearModel(cliques, cliques.join(tables))

@@ -196,9 +196,9 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         settings = taken._settings(cliques.scopes)
         taken._rehearse()
         if table is None:
-            own = schema.subset(name for name in schema if name in graph)
-            table = _new_table(taken, data, own, budget, unit, rows_per_unit)
-        return self._take(taken, released(table, taken._run, settings, budget), table, graph=graph, given=model)
+            graph_schema = schema.subset(name for name in schema if name in graph)
+            table = _new_table(taken, data, graph_schema, budget, unit, rows_per_unit)
+        return self._take(taken, released(table, taken._run, settings, budget), table, graph=graph, passed=model)
 
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
         """Learn again from tables that were released before; needs no records and costs nothing.
@@ -227,20 +227,20 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         graph, taken = checked_model_graph(model), self._as_checked()
         taken._check_release(release)
         if self.state_names is not None:
-            given = Schema.coerce(self.state_names)
-            different = given.matches(release.schema, [name for name in graph if name in given])
+            declared = Schema.coerce(self.state_names)
+            different = declared.matches(release.schema, [name for name in graph if name in declared])
             if different:
                 raise ValueError(f"state_names and the release have other states for {different}; drop state_names")
         scopes = [release.scopes[c] for c in tables_within(release, graph)]
         taken._checked_cliques(graph, taken._schema(release, graph), scopes)
-        return self._take(taken, release, graph=graph, given=model)
+        return self._take(taken, release, graph=graph, passed=model)
 
     def _schema(self, release: Release, graph: nx.Graph) -> Schema:
         """The model's schema: `state_names` where it is given, whose rules may differ from the release's."""
-        given = None if self.state_names is None else Schema.coerce(self.state_names)
-        if given is None or any(name not in given for name in graph):
+        declared = None if self.state_names is None else Schema.coerce(self.state_names)
+        if declared is None or any(name not in declared for name in graph):
             return release.schema
-        return release.schema.replaced({}, given.subset(graph.nodes).impossible)
+        return release.schema.replaced({}, declared.subset(graph.nodes).impossible)
 
     def _noisy(self, release: Release, graph: nx.Graph) -> NoisyMarginals:
         """The released tables, with the rules that the model obeys."""
@@ -287,14 +287,14 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         coin = Cliques(("coin",), (2,), (("coin",),))
         self._learn(NoisyMarginals(coin, np.array([60.0, 40.0]), "laplace", np.ones(1)), None)
 
-    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph, given: nx.Graph) -> dict[str, Any]:
+    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph, passed: nx.Graph) -> dict[str, Any]:
         noisy = self._noisy(release, graph)
         with progress_bar(type(self).__name__) as progress:
             fit = self._learn_from(release, noisy, progress)
         schema = self._schema(release, graph)
         model = MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release))
         return {
-            **on_given_graph(model, given, release),
+            **on_graph(model, passed, release),
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
             "converged_": fit.converged,
@@ -330,7 +330,7 @@ def private_table(
     return _new_table(estimator, data, schema, budget, unit, rows_per_unit) if table is None else table
 
 
-def given_table(
+def table_for(
     df: Any,
     schema: Any,
     budget: Budget,
@@ -343,10 +343,10 @@ def given_table(
 ) -> PrivateTable:
     """The table of a function, which takes what an estimator's constructor and `fit` take; `adjacency` as declared."""
     declared = df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE
-    asked = SimpleNamespace(
+    options = SimpleNamespace(
         state_names=schema, n_records=n_records, adjacency=adjacency or str(declared), random_state=random_state
     )
-    return private_table(asked, df, budget, unit, rows_per_unit)
+    return private_table(options, df, budget, unit, rows_per_unit)
 
 
 def _new_table(
@@ -436,16 +436,16 @@ def tables_of(model: nx.Graph) -> list[tuple] | None:
     position = {name: i for i, name in enumerate(model)}
     families = {name: {name, *model.predecessors(name)} for name in model}
     # One that has a whole family has its child, so as a parent.
-    kept = [own for name, own in families.items() if not any(own <= families[v] for v in model.successors(name))]
+    kept = [nodes for name, nodes in families.items() if not any(nodes <= families[v] for v in model.successors(name))]
     return [tuple(sorted(family, key=position.__getitem__)) for family in kept]
 
 
-def on_given_graph(learned: MarkovNetwork, given: nx.Graph, release: Release) -> dict[str, Any]:
+def on_graph(learned: MarkovNetwork, graph: nx.Graph, release: Release) -> dict[str, Any]:
     """What was learned as fitted attributes: factors, and of a directed graph the CPDs on it."""
-    if not given.is_directed():
+    if not graph.is_directed():
         return {"parameters_": learned.factors, "model_": learned, "bayesian_network_": None}
     measured = [set(scope) for scope in release.scopes]
-    untold = [family for family in tables_of(given) or () if not any(set(family) <= scope for scope in measured)]
+    untold = [family for family in tables_of(graph) or () if not any(set(family) <= scope for scope in measured)]
     if untold:
         warnings.warn(
             f"the families {untold[:5]} of the directed graph are in no released table: their CPDs are what the tables "
@@ -454,7 +454,7 @@ def on_given_graph(learned: MarkovNetwork, given: nx.Graph, release: Release) ->
             UserWarning,
             stacklevel=5,
         )
-    network = learned.to_bayesian_network(given)
+    network = learned.to_bayesian_network(graph)
     return {"parameters_": network.get_cpds(), "model_": learned, "bayesian_network_": network}
 
 

@@ -54,5 +54,5 @@ def chosen_device(device: str | None) -> str | None:
     """
     if device is not None or config.get_backend() != "torch":
         return device
-    own = str(config.get_device())
-    return None if own.startswith("cpu") else own
+    configured = str(config.get_device())
+    return None if configured.startswith("cpu") else configured

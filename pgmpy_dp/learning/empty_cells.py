@@ -225,8 +225,8 @@ def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarra
                 base[c] += _within(_quasi_independence(table), table.scope, scope)
         total, variance = (float(part[table.believed].sum()) for part in (table.counts, table.variance))
         likely_there = np.maximum(table.mean[table.believed], 1e-6)
-        own, part, here = (np.concatenate(parts) for parts in (cells_of, of, in_base))
-        floors.append(Floor(own, part, here, likely_there, total, math.sqrt(variance)))
+        places, part, here = (np.concatenate(parts) for parts in (cells_of, of, in_base))
+        floors.append(Floor(places, part, here, likely_there, total, math.sqrt(variance)))
     return replace(noisy, counts=cliques.join(counts), merged_cells=cliques.join(cells)), cliques.join(base), floors
 
 
@@ -241,8 +241,8 @@ def _margins(noisy: NoisyMarginals) -> dict[int, np.ndarray]:
     split = InteractionSplit(noisy.cliques)
     counts, variance = split.combined_margins(noisy.counts, noisy.cell_variance)
     likely = np.maximum(counts, 0.5 * np.sqrt(variance))
-    own = [likely[split.node_of_state == k] for k in range(split.n_nodes)]
-    return {i: part / part.sum() for i, part in zip(split.nodes, own, strict=True)}
+    parts = [likely[split.node_of_state == k] for k in range(split.n_nodes)]
+    return {i: part / part.sum() for i, part in zip(split.nodes, parts, strict=True)}
 
 
 def _pooled(noisy: NoisyMarginals) -> dict[tuple[int, int], tuple[np.ndarray, np.ndarray, str]]:
@@ -254,14 +254,14 @@ def _pooled(noisy: NoisyMarginals) -> dict[tuple[int, int], tuple[np.ndarray, np
         for pair in itertools.combinations(sorted(scope), 2):
             others = tuple(axis for axis, i in enumerate(scope) if i not in pair)
             turned = scope.index(pair[0]) > scope.index(pair[1])
-            own, noise = ((x.sum(axis=others).T if turned else x.sum(axis=others)) for x in (table, variance))
-            held.setdefault(pair, []).append((own, noise, len(scope) == 2))
+            counts, noise = ((x.sum(axis=others).T if turned else x.sum(axis=others)) for x in (table, variance))
+            held.setdefault(pair, []).append((counts, noise, len(scope) == 2))
     pooled: dict[tuple[int, int], tuple[np.ndarray, np.ndarray, str]] = {}
     for pair, tables in held.items():
         # A cell that is impossible in one table is so in all, and 0.
         weights = [1 / np.where(noise > 0, noise, 1.0) for _, noise, _ in tables]
         total = sum(weights)
-        mean = sum(weight * own for weight, (own, _, _) in zip(weights, tables, strict=True)) / total
+        mean = sum(weight * counts for weight, (counts, _, _) in zip(weights, tables, strict=True)) / total
         variance = np.where(tables[0][1] > 0, 1 / total, 0.0)
         pooled[pair] = mean, variance, noisy.noise if len(tables) == 1 and tables[0][2] else "gaussian"
     return pooled

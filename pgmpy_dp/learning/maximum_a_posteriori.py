@@ -120,17 +120,17 @@ def collective_map(
     if n_rounds < 1 or max_iter < 1:
         raise ValueError(f"n_rounds and max_iter must be at least 1, got {n_rounds!r} and {max_iter!r}")
     centre: np.ndarray | None = None
-    given: dict[str, Any] = {}
+    details: dict[str, Any] = {}
     if base is not None:
         if entropy_share > 0 and margin_share > 0:
             raise ValueError(
                 f"base needs entropy_share=0 or margin_share=0, got {entropy_share!r} and {margin_share!r}"
             )
         base = _checked_base(base, noisy.cliques.n_cells)
-        given = {"base": base}
+        details = {"base": base}
     elif find_empty:
         noisy, centre, floors = around_empty_cells(noisy)
-        base, given = centre, {} if centre is None else {"empty_cells": (noisy, centre, floors)}
+        base, details = centre, {} if centre is None else {"empty_cells": (noisy, centre, floors)}
 
     def fit(engine: InferenceEngine) -> Fit:
         tilted = engine if base is None else TiltedEngine(engine, base)
@@ -155,7 +155,7 @@ def collective_map(
                 "gradient_norm": solution.gradient_norm,
                 "log_evidence": problem.log_evidence(solution.x),
             }
-            | given,
+            | details,
             stalled=solution.n_iter < max_iter and solution.gradient_norm > STALLED_ROUND,
         )
 

@@ -211,13 +211,13 @@ def table_penalties(noisy: NoisyMarginals) -> np.ndarray:
     return noisy.cell_variance * sizes / n**2 + 1 / n
 
 
-def record_spread(noisy: NoisyMarginals, given: np.ndarray, l2: float | np.ndarray) -> np.ndarray:
+def record_deviation(noisy: NoisyMarginals, proportions: np.ndarray, l2: float | np.ndarray) -> np.ndarray:
     """About the square root of the curvature of a penalised likelihood of one record, shape (n_cells,).
 
     Of a cell of probability p it is sqrt(p (1 - p) + l2), where p may be as large as the noise if it is below that.
-    `given` are the probabilities, projected.
+    `proportions` are the probabilities, projected.
     """
-    return np.sqrt(given * (1 - given) + np.sqrt(noisy.cell_variance) / noisy.n_records + l2)
+    return np.sqrt(proportions * (1 - proportions) + np.sqrt(noisy.cell_variance) / noisy.n_records + l2)
 
 
 def naive_mle(
@@ -244,7 +244,7 @@ def naive_mle(
         Whether to project each table on the simplex first, as the paper does.
     tol : float
         Largest difference between fitted and given marginal probabilities (plus penalty gradient), each over its
-        standard deviation in one record, penalty and noise included (`record_spread`); with hardly a penalty the
+        standard deviation in one record, penalty and noise included (`record_deviation`); with hardly a penalty the
         largest difference itself.
     max_iter, memory_limit, inference, callback
         As for `maximum_likelihood`.
@@ -303,7 +303,7 @@ def _penalised(
         def solve(l2: float, start: np.ndarray, max_iter: int) -> Solution:
             options: dict[str, Any] = {"start": start, "max_iter": max_iter, "tol": tol, "callback": callback}
             if noisy is not None and l2 > _HARDLY / noisy.n_records:
-                options |= {"memory": 20, "scale": 1 / record_spread(noisy, noisy.projected_proportions(), l2)}
+                options |= {"memory": 20, "scale": 1 / record_deviation(noisy, noisy.projected_proportions(), l2)}
             return maximize_likelihood(engine, target, l2=l2, **options)
 
         start, n_first = np.zeros(cliques.n_cells), 0

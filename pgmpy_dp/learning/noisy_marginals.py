@@ -156,12 +156,12 @@ class NoisyMarginals:
             tables.setdefault(frozenset(scope), []).append(c)
         if len(tables) == self.cliques.n_cliques:
             return self
-        own = self.cliques.split(self.counts)
+        counts_of = self.cliques.split(self.counts)
         cells = self.cliques.split(np.ones(len(self.counts)) if self.merged_cells is None else self.merged_cells)
         scopes, counts, scale, merged_cells = [], [], [], []
         for same in tables.values():
             scope = self.cliques.scopes[same[0]]
-            aligned = [own[c].transpose([self.cliques.scopes[c].index(name) for name in scope]) for c in same]
+            aligned = [counts_of[c].transpose([self.cliques.scopes[c].index(name) for name in scope]) for c in same]
             # Without noise all are equally exact. Ratios of scales: their squares could leave the floats.
             weights = (self.scale[same].min() / self.scale[same]) ** 2 if self.noise != "none" else np.ones(len(same))
             scopes.append(scope)

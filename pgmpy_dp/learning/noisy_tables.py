@@ -171,8 +171,8 @@ def rehearse(
     parsed, settings = Adjacency.parse(adjacency), _completed(settings)
     require_scopes(schema, settings.scopes)
     cost = _cost(schema, parsed, settings, budget)
-    asked, facts = Tables(settings.scopes, settings.weights), TableFacts(parsed, schema)
-    values, noise = rehearsed_tables(counts, asked, facts, cost, rng)
+    tables, facts = Tables(settings.scopes, settings.weights), TableFacts(parsed, schema)
+    values, noise = rehearsed_tables(counts, tables, facts, cost, rng)
     return Release(
         kind="marginals",
         values=tuple(values),
@@ -257,9 +257,9 @@ def _cost(schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budg
     sizes, fine = _table_sizes(schema, settings), _fine(schema, settings)
     weights = settings.weights
     if fine:
-        own = weights or [1.0] * len(sizes)
-        each = settings.fine_share / (1 - settings.fine_share) * sum(own) / len(fine)
-        weights = (*[each] * len(fine), *own)
+        table_weights = weights or [1.0] * len(sizes)
+        each = settings.fine_share / (1 - settings.fine_share) * sum(table_weights) / len(fine)
+        weights = (*[each] * len(fine), *table_weights)
     divided = schema.fine()
     cells = [*(divided.cardinality(name) for name in fine), *sizes]
     return least_noise(

@@ -22,7 +22,7 @@ from pgmpy_dp.learning.interaction_split import InteractionSplit, free_share
 from pgmpy_dp.learning.maximum_likelihood import (
     maximize_likelihood,
     noise_aware_penalty,
-    record_spread,
+    record_deviation,
     table_penalties,
 )
 from pgmpy_dp.learning.noise_likelihood import log_density, negative_log_density
@@ -144,17 +144,17 @@ class CollectiveObjective:
         first = maximize_likelihood(
             self.engine, noisy.proportions, l2=penalty, start=zero, max_iter=15, tol=1e-5, callback=callback
         ).x
-        given = noisy.projected_proportions()
+        projected = noisy.projected_proportions()
         second = maximize_likelihood(
-            self.engine, given, l2=max(penalty, floor), start=first, max_iter=15, tol=1e-5, callback=callback
+            self.engine, projected, l2=max(penalty, floor), start=first, max_iter=15, tol=1e-5, callback=callback
         ).x
-        third = self._within_noise(second, given, t0, log_cells, callback)
+        third = self._within_noise(second, projected, t0, log_cells, callback)
         self._set_scales(zero, mu, np.full(noisy.cliques.n_cliques, t0), np.full(self.split.n_nodes, t0))
         self.uniform_evidence = -self._misfit(mu)
         return min((first, second, third, self._independent(mu)), key=lambda theta: self._terms(theta)[0])
 
     def _within_noise(
-        self, start: np.ndarray, given: np.ndarray, t0: float, log_cells: float, callback: Callable[[], None] | None
+        self, start: np.ndarray, projected: np.ndarray, t0: float, log_cells: float, callback: Callable[[], None] | None
     ) -> np.ndarray:
         """The naive fit from `start` on, until a step gains less than a tenth of what noise costs.
 
@@ -162,12 +162,12 @@ class CollectiveObjective:
         least of it decides. A decrease is told relative to the value, which without a base is at most `log_cells`.
         """
         variance = self.noisy.cell_variance
-        costs = 0.5 * np.add.reduceat(variance / (self.n * given + np.sqrt(variance)), self.starts)
+        costs = 0.5 * np.add.reduceat(variance / (self.n * projected + np.sqrt(variance)), self.starts)
         nats = max(float(costs.min()) * len(costs), 0.1)
         l2 = np.maximum(table_penalties(self.noisy) / t0, self.scale / self.n)
         return maximize_likelihood(
             self.engine,
-            given,
+            projected,
             l2=l2,
             start=start,
             max_iter=300,
@@ -175,7 +175,7 @@ class CollectiveObjective:
             decrease_tol=0.1 * nats / (self.n * max(abs(log_cells), 1.0)),
             expect_decrease=True,
             memory=20,
-            scale=1 / record_spread(self.noisy, given, l2),
+            scale=1 / record_deviation(self.noisy, projected, l2),
             callback=callback,
         ).x
 

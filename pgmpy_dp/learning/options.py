@@ -64,9 +64,9 @@ def whole(least: int, most: int | None = None) -> Rule:
 
 def number(*, positive: bool = True, below_one: bool = False, most: float = math.inf, infinite: bool = False) -> Rule:
     """A finite number, above 0 unless not `positive`, below 1 if `below_one`, and at most `most`."""
-    given: dict[str, Any] = {"positive": positive, "below_one": below_one, "most": most, "infinite": infinite}
+    limits: dict[str, Any] = {"positive": positive, "below_one": below_one, "most": most, "infinite": infinite}
     return Rule(
-        lambda name, value: checked_number(name, value, **given),
+        lambda name, value: checked_number(name, value, **limits),
         "number",
         0.0,
         1.0 if below_one else most,
@@ -154,7 +154,7 @@ def _defaults(owner: Any) -> dict[str, Any]:
     }
 
 
-def checked(given: Any) -> dict[str, Any]:
+def checked(holder: Any) -> dict[str, Any]:
     """The options of an object as they are used, each checked by its rule; those that are None by default may be None.
 
     Raises
@@ -162,8 +162,8 @@ def checked(given: Any) -> dict[str, Any]:
     TypeError, ValueError
         For the first that is wrong.
     """
-    owner: Any = type(given)
-    return {name: _used(name, getattr(given, name), *declared) for name, declared in rules_of(owner).items()}
+    owner: Any = type(holder)
+    return {name: _used(name, getattr(holder, name), *declared) for name, declared in rules_of(owner).items()}
 
 
 def _used(name: str, value: Any, rule: Rule, default: Any) -> Any:
@@ -180,7 +180,7 @@ def declares(**rules: Rule) -> Callable[[F], F]:
     return declared
 
 
-def arguments_of(function: Callable[..., Any], **given: Any) -> Settings:
+def arguments_of(function: Callable[..., Any], **arguments: Any) -> Settings:
     """Options of a public function, checked, as a method takes them; those that are None by default may be None.
 
     Raises
@@ -189,12 +189,12 @@ def arguments_of(function: Callable[..., Any], **given: Any) -> Settings:
         For the first that is wrong.
     """
     declared = rules_of(function)
-    return Settings(**{name: _used(name, value, *declared[name]) for name, value in given.items()})
+    return Settings(**{name: _used(name, value, *declared[name]) for name, value in arguments.items()})
 
 
-def settings_of(given: Any) -> Settings:
+def settings_of(holder: Any) -> Settings:
     """The options of an object, checked, as a method takes them."""
-    return Settings(**checked(given))
+    return Settings(**checked(holder))
 
 
 class Settings(SimpleNamespace):

@@ -54,7 +54,7 @@ class Prior:
     privacy: Privacy | None = None
 
     @classmethod
-    def of(cls, given: Any) -> Prior:
+    def of(cls, value: Any) -> Prior:
         """The prior that an argument says.
 
         Raises
@@ -62,24 +62,24 @@ class Prior:
         TypeError, ValueError
             For what is none; the message names the argument.
         """
-        if isinstance(given, str | os.PathLike):
-            given = _read(given)
-        if isinstance(given, Release):
-            given = _learned_from(given)
-        if isinstance(given, LogLinearModel):
-            prior = cls(given, {}, {}, {})
-        elif isinstance(given, MarkovNetwork):
-            states = {name: tuple(given.states[name]) for name in given.nodes if name in given.states}
-            numbers = {name: number for name, number in given.numbers.items() if name not in given.within}
-            merged = {name: _as_declared(values.declared) for name, values in given.within.items()}
-            prior = cls(given.to_log_linear(), {**states, **numbers, **merged}, states, given.within, record_of(given))
-        elif isinstance(given, DiscreteMarkovNetwork | DiscreteBayesianNetwork):
-            network = given.to_markov_model() if isinstance(given, DiscreteBayesianNetwork) else given
+        if isinstance(value, str | os.PathLike):
+            value = _read(value)
+        if isinstance(value, Release):
+            value = _learned_from(value)
+        if isinstance(value, LogLinearModel):
+            prior = cls(value, {}, {}, {})
+        elif isinstance(value, MarkovNetwork):
+            states = {name: tuple(value.states[name]) for name in value.nodes if name in value.states}
+            numbers = {name: number for name, number in value.numbers.items() if name not in value.within}
+            merged = {name: _as_declared(values.declared) for name, values in value.within.items()}
+            prior = cls(value.to_log_linear(), {**states, **numbers, **merged}, states, value.within, record_of(value))
+        elif isinstance(value, DiscreteMarkovNetwork | DiscreteBayesianNetwork):
+            network = value.to_markov_model() if isinstance(value, DiscreteBayesianNetwork) else value
             model = factors_to_log_linear(network.factors, network.nodes, DEFAULT_MEMORY_LIMIT, "auto")
             states = {name: tuple(of[name]) for f in network.factors for of in (f.state_names,) for name in f.variables}
-            prior = cls(model, states, states, {}, record_of(given))
+            prior = cls(model, states, states, {}, record_of(value))
         else:
-            raise TypeError(f"prior={given!r} is a {type(given).__name__}; pass {_KINDS}")
+            raise TypeError(f"prior={value!r} is a {type(value).__name__}; pass {_KINDS}")
         if prior.model.inference == "exact" and not prior.model.is_possible:
             raise ValueError("prior gives every record the probability 0; correct its factors")
         return prior
@@ -94,16 +94,16 @@ class Prior:
         for name in schema:
             if name not in sizes:
                 continue
-            wanted, own = schema[name], self.declared.get(name)
-            if own is None:
+            wanted, declared = schema[name], self.declared.get(name)
+            if declared is None:
                 fits = not isinstance(wanted, Number) or wanted.divided
                 fits = fits and sizes[name] == schema.cardinality(name)
             elif isinstance(wanted, Number):
-                fits = isinstance(own, Number) or (wanted.divided and own == schema.states[name])
+                fits = isinstance(declared, Number) or (wanted.divided and declared == schema.states[name])
             else:
-                fits = not isinstance(own, Number) and set(own) == set(schema.states[name])
+                fits = not isinstance(declared, Number) and set(declared) == set(schema.states[name])
             if not fits:
-                what = f"{sizes[name]} states" if own is None else repr(own)
+                what = f"{sizes[name]} states" if declared is None else repr(declared)
                 raise ValueError(
                     f"prior has {what} for the variable {name!r}, the schema has {wanted!r}: rename or merge the "
                     "prior's states, or remove the variable from it, which leaves it without a prior"
@@ -136,7 +136,7 @@ class Prior:
                     tables[k] = np.moveaxis(np.tensordot(tables[k], shares, axes=(axis, 0)), -1, axis)
         return tables
 
-    def own_tables(
+    def further_tables(
         self, release: Release, measured: Sequence[tuple], forbidden: Sequence[tuple], max_clique_cells: int
     ) -> dict[tuple, np.ndarray]:
         """The prior's own tables of several variables, for a model to have beside those that were measured.
@@ -176,7 +176,7 @@ class Prior:
 
     def base(self, release: Release, forbidden: Sequence[tuple], max_clique_cells: int) -> LogLinearModel:
         """The prior as a model in the states of a release, whose junction tree is small enough."""
-        tables = self.own_tables(release, (), forbidden, max_clique_cells)
+        tables = self.further_tables(release, (), forbidden, max_clique_cells)
         scopes = [(name,) for name in release.schema.variables]
         singles = dict(zip(scopes, self.tables(scopes, release), strict=True))
         sizes = tuple(release.schema.cardinalities.values())
@@ -185,21 +185,21 @@ class Prior:
 
     def _translation(self, name: Hashable, schema: Schema, within: Values | None) -> np.ndarray | None:
         """P(state of the schema | state of the prior); None where they are the same."""
-        own, theirs = self.states.get(name), schema.states[name]
+        ours, theirs = self.states.get(name), schema.states[name]
         values, number = self.within.get(name), schema.numbers.get(name)
         declared = self.declared.get(name)
-        if own is None or (own == theirs and (number is not None or (values is None and within is None))):
+        if ours is None or (ours == theirs and (number is not None or (values is None and within is None))):
             return None
         if number is not None and isinstance(declared, Number):
             values = Values(declared) if values is None else values
             spans = [values.shares(low, high, "both" if closed else "left") for low, high, closed in number.spans()]
-            others = [np.array([state == other for state in own], dtype=float) for other in theirs[len(spans) :]]
+            others = [np.array([state == other for state in ours], dtype=float) for other in theirs[len(spans) :]]
             shares = np.array([*spans, *others]).T
         else:
-            finer = own if values is None else values.finer
-            split = np.eye(len(own))
+            finer = ours if values is None else values.finer
+            split = np.eye(len(ours))
             if values is not None and values.state is not None:
-                split = np.zeros((len(own), len(finer)))
+                split = np.zeros((len(ours), len(finer)))
                 split[values.state, np.arange(len(finer))] = values.within
             coarser = {state: k for k, state in enumerate(theirs)}
             if within is not None and within.state is not None:
@@ -212,7 +212,7 @@ class Prior:
         return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), 1.0 / len(theirs))
 
 
-def given_prior(estimator: Any) -> Prior | None:
+def prior_of(estimator: Any) -> Prior | None:
     """An estimator's prior, read or learned once for each that is passed."""
     if estimator.prior is None:
         return None

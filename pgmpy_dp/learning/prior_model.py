@@ -96,21 +96,21 @@ def collective_map_with_prior(
     base = prior_potentials(
         grown.cliques, [*tables, *(unmeasured or {}).values()], memory_limit=memory_limit, inference=chosen
     )
-    around = collective_map(grown, base=base, margin_share=0.0, **how)
-    gain = around.details["log_evidence"] - unsaid - alone.details["log_evidence"]
-    own = noisy.cliques
-    weights = [free_share(shape) * size for shape, size in zip(own.shapes, own.sizes, strict=True)]
-    learned = around.details["interaction_variances"][: own.n_cliques]
+    with_prior = collective_map(grown, base=base, margin_share=0.0, **how)
+    gain = with_prior.details["log_evidence"] - unsaid - alone.details["log_evidence"]
+    cliques = noisy.cliques
+    weights = [free_share(shape) * size for shape, size in zip(cliques.shapes, cliques.sizes, strict=True)]
+    learned = with_prior.details["interaction_variances"][: cliques.n_cliques]
     shrunk = np.log(learned / alone.details["interaction_variances"])
     scale = math.exp(np.average(shrunk, weights=weights)) if any(weights) else 1.0
     trusted = gain > _CONVINCING and scale < _NEARER
-    fit, said = (around, "with the prior") if trusted else (alone, "without the prior")
+    fit, said = (with_prior, "with the prior") if trusted else (alone, "without the prior")
     if not trusted and around_empty_cells(noisy)[1] is not None:
         fit = collective_map(noisy, margin_share=margin_share, **how)
     return replace(
         fit,
         status=f"{fit.status}; {said}, which gains {gain:+.1f} nats of evidence",
-        n_iter=alone.n_iter + around.n_iter,
+        n_iter=alone.n_iter + with_prior.n_iter,
         details=fit.details | {"prior_gain": gain, "prior_scale": scale},
     )
 
@@ -133,11 +133,11 @@ def with_unmeasured(noisy: NoisyMarginals, tables: Mapping[tuple, np.ndarray]) -
     """
     if not tables:
         return noisy, 0.0
-    own, n, scale = noisy.cliques, noisy.n_records, _NOTHING_KNOWN * noisy.n_records
-    cliques = Cliques(own.variables, own.cardinalities, (*own.scopes, *tables))
+    measured, n, scale = noisy.cliques, noisy.n_records, _NOTHING_KNOWN * noisy.n_records
+    cliques = Cliques(measured.variables, measured.cardinalities, (*measured.scopes, *tables))
     counts = np.concatenate([noisy.counts, *(n * np.ravel(table) for table in tables.values())])
     scales = np.append(noisy.scale, np.full(len(tables), scale))
-    further = cliques.n_cells - own.n_cells
+    further = cliques.n_cells - measured.n_cells
     merged = None if noisy.merged_cells is None else np.append(noisy.merged_cells, np.ones(further))
     grown = replace(noisy, cliques=cliques, counts=counts, scale=scales, total=n, merged_cells=merged)
     one = log_density(np.zeros(1), np.full(1, 1e-4 * scale**2), noisy.noise, np.full(1, scale))
@@ -203,11 +203,11 @@ def tables_of_prior(prior: LogLinearModel, scopes: Sequence[Sequence[Any]], size
     """
     known = [tuple(name for name in scope if name in prior.cliques.position) for scope in scopes]
     wanted = list(dict.fromkeys(scope for scope in known if scope))
-    singles = list(dict.fromkeys((name,) for scope in wanted for name in scope))
+    one_way = list(dict.fromkeys((name,) for scope in wanted for name in scope))
     try:
         marginals = dict(zip(wanted, prior.marginals_of(wanted), strict=True))
     except (InferenceTooLarge, InferenceUnavailable):
-        own = dict(zip(singles, prior.marginals_of(singles), strict=True))
+        margins = dict(zip(one_way, prior.marginals_of(one_way), strict=True))
         marginals = {}
         for some in wanted:
             try:
@@ -215,7 +215,7 @@ def tables_of_prior(prior: LogLinearModel, scopes: Sequence[Sequence[Any]], size
             except (InferenceTooLarge, InferenceUnavailable):
                 table = np.ones(())
                 for name in some:
-                    table = np.multiply.outer(table, own[(name,)])
+                    table = np.multiply.outer(table, margins[(name,)])
                 marginals[some] = table
     tables = []
     for scope, held in zip(scopes, known, strict=True):

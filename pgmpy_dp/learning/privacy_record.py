@@ -48,7 +48,7 @@ class Privacy:
         which is of this release: see `total`. What speaks of protection speaks of `together`, and of `unprotected`.
     schema : Privacy, optional
         Of the releases in which parts of the schema were found, together. It is part of `guarantee`.
-    asked : ApproxDP or other guarantee, optional
+    requested : ApproxDP or other guarantee, optional
         The budget that was passed, where it is another guarantee than `guarantee`, which implies it: (epsilon, delta)
         is spent as the zCDP that converts to it. None where it is the same, or the release does not say.
     rows_per_unit : int or "shares", optional
@@ -66,7 +66,7 @@ class Privacy:
     >>> from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
     >>> print(Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "discrete Laplace"))
     1-DP under add_remove (discrete Laplace)
-    >>> print(Privacy(ZCDP(0.0149), Adjacency.ADD_REMOVE, "discrete_gaussian", asked=ApproxDP(1.0, 1e-9)))
+    >>> print(Privacy(ZCDP(0.0149), Adjacency.ADD_REMOVE, "discrete_gaussian", requested=ApproxDP(1.0, 1e-9)))
     (1, 1e-09)-DP (by 0.0149-zCDP) under add_remove (discrete_gaussian)
     """
 
@@ -77,7 +77,7 @@ class Privacy:
     entries: tuple[Entry, ...] = ()
     unit: Hashable = None
     prior: Privacy | None = None
-    asked: Guarantee | None = None
+    requested: Guarantee | None = None
     schema: Privacy | None = None
     rows_per_unit: int | str | None = None
     published_if: Mapping[str, Any] | None = None
@@ -129,38 +129,38 @@ class Privacy:
         """The record of a release."""
         settings = release.public.get("settings")
         prior = settings.get("prior") if isinstance(settings, Mapping) else None
-        own = cls(
+        record = cls(
             *(release.guarantee, release.adjacency, release.mechanism, release.reproducible, tuple(entries)),
             release.unit,
             None if prior is None else cls.from_dict(prior),
-            asked=_asked(release),
+            requested=_requested(release),
             rows_per_unit=None if release.unit is None else release.public.get("rows_per_unit"),
             published_if=_published(release.public.get("published_if")),
         )
-        return own.with_schema_of(release.schema_costs)
+        return record.with_schema_of(release.schema_costs)
 
     def with_schema_of(self, costs: Iterable[Mapping[str, Any]]) -> Privacy:
         """The same, and what it cost to find parts of the schema, as the schema says (`Schema.discovered`)."""
         schemas = [Privacy.from_dict({"entries": [], **one}) for one in costs]
         if not schemas:
             return self
-        believed = [s if s.guarantee.implies(s.said) else replace(s, asked=None) for s in schemas]
+        believed = [s if s.guarantee.implies(s.said) else replace(s, requested=None) for s in schemas]
         schema = reduce(Privacy._and, believed)  # words that a cost does not imply are of a file that was edited
         return replace(self._and(schema), schema=schema)
 
     def _and(self, other: Privacy) -> Privacy:
-        guarantee, asked = _together(self, other)
-        return replace(self, guarantee=guarantee, asked=asked, reproducible=self.reproducible or other.reproducible)
+        guarantee, said = _together(self, other)
+        return replace(self, guarantee=guarantee, requested=said, reproducible=self.reproducible or other.reproducible)
 
     @property
     def said(self) -> Guarantee:
         """The guarantee in the words of the budget."""
-        return self.guarantee if self.asked is None else self.asked
+        return self.guarantee if self.requested is None else self.requested
 
     @property
     def words(self) -> str:
         """The guarantee as it was asked for, with what it was made from beside it."""
-        return f"{self.guarantee}" if self.asked is None else f"{self.asked} (by {self.guarantee})"
+        return f"{self.guarantee}" if self.requested is None else f"{self.requested} (by {self.guarantee})"
 
     @property
     def conditional(self) -> str | None:
@@ -211,7 +211,7 @@ class Privacy:
             "entries": [entry.to_dict() for entry in self.entries],
             "unit": encode_unit(self.unit),
             **({} if self.prior is None else {"prior": self.prior.to_dict(), "total": self.told()["guarantee"]}),
-            "asked": None if self.asked is None else self.asked.to_dict(),
+            "asked": None if self.requested is None else self.requested.to_dict(),
             **({} if self.schema is None else {"schema": self.schema.to_dict()}),
             **({} if self.rows_per_unit is None else {"rows_per_unit": self.rows_per_unit}),
             **({} if self.published_if is None else {"published_if": dict(self.published_if)}),
@@ -364,12 +364,12 @@ def _sum(*terms: float) -> float:
     return float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), math.inf)
 
 
-def _asked(release: Release) -> Guarantee | None:
+def _requested(release: Release) -> Guarantee | None:
     """The budget that a release says it was made for, if that is another guarantee, and implied by its own."""
     if not isinstance(release.budget, Mapping):
         return None
-    asked = guarantee_from_dict(release.budget)
-    return asked if asked != release.guarantee and release.guarantee.implies(asked) else None
+    requested = guarantee_from_dict(release.budget)
+    return requested if requested != release.guarantee and release.guarantee.implies(requested) else None
 
 
 def _published(said: Any) -> Mapping[str, Any] | None:
@@ -428,10 +428,10 @@ def released(data: PrivateData, plan: Callable[..., Release], *arguments: Any) -
 
 def _held(release: Release, charged: Sequence[Guarantee]) -> Release:
     """The same release if what was charged implies its guarantee; else with the guarantee of all that was charged."""
-    own = release.guarantee
-    total = composed(*charged) if charged else own
-    stated = total if own.implies(total) else composed(total, own)
-    return release if total.implies(own) else release.published_with(stated, {})
+    guarantee = release.guarantee
+    total = composed(*charged) if charged else guarantee
+    stated = total if guarantee.implies(total) else composed(total, guarantee)
+    return release if total.implies(guarantee) else release.published_with(stated, {})
 
 
 @contextmanager
@@ -477,7 +477,7 @@ def require_agreement(data: PrivateData, adjacency: str, **arguments: tuple[Any,
     ----------
     adjacency : str
         The estimator's.
-    **arguments : tuple of (own, shared)
+    **arguments : tuple of (value, shared)
         What the estimator was told, None for nothing, and what the data say.
     """
     kind = type(data).__name__
@@ -487,10 +487,10 @@ def require_agreement(data: PrivateData, adjacency: str, **arguments: tuple[Any,
             f"adjacency={str(adjacency)!r} differs from the {whose} {str(data.adjacency)!r}; "
             f"pass adjacency={str(data.adjacency)!r}"
         )
-    for name, (own, shared) in arguments.items():
-        if own is not None and own != shared:
-            raise ValueError(f"{name}={own!r} differs from the {whose} {shared!r}; pass {name}=None")
-        unsaid = [cost for cost in getattr(own, "discovered", ()) if cost not in getattr(shared, "discovered", ())]
+    for name, (value, shared) in arguments.items():
+        if value is not None and value != shared:
+            raise ValueError(f"{name}={value!r} differs from the {whose} {shared!r}; pass {name}=None")
+        unsaid = [cost for cost in getattr(value, "discovered", ()) if cost not in getattr(shared, "discovered", ())]
         if unsaid:
             raise ValueError(
                 f"{name} was found in records, at a cost of which the {whose} schema says nothing; make the {kind} "

@@ -111,7 +111,7 @@ class PrivateFit:
         """The privacy of an earlier release that the fit rests on too."""
         return None
 
-    def _given(self, *names: str) -> dict[str, Any]:
+    def _pick(self, *names: str) -> dict[str, Any]:
         """Arguments of the constructor, for a function that takes them by the same names."""
         return {name: getattr(self, name) for name in names}
 

@@ -179,19 +179,19 @@ def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> l
 
 def _rules(columns: Sequence[Column], empty: np.ndarray) -> Iterator[Rule]:
     """What each state of either variable may imply, or exclude; none that leaves a state nothing to go with."""
-    for (own, other), table in ((columns, empty), (columns[::-1], empty.T)):
+    for (column, other), table in ((columns, empty), (columns[::-1], empty.T)):
         alone = (table > 0.5).all(axis=0)  # states of the other variable that are not seen at all
         for code, row in enumerate(table):
-            given, allowed = conditions(own, {code}), np.flatnonzero(row <= 0.5)
-            if not given or not len(allowed):
+            premise, allowed = conditions(column, {code}), np.flatnonzero(row <= 0.5)
+            if not premise or not len(allowed):
                 continue
             if other.declared is not None:
                 allowed = np.arange(allowed[0], allowed[-1] + 1)
             implied = conditions(other, allowed.tolist())
             if implied and len(allowed) <= _MANY and 2 * len(allowed) < len(row):
-                yield Rule(given, implied)
+                yield Rule(premise, implied)
             sure = np.flatnonzero((row >= _SURE) & ~alone)
             runs = np.split(sure, np.flatnonzero(np.diff(sure) > 1) + 1) if other.declared is not None else [sure]
             for run in runs:
                 if len(run) and (excluded := conditions(other, run.tolist())):
-                    yield Rule((*given, *excluded))
+                    yield Rule((*premise, *excluded))

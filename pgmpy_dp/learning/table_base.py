@@ -82,13 +82,13 @@ class BaseTableEstimator(TableFit, BasePrivateEstimator):
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
         self._check_names(release.schema)
-        given = None if self.state_names is None else Schema.coerce(self.state_names)
-        if given is not None and (given.variables != release.schema.variables or given.matches(release.schema)):
+        schema = None if self.state_names is None else Schema.coerce(self.state_names)
+        if schema is not None and (schema.variables != release.schema.variables or schema.matches(release.schema)):
             raise ValueError("state_names and the release have other variables, states or rules; drop state_names")
 
     def _under_rules(self, release: Release) -> Release:
         """If `state_names` is a schema its rules count, not the release's."""
-        given = self.state_names
-        if not isinstance(given, Schema) or given.impossible == release.schema.impossible:
+        declared = self.state_names
+        if not isinstance(declared, Schema) or declared.impossible == release.schema.impossible:
             return release
-        return release.with_rules(given.impossible)
+        return release.with_rules(declared.impossible)

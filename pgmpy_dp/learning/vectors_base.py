@@ -30,7 +30,7 @@ class BaseVectorsEstimator(BasePrivateEstimator):
     def _private(self, X: Any, budget: Budget) -> PrivateVectors:
         unit = getattr(self, "unit", None)
         if not isinstance(X, PrivateVectors):
-            how = self._given("adjacency", "n_records")
+            how = self._pick("adjacency", "n_records")
             return PrivateVectors(X, self.columns, ledger=budget, unit=unit, **how)
         columns = None if self.columns is None else tuple(decode_label(encode_label(name)) for name in self.columns)
         require_agreement(

@@ -119,7 +119,7 @@ class LinkedModel:
 
     @property
     def promise_to_a_child(self) -> Privacy | None:
-        """`privacy_of_a_child` as it was proved (``guarantee``) and as it is said (``asked``), as in a record."""
+        """`privacy_of_a_child` as it was proved (``guarantee``) and as it is said (``requested``), as in a record."""
         return promise_to_a_child(self.privacy)
 
     def to_bayesian_network(self) -> NoReturn:
@@ -567,17 +567,17 @@ def promise_to_a_child(privacy: Privacy | None) -> Privacy | None:
         return whole
     proved, said = whole.guarantee, whole.said
     if isinstance(proved, PureDP):
-        return replace(whole, guarantee=PureDP(2.0 * proved.epsilon), asked=None)
+        return replace(whole, guarantee=PureDP(2.0 * proved.epsilon), requested=None)
     if isinstance(proved, ZCDP):
         rho = 4.0 * proved.rho
         requested = ApproxDP(zcdp_to_approx(rho, said.delta), said.delta) if isinstance(said, ApproxDP) else None
-        return replace(whole, guarantee=ZCDP(rho), asked=requested)
+        return replace(whole, guarantee=ZCDP(rho), requested=requested)
     # Of (epsilon, delta) itself, two steps from one to the other.
     if isinstance(said, ReservedZCDP):
         said = ApproxDP(zcdp_to_approx(said.rho, said.eta), math.nextafter(2.0 * said.eta, 1.0))
     assert isinstance(said, ApproxDP)
     delta = min((1.0 + math.exp(said.epsilon)) * said.delta, 1.0 - 2**-53)
-    return replace(whole, guarantee=ApproxDP(2.0 * said.epsilon, delta), asked=None)
+    return replace(whole, guarantee=ApproxDP(2.0 * said.epsilon, delta), requested=None)
 
 
 def guarantee_of_a_child(privacy: Privacy) -> Guarantee | None:

@@ -131,7 +131,7 @@ def plan_linked(
     >>> from pgmpy_dp.linked import made_up_families
     >>> _, _, schema = made_up_families(0)
     >>> plan = plan_linked(schema, Budget(epsilon=3.2, delta=1e-9), 6_000)
-    >>> str(plan.privacy.asked), str(plan.guarantee_of_a_child), plan.siblings
+    >>> str(plan.privacy.requested), str(plan.guarantee_of_a_child), plan.siblings
     ('(3.2, 1e-09)-DP', '(6.78455, 1e-09)-DP', 1)
     """
     require_budget(budget)
@@ -148,7 +148,7 @@ def plan_linked(
     if siblings is None:
         siblings = siblings_at(shares.strength(n))
     requested = budget.guarantee if budget.delta else None
-    planned = Privacy(shares.cost, parsed, "planned", unit=linked.unit, asked=requested, rows_per_unit="shares")
+    planned = Privacy(shares.cost, parsed, "planned", unit=linked.unit, requested=requested, rows_per_unit="shares")
     privacy = planned.with_schema_of(wide.schema.discovered)
     table = _tables(linked, shares, n, siblings)
     size = network_size(shares, n, n * _ROWS)

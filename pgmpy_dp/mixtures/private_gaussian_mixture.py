@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pgmpy_dp.checks import require_given
+from pgmpy_dp.checks import require_value
 from pgmpy_dp.learning.devices import checked_device
 from pgmpy_dp.learning.options import by, one_of, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -320,7 +320,7 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
         return sample_mixture(self.means_, self.weights_, self._covariance_roots_, n_samples, rng)
 
     def _check(self) -> None:
-        require_given("n_components", self.n_components, "the number of components, at least 1")
+        require_value("n_components", self.n_components, "the number of components, at least 1")
         if self.separation is not None and self.scale is not None and not 1e-3 <= self.separation / self.scale <= 1e4:
             raise ValueError(
                 f"separation={self.separation!r} with scale={self.scale!r}: their ratio must be between 0.001 and "

@@ -23,7 +23,7 @@ from pgmpy_dp.learning.few_records import hardly_any
 from pgmpy_dp.models.answer import NO_DRAWS, QUARTILES, Answer, Estimate, Pair, Worth
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence, Known, checked_evidence, counted
-from pgmpy_dp.models.model_file import ModelFile, own_schema
+from pgmpy_dp.models.model_file import ModelFile, valid_schema
 from pgmpy_dp.models.posterior.query_intervals import Question
 from pgmpy_dp.schema import Number, Schema
 
@@ -103,20 +103,20 @@ class Answers:
             As `query`.
         """
         return {
-            self._as_names([name])[0]: counted(self._readable(), name, given, self.within.get(name))
-            for name, given in checked_evidence(evidence).items()
+            self._as_names([name])[0]: counted(self._readable(), name, value, self.within.get(name))
+            for name, value in checked_evidence(evidence).items()
         }
 
     @property
     def numbers(self) -> Mapping[Hashable, Number]:
         """The variables whose values are numbers or days, divided as the model's states are."""
-        schema = self._own_schema()
+        schema = self._valid_schema()
         return {} if schema is None else schema.numbers
 
     @property
     def impossible(self) -> tuple[str, ...]:
         """Public rules that the factors obey: what breaks one has the probability 0, and is never drawn."""
-        schema = self._own_schema()
+        schema = self._valid_schema()
         return () if schema is None else schema.impossible
 
     def _table(self, variables: Any, evidence: Any) -> tuple[list[Hashable], np.ndarray]:
@@ -215,8 +215,8 @@ class Answers:
         tables = self.to_log_linear().marginals_of([tuple(one.axes) for one in questions])
         drawn = [None] * len(names) if facts.posterior is None else facts.posterior.tables(questions)
         return {
-            name: self._answered(facts, question, [name], {}, question.answer(table), level, False, quantiles, own)
-            for name, question, table, own in zip(names, questions, tables, drawn, strict=True)
+            name: self._answered(facts, question, [name], {}, question.answer(table), level, False, quantiles, draws)
+            for name, question, table, draws in zip(names, questions, tables, drawn, strict=True)
         }
 
     def _facts(self) -> _Facts:
@@ -259,8 +259,8 @@ class Answers:
         if number is not None and missing is None:
             parts = [[values.mean(shares), *values.quantiles(shares, quantiles)]]
             if refusal is None:
-                own = values if names[0] in known else posterior.within.get(names[0]) or values
-                parts += posterior.number_ends(question, drawn, values, own, quantiles, level) or []
+                drawn_values = values if names[0] in known else posterior.within.get(names[0]) or values
+                parts += posterior.number_ends(question, drawn, values, drawn_values, quantiles, level) or []
             rows = zip(*parts, strict=True)
             estimates = {k: Estimate(*map(float, row)) for k, row in zip(("mean", *quantiles), rows, strict=True)}
         share = self._share(known)
@@ -291,8 +291,8 @@ class Answers:
         model, probability = self.to_log_linear(), 1.0
         before: dict[Hashable, np.ndarray] = {}
         for name, one in known.items():
-            given = conditioned(model, before) if before else model
-            probability *= float(given.marginal([name]) @ one.likely)
+            conditional = conditioned(model, before) if before else model
+            probability *= float(conditional.marginal([name]) @ one.likely)
             before[name] = one.likely
         return probability
 
@@ -324,8 +324,8 @@ class Answers:
         known = self.counted(evidence)
         rng = np.random.default_rng(random_state)
         codes = self._drawn({name: one.likely for name, one in known.items()}, int(n), rng, method)
-        states, own = self.states, None if labels else self._own_schema()
-        values = {} if own is None else {name: Values(number) for name, number in own.numbers.items()}
+        states, schema = self.states, None if labels else self._valid_schema()
+        values = {} if schema is None else {name: Values(number) for name, number in schema.numbers.items()}
         values |= {} if labels else dict(self.within)
         # A stream of their own: the states that are drawn, and what else is drawn by `rng`, are the same without them.
         stream = rng.spawn(1)[0] if values else rng
@@ -357,14 +357,14 @@ class Answers:
             codes |= dict(zip(model.cliques.variables, model.sample(n, rng, method).T, strict=True))
         return {name: codes[name] for name in self.nodes}
 
-    def _own_schema(self) -> Schema | None:
+    def _valid_schema(self) -> Schema | None:
         """The schema, while it is one of this model's variables and states."""
-        return own_schema(self.schema, self.nodes, self.states)
+        return valid_schema(self.schema, self.nodes, self.states)
 
     def _readable(self) -> Schema:
         """The schema, or one of the states' names."""
         states = self.states
-        return self._own_schema() or Schema({name: states[name] for name in self.nodes}, texts=self.nodes)
+        return self._valid_schema() or Schema({name: states[name] for name in self.nodes}, texts=self.nodes)
 
     def _as_names(self, variables: Any) -> list[Hashable]:
         nodes = list(self.nodes)

@@ -122,9 +122,9 @@ def balanced(cliques: Cliques, tables: list[np.ndarray], max_sweeps: int = MAX_S
             mean = np.mean(maxima, axis=0)
             # A state that a table forbids stays forbidden there: there is nothing to move.
             allowed = np.isfinite(mean)
-            for k, own in zip(holders[shared], maxima, strict=True):
+            for k, largest in zip(holders[shared], maxima, strict=True):
                 change = np.zeros_like(mean)
-                np.subtract(mean, own, out=change, where=allowed)
+                np.subtract(mean, largest, out=change, where=allowed)
                 moved = max(moved, float(np.abs(change).max()))
                 tables[k] += _along(change, cliques.indices[k], shared)
         for table in tables:
@@ -137,9 +137,9 @@ def balanced(cliques: Cliques, tables: list[np.ndarray], max_sweeps: int = MAX_S
 
 def _maxima(table: np.ndarray, scope: tuple[int, ...], shared: frozenset[int]) -> np.ndarray:
     """Largest value for each state of the shared variables, axes in the order of their numbers."""
-    own = [i for i in scope if i in shared]
+    axes = [i for i in scope if i in shared]
     largest = table.max(axis=tuple(axis for axis, i in enumerate(scope) if i not in shared))
-    return np.asarray(largest).transpose([own.index(i) for i in sorted(shared)])
+    return np.asarray(largest).transpose([axes.index(i) for i in sorted(shared)])
 
 
 def _along(change: np.ndarray, scope: tuple[int, ...], shared: frozenset[int]) -> np.ndarray:

@@ -74,8 +74,8 @@ def log_linear_to_factors(
         merge = model.inference == "exact" and math.prod(cardinality[name] for name in host) <= MERGED_CELLS_LIMIT
         axes = host if merge else tuple(name for name in host if name in scope)
         total = merged.setdefault(axes, np.zeros([cardinality[name] for name in axes]))
-        own = [name for name in axes if name in scope]
-        aligned = table.transpose([scope.index(name) for name in own])
+        shared = [name for name in axes if name in scope]
+        aligned = table.transpose([scope.index(name) for name in shared])
         total += aligned.reshape([cardinality[name] if name in scope else 1 for name in axes])
     factors: dict[tuple, DiscreteFactor] = {}
     for component in nx.connected_components(graph):
@@ -129,7 +129,7 @@ def factors_to_log_linear(
     missing = [name for name in variables if name not in states]
     if missing:
         raise ValueError(f"no factor has the variables {missing}; fit the model, or add a factor for each of them")
-    sizes = {name: len(given) for name, given in states.items()}
+    sizes = {name: len(listed) for name, listed in states.items()}
     scopes, tables = [factor.variables for factor in factors], [factor.values for factor in factors]
     return log_linear_of_tables(scopes, tables, variables, sizes, memory_limit, inference)
 
@@ -244,8 +244,8 @@ def to_pgmpy_junction_tree(model: LogLinearModel, states: Mapping[Hashable, Sequ
                 clusters[k] = bridge  # it already is the distribution of this isolated variable
                 continue
             tree.add_edge(bridge, cluster)
-            given = alone.reshape((-1,) + (1,) * (table.ndim - 1))
-            table = np.divide(table, given, out=np.zeros_like(table), where=given > 0)
+            marginal = alone.reshape((-1,) + (1,) * (table.ndim - 1))
+            table = np.divide(table, marginal, out=np.zeros_like(table), where=marginal > 0)
         tree.add_factors(_factor(cluster, table, states))
     return tree
 

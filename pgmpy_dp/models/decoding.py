@@ -266,23 +266,23 @@ class Values:
         def at(level: np.ndarray) -> np.ndarray:
             return np.clip(np.searchsorted(behind, np.minimum(level, behind[-1]) - 1e-12), possible[0], possible[-1])
 
-        own = every if self.state is None else self.state[: len(cells)]
-        unsure, held = self._unsure[own], np.bincount(own, shares)[own]
-        last, cell = np.zeros(own.max() + 1), at(np.asarray(levels))
-        np.maximum.at(last, own, behind)
+        states = every if self.state is None else self.state[: len(cells)]
+        unsure, held = self._unsure[states], np.bincount(states, shares)[states]
+        last, cell = np.zeros(states.max() + 1), at(np.asarray(levels))
+        np.maximum.at(last, states, behind)
         ends = []
         for sign, position, furthest in ((-1.0, 0.0, np.minimum), (1.0, 1.0, np.maximum)):
             edge = number.within(np.full(len(cells), position), every)
-            whole = np.full(own.max() + 1, -sign * np.inf)
-            furthest.at(whole, own, edge)  # of all cells of a state
+            whole = np.full(states.max() + 1, -sign * np.inf)
+            furthest.at(whole, states, edge)  # of all cells of a state
             means = centres + apart * (edge - centres)
-            means += unsure * (whole[own] - means)
+            means += unsure * (whole[states] - means)
             # As much of a state may lie on the other side of the quantile.
             level = levels + sign * (unsure * held)[cell]
             # A cell of the state without weight, beyond those that have some, may hold as much.
-            end = last[own][cell]
+            end = last[states][cell]
             beyond = level >= end if sign > 0 else level <= end - held[cell]
-            ends.append(np.append(shares @ means, np.where(beyond, whole[own][cell], edge[at(level)])))
+            ends.append(np.append(shares @ means, np.where(beyond, whole[states][cell], edge[at(level)])))
         return ends[0], ends[1]
 
     @cached_property
@@ -301,17 +301,17 @@ class Values:
 
     def _cells(self, probabilities: np.ndarray) -> np.ndarray:
         """The probabilities of the cells of the declared number."""
-        given = np.asarray(probabilities, dtype=np.float64)
-        given = given if self.state is None else given[self.state]
-        return (self.within * given)[: len(self.number.edges) - 1]
+        shares = np.asarray(probabilities, dtype=np.float64)
+        shares = shares if self.state is None else shares[self.state]
+        return (self.within * shares)[: len(self.number.edges) - 1]
 
-    def _of_cells(self, given: np.ndarray) -> np.ndarray:
+    def _of_cells(self, values: np.ndarray) -> np.ndarray:
         """The numbers of the cells, followed by 0 for the states that are no cells."""
-        return np.append(given, np.zeros(len(self.finer) - len(given)))
+        return np.append(values, np.zeros(len(self.finer) - len(values)))
 
-    def by_state(self, given: np.ndarray) -> np.ndarray:
+    def by_state(self, values: np.ndarray) -> np.ndarray:
         """Sums over the states of `declared` that are part of each of the model's."""
-        return given if self.state is None else np.bincount(self.state, given)
+        return values if self.state is None else np.bincount(self.state, values)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form of what says how states are merged, without `declared`."""

@@ -92,7 +92,7 @@ Known = Mapping[Hashable, Evidence]
 """What is known, by variable."""
 
 
-def counted(schema: Schema, name: Hashable, given: Any, values: Values | None = None, event: bool = False) -> Evidence:
+def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = None, event: bool = False) -> Evidence:
     """The states that what is known of a variable counts as, with their shares.
 
     Parameters
@@ -100,7 +100,7 @@ def counted(schema: Schema, name: Hashable, given: Any, values: Values | None = 
     schema : Schema
         Whose states of the variable are the model's.
     name : hashable
-    given : object
+    value : object
         A state; for a variable of numbers also a number, a day or its text, None for missing, or a range: a pair of
         ends, a slice, a pandas Interval, or a text ``"30:40"``. Both ends belong to a range, but for those that an
         Interval leaves open; an end of None (``"30:"``) is the bound. States of intervals without bounds, which
@@ -141,7 +141,7 @@ def counted(schema: Schema, name: Hashable, given: Any, values: Values | None = 
     ranges: list[tuple[Range, float, Any]] = []
     states: dict[int, float] = {}
     points: dict[int, list[float]] = {}
-    for one, weight in _alternatives(schema, name, given):
+    for one, weight in _alternatives(schema, name, value):
         number, between = _said(schema, name, one, event)
         if between is not None and isinstance(declared, Number):
             ranges.append((_checked(schema, name, between, one), weight, one))
@@ -153,8 +153,8 @@ def counted(schema: Schema, name: Hashable, given: Any, values: Values | None = 
         if number is not None and schema.numbers[name].has(number):
             points[code] = sorted({*points.get(code, ()), number})
     parts = values.divided(*(between for between, *_ in ranges)) if ranges else values
-    own = np.arange(len(parts.finer)) if parts.state is None else parts.state
-    weights = np.zeros(len(own))
+    part_states = np.arange(len(parts.finer)) if parts.state is None else parts.state
+    weights = np.zeros(len(part_states))
     for between, weight, one in ranges:
         inside = parts.holds(*between)
         if not (parts.within * inside).any():
@@ -162,14 +162,14 @@ def counted(schema: Schema, name: Hashable, given: Any, values: Values | None = 
         weights = np.maximum(weights, weight * inside)
     likely = parts.by_state(parts.within * weights)
     for code, weight in states.items():
-        weights = np.maximum(weights, weight * (own == code))
+        weights = np.maximum(weights, weight * (part_states == code))
         likely[code] = max(likely[code], weight)
     least, most = np.full(len(likely), np.inf), np.zeros(len(likely))
-    np.minimum.at(least, own, weights)
-    np.maximum.at(most, own, weights)
+    np.minimum.at(least, part_states, weights)
+    np.maximum.at(most, part_states, weights)
     if (least < most).any():
-        parts = replace(parts, state=own, weights=parts.within * weights, density=None)
-    return Evidence(given, schema.states[name], np.stack([likely, least, most]), parts, points)
+        parts = replace(parts, state=part_states, weights=parts.within * weights, density=None)
+    return Evidence(value, schema.states[name], np.stack([likely, least, most]), parts, points)
 
 
 def checked_evidence(evidence: Any) -> dict[Hashable, Any]:
@@ -181,48 +181,48 @@ def checked_evidence(evidence: Any) -> dict[Hashable, Any]:
     return dict(evidence or {})
 
 
-def _alternatives(schema: Schema, name: Hashable, given: Any) -> list[tuple[Any, float]]:
+def _alternatives(schema: Schema, name: Hashable, value: Any) -> list[tuple[Any, float]]:
     """What is known: one thing, or several of which one holds, each with its likelihood, at most 1."""
-    if isinstance(given, str) and "|" in given and not _is_state(schema, name, given):
-        parts, given = given.split("|"), {}
+    if isinstance(value, str) and "|" in value and not _is_state(schema, name, value):
+        parts, value = value.split("|"), {}
         while parts:  # states may have the sign in their names: the longest name goes first
             ends = (k for k in range(len(parts), 1, -1) if _is_state(schema, name, "|".join(parts[:k])))
             text, parts = "|".join(parts[: (k := next(ends, 1))]), parts[k:]
-            given[text if text.strip() else None] = 1.0
-    elif isinstance(given, set | frozenset):
-        given = dict.fromkeys(sorted(given, key=repr), 1.0)
-    if not isinstance(given, Mapping):
-        return [(given, 1.0)]
-    weights = list(given.values())
+            value[text if text.strip() else None] = 1.0
+    elif isinstance(value, set | frozenset):
+        value = dict.fromkeys(sorted(value, key=repr), 1.0)
+    if not isinstance(value, Mapping):
+        return [(value, 1.0)]
+    weights = list(value.values())
     if not all(isinstance(one, numbers.Real) and 0 <= float(one) < math.inf for one in weights) or not any(weights):
-        _refuse(name, given, "is no likelihood of states; pass numbers from 0 on, at least one above 0")
-    return [(one, float(weight) / max(1.0, *weights)) for one, weight in given.items() if weight]
+        _refuse(name, value, "is no likelihood of states; pass numbers from 0 on, at least one above 0")
+    return [(one, float(weight) / max(1.0, *weights)) for one, weight in value.items() if weight]
 
 
-def _said(schema: Schema, name: Hashable, given: Any, event: bool) -> tuple[float | None, tuple[Any, Any, str] | None]:
+def _said(schema: Schema, name: Hashable, value: Any, event: bool) -> tuple[float | None, tuple[Any, Any, str] | None]:
     """A number that is known, or a range, which of an event it is; neither for a state."""
     if isinstance(declared := schema[name], Number):
-        number = declared.reads(schema.reading(name)(match_key(given)))
+        number = declared.reads(schema.reading(name)(match_key(value)))
         if number is None or not math.isnan(number):
-            return number, (given, given, "both") if event and number is not None else None
-    return None, None if isinstance(given, Hashable) and given in schema.states[name] else _range(given)
+            return number, (value, value, "both") if event and number is not None else None
+    return None, None if isinstance(value, Hashable) and value in schema.states[name] else _range(value)
 
 
-def _checked(schema: Schema, name: Hashable, between: tuple[Any, Any, str], given: Any) -> Range:
-    low, high = (end if end is None else _end(schema, name, end, given) for end in between[:2])
+def _checked(schema: Schema, name: Hashable, between: tuple[Any, Any, str], value: Any) -> Range:
+    low, high = (end if end is None else _end(schema, name, end, value) for end in between[:2])
     if low is not None and high is not None and low > high:
-        _refuse(name, given, "is a range that ends before it begins; swap its ends")
+        _refuse(name, value, "is a range that ends before it begins; swap its ends")
     return low, high, between[2]
 
 
-def state_of(schema: Schema, name: Hashable, given: Any) -> int:
+def state_of(schema: Schema, name: Hashable, value: Any) -> int:
     """The position of the state in which a value counts; ValueError where it is a value of none.
 
     Parameters
     ----------
     schema : Schema
     name : hashable
-    given : object
+    value : object
         As a cell of a table, or a state.
 
     Examples
@@ -230,46 +230,46 @@ def state_of(schema: Schema, name: Hashable, given: Any) -> int:
     >>> state_of(Schema({"age": Number(0, 120, cuts=[18, 65])}), "age", "65")
     2
     """
-    declared, key = schema[name], schema.reading(name)(match_key(given))
+    declared, key = schema[name], schema.reading(name)(match_key(value))
     states = schema.states[name]
     if isinstance(declared, Number):
         number = declared.reads(key)
         if number is not None and math.isnan(number):
             if key[0] == "text" and key[1] in states:
                 return states.index(key[1])
-            _refuse(name, given, _remedy(schema, name))
+            _refuse(name, value, _remedy(schema, name))
         if number is not None and declared.outside != "state" and not declared.lower <= number <= declared.upper:
-            _refuse(name, given, f"is outside {_bounds(declared)}")
+            _refuse(name, value, f"is outside {_bounds(declared)}")
     # The state of all other values is meant by nothing but its name: what is unknown may be a slip.
-    elif not _is_state(schema, name, given) and not (interval_cuts(states) and key[0] == "number"):
-        _refuse(name, given, _remedy(schema, name))
-    code = schema.coder(name)(match_key(given))
+    elif not _is_state(schema, name, value) and not (interval_cuts(states) and key[0] == "number"):
+        _refuse(name, value, _remedy(schema, name))
+    code = schema.coder(name)(match_key(value))
     if code < 0:
-        _refuse(name, given, f"has no state in the model; use {_states(states)}")
+        _refuse(name, value, f"has no state in the model; use {_states(states)}")
     return code
 
 
-def _is_state(schema: Schema, name: Hashable, given: Any) -> bool:
+def _is_state(schema: Schema, name: Hashable, value: Any) -> bool:
     """Whether a value is the name of a state, as the schema reads it."""
     read = schema.reading(name)
-    return read(match_key(given)) in map(read.spelled, map(match_key, schema.states[name]))
+    return read(match_key(value)) in map(read.spelled, map(match_key, schema.states[name]))
 
 
-def _range(given: Any) -> tuple[Any, Any, str] | None:
+def _range(value: Any) -> tuple[Any, Any, str] | None:
     """The ends of a range and which belong to it; None for anything else."""
-    if isinstance(given, tuple | list) and len(given) == 2:
-        return given[0], given[1], "both"
-    if isinstance(given, slice) and given.step is None:
-        return given.start, given.stop, "both"
-    if isinstance(given, str) and given.count(":") == 1:
-        low, high = given.split(":")
+    if isinstance(value, tuple | list) and len(value) == 2:
+        return value[0], value[1], "both"
+    if isinstance(value, slice) and value.step is None:
+        return value.start, value.stop, "both"
+    if isinstance(value, str) and value.count(":") == 1:
+        low, high = value.split(":")
         return low.strip() or None, high.strip() or None, "both"
-    if all(hasattr(given, part) for part in ("left", "right", "closed")):
-        return given.left, given.right, given.closed
+    if all(hasattr(value, part) for part in ("left", "right", "closed")):
+        return value.left, value.right, value.closed
     return None
 
 
-def _states_between(schema: Schema, name: Hashable, between: tuple[Any, Any, str], given: Any) -> Sequence[int] | None:
+def _states_between(schema: Schema, name: Hashable, between: tuple[Any, Any, str], value: Any) -> Sequence[int] | None:
     """States in a range: intervals from one cut up to another, or numbers; None for states that are neither."""
     read = schema.reading(name)
     low, high = (None if end is None else read(match_key(end)) for end in between[:2])
@@ -280,7 +280,7 @@ def _states_between(schema: Schema, name: Hashable, between: tuple[Any, Any, str
         if first is None or last is None or first >= last:
             listed = ", ".join(f"{cut:.15g}" for cut in cuts)
             what = f"is no range from one cut to a higher one; use low:high, low: or :high with ends of {listed}"
-            _refuse(name, given, what)
+            _refuse(name, value, what)
         return range(first, last)
     keys = [read(match_key(state)) for state in schema.states[name]]
     if any(key is not None and key[0] != "number" for key in (low, high)) or all(key[0] != "number" for key in keys):
@@ -289,16 +289,16 @@ def _states_between(schema: Schema, name: Hashable, between: tuple[Any, Any, str
     lower = (-math.inf if low is None else low[1], between[2] in ("right", "neither"))
     upper = (math.inf if high is None else high[1], between[2] in ("right", "both"))
     states = [k for k, key in enumerate(keys) if key[0] == "number" and lower <= (key[1], False) < upper]
-    return states or _refuse(name, given, "has no state in it; pass a wider range")
+    return states or _refuse(name, value, "has no state in it; pass a wider range")
 
 
-def _end(schema: Schema, name: Hashable, end: Any, given: Any) -> float:
+def _end(schema: Schema, name: Hashable, end: Any, value: Any) -> float:
     declared = schema.numbers[name]
     number = declared.reads(schema.reading(name)(match_key(end)))
     if number is None or math.isnan(number):
-        _refuse(name, given, f"is a range whose end {end!r} is not a {declared.kind}; write low:high, or (low, high)")
+        _refuse(name, value, f"is a range whose end {end!r} is not a {declared.kind}; write low:high, or (low, high)")
     if not declared.lower <= number <= declared.upper:
-        _refuse(name, given, f"is a range beyond {_bounds(declared)}; leave an end out for the bound")
+        _refuse(name, value, f"is a range beyond {_bounds(declared)}; leave an end out for the bound")
     return number
 
 
@@ -324,5 +324,5 @@ def _states(states: tuple) -> str:
     return f"one of the states {', '.join(shown)}"
 
 
-def _refuse(name: Hashable, given: Any, what: str) -> NoReturn:
-    raise ValueError(f"variable {name!r} is given as {'missing' if given is None else repr(given)}, which {what}")
+def _refuse(name: Hashable, value: Any, what: str) -> NoReturn:
+    raise ValueError(f"variable {name!r} is given as {'missing' if value is None else repr(value)}, which {what}")

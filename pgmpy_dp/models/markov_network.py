@@ -597,8 +597,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             )
         table, schema = self.query(list(event), evidence).values, self._readable()
         values = dict(self.within) | {name: one.values for name, one in self.counted(evidence).items()}
-        for name, given in reversed(list(event.items())):
-            table = table @ counted(schema, name, given, values.get(name), event=True).likely
+        for name, value in reversed(list(event.items())):
+            table = table @ counted(schema, name, value, values.get(name), event=True).likely
         return float(table)
 
     def sample(
@@ -721,11 +721,11 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         log_linear = self.to_log_linear()
         schema = self._readable()
         codes, matched = encode_and_match(df, schema)
-        codes, given = codes[:, [schema.variables.index(name) for name in self.nodes]], int(matched[0])
-        outside = given - len(codes)
+        codes, n_records = codes[:, [schema.variables.index(name) for name in self.nodes]], int(matched[0])
+        outside = n_records - len(codes)
         if outside:
             raise ValueError(
-                f"df has {outside} of {given} records with a value that is not a state of its variable; "
+                f"df has {outside} of {n_records} records with a value that is not a state of its variable; "
                 "remove them, or merge the value into a state"
             )
         values = log_linear.log_probability(codes)
@@ -868,8 +868,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         from pgmpy_dp.reporting import comparison_page, report_page
 
         if compare is not None:
-            for name, given in {"release": release, "score": score, "title": title, "about": about}.items():
-                if given is not None:
+            for name, value in {"release": release, "score": score, "title": title, "about": about}.items():
+                if value is not None:
                     raise ValueError(
                         f"compare and {name} were both given; a page of two models tells nothing of a {name}"
                     )

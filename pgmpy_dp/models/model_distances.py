@@ -45,7 +45,7 @@ def planned_noise(
         Where noise would bury any count.
     """
     shares, sizes = _shares(settings), {"count": 1, "means": n_means, "each": n_tables, "worst": 1}
-    asked = [name for name in sizes if name in shares]
+    parts = [name for name in sizes if name in shares]
 
     def noises(cost: PureDP | ZCDP) -> list[Noise]:
         if settings.worst:
@@ -54,11 +54,11 @@ def planned_noise(
             RecordCount.noise_of(cost, shares[name])
             if name == "count"
             else Distances.noise_of(sizes[name], cost, shares[name])
-            for name in asked
+            for name in parts
         ]
 
-    cost = least_noise(noises, [sizes[name] for name in asked], budget)
-    return cost, dict(zip(asked, noises(cost), strict=True))
+    cost = least_noise(noises, [sizes[name] for name in parts], budget)
+    return cost, dict(zip(parts, noises(cost), strict=True))
 
 
 def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Budget) -> Release:

@@ -142,11 +142,13 @@ def filled_words(missing_at_random: Mapping[Hashable, Sequence[Hashable]]) -> li
     ]
 
 
-def own_schema(schema: Schema | None, nodes: Iterable[Hashable], states: Mapping[Hashable, Sequence]) -> Schema | None:
+def valid_schema(
+    schema: Schema | None, nodes: Iterable[Hashable], states: Mapping[Hashable, Sequence]
+) -> Schema | None:
     """The schema, while it is one of a model's variables and states."""
-    own = (
+    matches = (
         schema is not None
         and set(schema) == set(nodes)
-        and all(tuple(states.get(name, ())) == given for name, given in schema.states.items())
+        and all(tuple(states.get(name, ())) == listed for name, listed in schema.states.items())
     )
-    return schema if own else None
+    return schema if matches else None

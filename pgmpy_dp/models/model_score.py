@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.learning.collective_base import given_table
+from pgmpy_dp.learning.collective_base import table_for
 from pgmpy_dp.learning.few_records import FewRecordsWarning, few_records
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, flag, number, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released
@@ -123,17 +123,17 @@ def score_model(
     (['pairs', 'triples', 'worst'], True)
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.1)")
-    asked: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
-    settings = arguments_of(score_model, worst=worst, each=each, level=level, **asked)
-    given = ScoredModel.of(model)
+    options: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    settings = arguments_of(score_model, worst=worst, each=each, level=level, **options)
+    scored = ScoredModel.of(model)
     if isinstance(df, PrivateTable):
         known, neighbours = df.schema, df.adjacency
     else:
-        schema = known = given.reading(given.schema if schema is None else Schema.coerce(schema, "schema"))
+        schema = known = scored.reading(scored.schema if schema is None else Schema.coerce(schema, "schema"))
         neighbours = Adjacency.parse(adjacency or Adjacency.ADD_REMOVE)
-    tables = given.tables(known, workload)
+    tables = scored.tables(known, workload)
     plan.planned_noise(len(tables.means), len(tables.scopes), settings, budget, neighbours)
-    table = given_table(df, schema, budget, **asked, unit=unit, rows_per_unit=rows_per_unit)
+    table = table_for(df, schema, budget, **options, unit=unit, rows_per_unit=rows_per_unit)
     release = released(table, plan.run, tables, settings, budget)
     with handed_over(release):
         score = ModelScore.of(release, settings.level, Privacy.of(release, table.ledger.entries))
@@ -190,8 +190,8 @@ def preview_score(
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.1)")
     settings = arguments_of(preview_score, n=n, worst=worst, each=each, level=level, adjacency=adjacency)
     n, level = settings.n, settings.level
-    given = ScoredModel.of(model)
-    tables = given.tables(None, workload)
+    scored = ScoredModel.of(model)
+    tables = scored.tables(None, workload)
     spent = unit_budget(budget, rows_per_unit)
     _, noise = plan.planned_noise(len(tables.means), len(tables.scopes), settings, spent, Adjacency.parse(adjacency))
     sampling = np.array([sampling_distance(one, n) for one in tables.tables])
@@ -204,13 +204,13 @@ def preview_score(
     if settings.worst:
         rows["worst"] = 1, noise["worst"], float(sampling.max())
     summary = [
-        (count, math.sqrt(own.variance), _reach(own, noise["count"], expected, n, level), expected)
-        for count, own, expected in rows.values()
+        (count, math.sqrt(law.variance), _reach(law, noise["count"], expected, n, level), expected)
+        for count, law, expected in rows.values()
     ]
     index = pd.Index(list(rows), name="score")
     return pd.DataFrame(summary, index=index, columns=["tables", "sd", "half_width", "sampling"])
 
 
-def _reach(own: Noise, count: Noise, distance: float, n: int, level: float) -> float:
-    reach = difference_quantile(own.distribution, own.scale, distance * count.scale, level) + 1.0
+def _reach(noise: Noise, count: Noise, distance: float, n: int, level: float) -> float:
+    reach = difference_quantile(noise.distribution, noise.scale, distance * count.scale, level) + 1.0
     return min(1.0, reach / n)

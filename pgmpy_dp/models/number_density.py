@@ -106,7 +106,7 @@ class NumberDensity:
         return ((counts - around > _SPIKE * sd) & (counts > _HIGHER * around)) | self.alone
 
     @cached_property
-    def _given(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def _observations(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Of each kind of counts: the group of each part, the counts, and their precisions, 0 of spikes."""
         observations = []
         for counts in (self.fine, self.coarse):
@@ -123,8 +123,8 @@ class NumberDensity:
         """Counts of the cells that are spikes, and their variances."""
         values, variance = self.fine.values, np.full(len(self.alone), self.fine.deviation**2)
         if self.coarse is not None:
-            own = np.bincount(self.coarse.group)[self.coarse.group] == 1
-            more = np.where(own, self.coarse.deviation**-2.0, 0.0)
+            single = np.bincount(self.coarse.group)[self.coarse.group] == 1
+            more = np.where(single, self.coarse.deviation**-2.0, 0.0)
             values = (values / variance + more * self.coarse.values[self.coarse.group]) / (1 / variance + more)
             variance = 1 / (1 / variance + more)
         return values, variance + np.maximum(values, 0.0)
@@ -168,7 +168,7 @@ class NumberDensity:
         (bend, *_), a, n = choice, self._bend, len(self.place)
         base = np.log(max(float(counts[0].sum()), 1.0) / self.size.sum()) + level
         weights = self._inside(choice) * ~self.spikes[self.cell]
-        kinds = [(group, counts[k], precision) for k, (group, _, precision) in enumerate(self._given)]
+        kinds = [(group, counts[k], precision) for k, (group, _, precision) in enumerate(self._observations)]
 
         def at(f: np.ndarray) -> tuple[float, np.ndarray, list[np.ndarray], np.ndarray]:
             expected = np.exp(np.minimum(f, 50.0)) * weights
@@ -242,7 +242,7 @@ class NumberDensity:
         Noise hides both ends, each apart from the other: only where the others are at their best does an end have its
         own evidence.
         """
-        values = [seen for _, seen, _ in self._given]
+        values = [seen for _, seen, _ in self._observations]
         smoothed = _smoothed(np.where(self.spikes, 0.0, self.fine.values))
         start = np.log(np.maximum(smoothed / self.cell_size, 0.1 * self.fine.deviation))[self.cell]
         options: list[list[Any]] = [_BENDS.tolist(), self._quiet(-1), self._quiet(1)]
@@ -273,8 +273,8 @@ class NumberDensity:
     def _parts(self, f: np.ndarray, choice: Choice, spikes: np.ndarray) -> np.ndarray:
         """Proportions of the parts from the smooth log-density and the counts of spikes."""
         smooth = np.exp(np.minimum(f, 50.0)) * self._inside(choice)
-        own = np.maximum(spikes, 0.0)[self.cell] * self.size / self.cell_size[self.cell]
-        proportions = np.where(self.spikes[self.cell], own, smooth)
+        spiky = np.maximum(spikes, 0.0)[self.cell] * self.size / self.cell_size[self.cell]
+        proportions = np.where(self.spikes[self.cell], spiky, smooth)
         return proportions / proportions.sum() if proportions.sum() > 0 else self.size / self.size.sum()
 
     @cached_property
@@ -303,7 +303,7 @@ class NumberDensity:
             )
             seen = [
                 values + np.sqrt(np.divide(1, p, out=np.zeros(len(p)), where=p > 0)) * noise(len(p))
-                for _, values, p in self._given
+                for _, values, p in self._observations
             ]
             bends, level = bend * noise(len(self.place) - 2), _LEVEL * noise(len(self.place))
             choice = (bend, int(lower), int(upper))
@@ -332,8 +332,8 @@ class NumberDensity:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, without the number and the draws that are kept."""
-        given = {"fine": self.fine, "coarse": self.coarse}
-        return {"cell": self.cell.tolist()} | {k: counts.to_dict() for k, counts in given.items() if counts is not None}
+        grids = {"fine": self.fine, "coarse": self.coarse}
+        return {"cell": self.cell.tolist()} | {k: counts.to_dict() for k, counts in grids.items() if counts is not None}
 
     @classmethod
     def from_dict(cls, parts: Number, content: Mapping[str, Any]) -> NumberDensity:
@@ -382,8 +382,8 @@ def number_density(number: Number, fine: Counts, coarse: Counts | None = None) -
         Divided into fine cells.
     fine, coarse : Counts
     """
-    given = [(c.group.tobytes(), c.values.tobytes(), c.deviation) for c in (fine, coarse) if c is not None]
-    key = (number, *given)
+    counts = [(c.group.tobytes(), c.values.tobytes(), c.deviation) for c in (fine, coarse) if c is not None]
+    key = (number, *counts)
     if key not in _KNOWN:
         parts, cell = _divided(number)
         if len(_KNOWN) >= _MOST_KNOWN:

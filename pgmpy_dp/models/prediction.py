@@ -69,23 +69,23 @@ def predicted(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
     names, filled = model.cliques.variables, rows.copy()
     patterns, pattern = np.unique(rows < 0, axis=0, return_inverse=True)
     for k, unknown in enumerate(patterns):
-        these, asked = np.flatnonzero(pattern.ravel() == k), np.flatnonzero(unknown).tolist()
-        if not asked:
+        these, targets = np.flatnonzero(pattern.ravel() == k), np.flatnonzero(unknown).tolist()
+        if not targets:
             continue
-        given = row_conditionals(model, rows[these], asked[0])
-        possible = ~np.isnan(given).any(axis=1)
-        if len(asked) == 1:
-            filled[these[possible], asked[0]] = given[possible].argmax(axis=1)
+        conditional = row_conditionals(model, rows[these], targets[0])
+        possible = ~np.isnan(conditional).any(axis=1)
+        if len(targets) == 1:
+            filled[these[possible], targets[0]] = conditional[possible].argmax(axis=1)
             continue
-        if math.prod(model.cliques.cardinalities[i] for i in asked) <= _FEW:
+        if math.prod(model.cliques.cardinalities[i] for i in targets) <= _FEW:
             chosen = these[possible]
-            filled[np.ix_(chosen, asked)] = _most_likely(model, rows[chosen], asked)
+            filled[np.ix_(chosen, targets)] = _most_likely(model, rows[chosen], targets)
             continue
         engine = VariableElimination(network)
         for row in these[possible].tolist():
             evidence = {names[i]: network.states[names[i]][rows[row, i]] for i in np.flatnonzero(~unknown).tolist()}
-            most = engine.map_query([names[i] for i in asked], evidence, show_progress=False)
-            filled[row, asked] = [network.states[names[i]].index(most[names[i]]) for i in asked]
+            most = engine.map_query([names[i] for i in targets], evidence, show_progress=False)
+            filled[row, targets] = [network.states[names[i]].index(most[names[i]]) for i in targets]
     filled = filled[place.ravel()]
     result = data.copy()
     for i, name in enumerate(names):
@@ -99,21 +99,21 @@ def predicted(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
     return result
 
 
-def _most_likely(model: LogLinearModel, rows: np.ndarray, asked: list[int]) -> np.ndarray:
-    """The most likely states of some variables together where all others are known, shape (rows, asked)."""
+def _most_likely(model: LogLinearModel, rows: np.ndarray, targets: list[int]) -> np.ndarray:
+    """The most likely states of some variables together where all others are known, shape (rows, targets)."""
     cliques = model.cliques
-    joint = np.indices([cliques.cardinalities[i] for i in asked]).reshape(len(asked), -1).T
+    joint = np.indices([cliques.cardinalities[i] for i in targets]).reshape(len(targets), -1).T
     tables = [
         (table, scope)
         for table, scope in zip(cliques.split(model.theta), cliques.indices, strict=True)
-        if not set(asked).isdisjoint(scope)
+        if not set(targets).isdisjoint(scope)
     ]
-    best = np.empty((len(rows), len(asked)), dtype=np.int64)
+    best = np.empty((len(rows), len(targets)), dtype=np.int64)
     at_once = max(1, _CELLS // len(joint))
     for start in range(0, len(rows), at_once):
         part = rows[start : start + at_once]
         every = np.repeat(part, len(joint), axis=0)
-        every[:, asked] = np.tile(joint, (len(part), 1))
+        every[:, targets] = np.tile(joint, (len(part), 1))
         score = np.zeros(len(every))
         for table, scope in tables:
             score += table[tuple(every[:, i] for i in scope)]

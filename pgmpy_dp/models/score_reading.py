@@ -26,7 +26,7 @@ from pgmpy_dp.shown import shown
 
 def digest_of(states: Mapping[Hashable, Iterable[Hashable]], model: LogLinearModel) -> str:
     """A short text that tells a model of these states, in its own order, from another: of its tables and parameters."""
-    named = [[encode_label(v), [encode_label(s) for s in own]] for v, own in states.items()]
+    named = [[encode_label(v), [encode_label(s) for s in listed]] for v, listed in states.items()]
     scopes = [[encode_label(v) for v in scope] for scope in model.cliques.scopes]
     made = hashlib.blake2b(json.dumps([named, scopes]).encode(), digest_size=16)
     made.update(np.ascontiguousarray(model.theta, dtype="<f8").tobytes())
@@ -104,9 +104,9 @@ class ModelScore(Shown):
         assert n_noise is not None
 
         def row(part: str, place: int, tables: int, expected: float) -> tuple[int, float, float, float, float]:
-            distance, own = float(release[part].array[place]), release[part].noise
-            assert own is not None
-            lower, upper = ratio_interval(distance, n, own.distribution, (own.scale, n_noise.scale), level)
+            distance, noise = float(release[part].array[place]), release[part].noise
+            assert noise is not None
+            lower, upper = ratio_interval(distance, n, noise.distribution, (noise.scale, n_noise.scale), level)
             estimate = min(max(distance / n, 0.0), 1.0) if n > 0 else math.nan
             return tables, estimate, lower, upper, expected
 

@@ -119,7 +119,7 @@ class ScoredModel:
     states: Mapping[Hashable, tuple]
     numbers: Mapping[Hashable, Number] = field(default_factory=dict)
     within: Mapping[Hashable, Values] = field(default_factory=dict)
-    own_schema: Schema | None = None
+    read_schema: Schema | None = None
     discovered: Sequence[Mapping[str, Any]] = ()  # what it cost to find its states, as part of what it cost itself
 
     @classmethod
@@ -146,8 +146,8 @@ class ScoredModel:
             scored = cls(
                 model.to_log_linear(),
                 {name: tuple(model.states[name]) for name in model.nodes},
-                *(model.numbers, model.within, own := model._readable()),
-                () if model.privacy is None else own.discovered,
+                *(model.numbers, model.within, readable := model._readable()),
+                () if model.privacy is None else readable.discovered,
             )
         else:
             model.check_model()
@@ -167,7 +167,7 @@ class ScoredModel:
                 f"model has merged states of {merged}, so that records cannot be read by them; pass schema=, the one "
                 "that it was learned with"
             )
-        return Schema(dict(self.states)) if self.own_schema is None else self.own_schema
+        return Schema(dict(self.states)) if self.read_schema is None else self.read_schema
 
     def reading(self, schema: Schema) -> Schema:
         """A schema without what the model's own cost contains."""
@@ -198,24 +198,24 @@ class ScoredModel:
         orders: dict[Hashable, list[int]] = {}
         changed: dict[Hashable, Any] = {}
         places: dict[Hashable, list[int]] = {}
-        for name, own in self.states.items():
+        for name, ours in self.states.items():
             if name not in schema:
                 raise ValueError(
                     f"the model has the variable {name!r}, which the records' schema lacks; add it to the schema"
                 )
             theirs = schema.states[name]
-            if len(own) == len(theirs) and set(own) == set(theirs):
-                if own != theirs:
-                    orders[name] = [own.index(state) for state in theirs]
+            if len(ours) == len(theirs) and set(ours) == set(theirs):
+                if ours != theirs:
+                    orders[name] = [ours.index(state) for state in theirs]
                 continue
             place = self._places(name, schema)
             if place is None:
                 raise ValueError(
-                    f"the model has the states {_short(own)} for {name!r}, the records' schema has {_short(theirs)}: "
+                    f"the model has the states {_short(ours)} for {name!r}, the records' schema has {_short(theirs)}: "
                     "read the records with the schema that the model was learned with, or one whose cells the model's "
                     "are made up of"
                 )
-            changed[name], places[name] = self.numbers.get(name, list(own)), place
+            changed[name], places[name] = self.numbers.get(name, list(ours)), place
         if not changed:
             return orders, None
         merged = schema.replaced(changed)
@@ -226,7 +226,7 @@ class ScoredModel:
 
     def _places(self, name: Hashable, schema: Schema) -> list[int] | None:
         """Which of the model's states each finer state of the schema is part of; None where that is not so."""
-        own, theirs, values = self.states[name], schema.states[name], self.within.get(name)
+        ours, theirs, values = self.states[name], schema.states[name], self.within.get(name)
         number, finer = self.numbers.get(name), schema.numbers.get(name)
         if number is not None and finer is not None and number.kind == finer.kind:
             edges, places = number.edges, []
@@ -236,14 +236,14 @@ class ScoredModel:
                     return None
                 places.append(place)
             rest = theirs[len(places) :]
-            if (number.lower, number.upper) != (finer.lower, finer.upper) or not set(rest) <= set(own):
+            if (number.lower, number.upper) != (finer.lower, finer.upper) or not set(rest) <= set(ours):
                 return None
-            places += [own.index(state) for state in rest]
+            places += [ours.index(state) for state in rest]
         elif values is not None and values.state is not None and set(values.finer) == set(theirs):
             places = [int(values.state[values.finer.index(state)]) for state in theirs]
         else:
             return None
-        return places if set(places) == set(range(len(own))) else None
+        return places if set(places) == set(range(len(ours))) else None
 
 
 def _marginals(model: LogLinearModel, scopes: Sequence[Scope]) -> list[np.ndarray]:
@@ -251,9 +251,9 @@ def _marginals(model: LogLinearModel, scopes: Sequence[Scope]) -> list[np.ndarra
     if model.inference != "exact":
         return model.marginals_of(scopes)
     places = [[model.cliques.position[name] for name in scope] for scope in scopes]
-    orders = [np.argsort(own) for own in places]
+    orders = [np.argsort(place) for place in places]
     source = ScopeMarginals(model.cliques, model.theta, SumProduct(model.cliques, memory_limit=model.memory_limit))
-    tables = source.tables([tuple(sorted(own)) for own in places])
+    tables = source.tables([tuple(sorted(place)) for place in places])
     return [np.transpose(table, np.argsort(order)) for table, order in zip(tables, orders, strict=True)]
 
 
@@ -271,15 +271,15 @@ def _read(path: str | os.PathLike) -> MarkovNetwork:
         raise ValueError(f"model={os.fspath(path)!r} is no model's file; pass one that fit or save wrote") from None
 
 
-def _workload(model: LogLinearModel, sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], list[Mean]]:
+def _workload(model: LogLinearModel, sizes: Mapping[Hashable, int], workload: Any) -> tuple[list[Scope], list[Mean]]:
     """Sets of variables, each once, and what means are over."""
-    if given is not None:
-        return _asked_for(sizes, given)
+    if workload is not None:
+        return _requested(sizes, workload)
     names = list(sizes)
     groups: dict[str, list[Scope]] = {}
     if model.inference != "exact":
-        own = dict.fromkeys(model.cliques.scopes)
-        groups = {what: [s for s in own if len(s) == k] for k, what in ((2, "pairs"), (3, "triples"))}
+        measured = dict.fromkeys(model.cliques.scopes)
+        groups = {what: [s for s in measured if len(s) == k] for k, what in ((2, "pairs"), (3, "triples"))}
     else:
         for k, what in ((2, "pairs"), (3, "triples")):
             some = (tuple(names[j] for j in places) for places in _drawn(len(names), k))
@@ -294,9 +294,9 @@ def _workload(model: LogLinearModel, sizes: Mapping[Hashable, int], given: Any) 
     return scopes, means
 
 
-def _asked_for(sizes: Mapping[Hashable, int], given: Any) -> tuple[list[Scope], list[Mean]]:
-    weights = list(given.values()) if isinstance(given, Mapping) else None
-    named = checked_graph(given, "workload", sizes=tuple(range(1, _MOST_VARIABLES + 1)))
+def _requested(sizes: Mapping[Hashable, int], workload: Any) -> tuple[list[Scope], list[Mean]]:
+    weights = list(workload.values()) if isinstance(workload, Mapping) else None
+    named = checked_graph(workload, "workload", sizes=tuple(range(1, _MOST_VARIABLES + 1)))
     unknown = sorted({repr(name) for scope in named for name in scope if name not in sizes})
     if unknown:
         raise ValueError(f"workload has the unknown variables {', '.join(unknown)}; the model has {list(sizes)}")

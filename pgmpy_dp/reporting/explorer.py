@@ -112,11 +112,11 @@ def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[s
             f"the page would hold cliques of {tree.cells:,} cells, more than {MOST_CELLS:,}: merge states, or learn "
             "with a smaller max_clique_cells"
         )
-    own = len(model.cliques.indices)
+    count = len(model.cliques.indices)
     states = network.states
     questions = [network._question([name], {}, states) for name in network]
     told: list[Any] = [one.axes[name].told for name, one in zip(network, questions, strict=True)]
-    standing = {place[name]: one for asked in questions for name, one in asked.axes.items() if one.told is None}
+    standing = {place[name]: one for question in questions for name, one in question.axes.items() if one.told is None}
     data: dict[str, Any] = {
         "tree": {
             "sizes": tree.cardinalities,
@@ -124,7 +124,7 @@ def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[s
             "residual": tree.n_residual,
             "parents": tree.parents,
         },
-        "model": {"scopes": model.cliques.indices, "homes": tree.homes[:own], "theta": _encoded(model.theta, "<f8")},
+        "model": {"scopes": model.cliques.indices, "homes": tree.homes[:count], "theta": _encoded(model.theta, "<f8")},
         "told": [[np.flatnonzero(states).tolist() for states in one] for one in told],
         "standing": [[v, one.shares[0].tolist()] for v, one in standing.items()],
         "around": questions[0].around_model,
@@ -137,7 +137,7 @@ def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[s
     }
     if posterior is not None and n_draws is not None:
         theta = _encoded(posterior.draws.theta[:n_draws], "<f4")
-        data["draws"] = {"scopes": drawn, "homes": tree.homes[own:], "n": n_draws, "theta": theta}
+        data["draws"] = {"scopes": drawn, "homes": tree.homes[count:], "n": n_draws, "theta": theta}
         data["n_records"] = float(posterior.n_records) if np.isfinite(posterior.n_records) else None
         if (discrepancy := posterior.discrepancy) is not None:
             names = posterior.draws.cliques.variables
@@ -170,11 +170,11 @@ def _worth(network: Answers, posterior: Any, place: Mapping[Hashable, int]) -> d
     }
 
 
-def _check_size(own_cells: int, posterior: ParameterPosterior, n_draws: int) -> None:
+def _check_size(cells: int, posterior: ParameterPosterior, n_draws: int) -> None:
     """Before anything is encoded: base64 takes four letters for three bytes."""
-    wanted = (8 * own_cells + 4 * n_draws * posterior.draws.cliques.n_cells) * 4 / 3
+    wanted = (8 * cells + 4 * n_draws * posterior.draws.cliques.n_cells) * 4 / 3
     if wanted > MOST_BYTES:
-        fit = int((0.75 * MOST_BYTES - 8 * own_cells) / (4 * posterior.draws.cliques.n_cells))
+        fit = int((0.75 * MOST_BYTES - 8 * cells) / (4 * posterior.draws.cliques.n_cells))
         _refuse(wanted, posterior, min(fit, n_draws))
 
 

@@ -107,13 +107,13 @@ def _contents(
         )
     if release is not None and Privacy.of(release).guarantee != privacy.guarantee:
         raise ValueError(f"release is under {release.guarantee}, the model under {privacy}; pass its own")
-    guarantee, own, privacy = guarantee_words(privacy), privacy, privacy.together
+    guarantee, record, privacy = guarantee_words(privacy), privacy, privacy.together
     # Whoever has the model has both guarantees: of a parent with its children, and of one child.
     child = getattr(model, "promise_to_a_child", None)
     parts = [] if child is None else [_child(model, privacy, child)]
     shared = {
         "unprotected": _unprotected(privacy, model, number, deviation),
-        "composition": _composition(own),
+        "composition": _composition(record),
         "mechanisms": _mechanisms(privacy, release),
         "preprocessing": _preprocessing(privacy),
     }
@@ -146,7 +146,7 @@ def _contents(
     return {
         "evidence.html": page,
         "registry.yaml": _registry(privacy, guarantee, shared, model, title, about, digests, versions),
-        "evidence.json": json.dumps(_numbers(own, privacy, child, digests, versions), indent=1) + "\n",
+        "evidence.json": json.dumps(_numbers(record, privacy, child, digests, versions), indent=1) + "\n",
     }
 
 
@@ -386,7 +386,7 @@ def _variant(privacy: Privacy) -> tuple[str, dict[str, str]]:
         return "Pure DP", {"epsilon": _yaml_number(guarantee.epsilon)}
     if isinstance(guarantee, ZCDP):
         return "Zero-concentrated DP", {"rho": _yaml_number(guarantee.rho)}
-    said = privacy.asked if isinstance(privacy.asked, ApproxDP) else guarantee
+    said = privacy.requested if isinstance(privacy.requested, ApproxDP) else guarantee
     if not isinstance(said, ApproxDP):
         said = ApproxDP(zcdp_to_approx(said.rho, said.eta), np.nextafter(2.0 * said.eta, 1.0))
     return "Approximate DP", {"epsilon": _yaml_number(said.epsilon), "delta": _yaml_number(said.delta)}
@@ -421,7 +421,7 @@ def _domain(model: Any) -> str:
 
 
 def _numbers(
-    own: Privacy, privacy: Privacy, child: Privacy | None, digests: Mapping[str, str], versions: Mapping[str, str]
+    record: Privacy, privacy: Privacy, child: Privacy | None, digests: Mapping[str, str], versions: Mapping[str, str]
 ) -> dict[str, Any]:
     def attacks(promise: Privacy) -> dict[str, Any]:
         success = attack_success(promise.guarantee, _RATES)
@@ -436,7 +436,7 @@ def _numbers(
     return {
         "format": "pgmpy_dp.evidence",
         "version": 1,
-        "privacy": own.to_dict(),
+        "privacy": record.to_dict(),
         "attacks": attacks(privacy),
         **({} if child is None else {"attacks_on_a_child": attacks(child)}),
         "sha256": dict(digests),

@@ -233,7 +233,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
             state outside the schema.
         """
         self.check_is_fitted()
-        columns = self._given("unit", "sequence", "order", "separator")
+        columns = self._pick("unit", "sequence", "order", "separator")
         _, lengths, codes = read_sequences(X, self.release_.schema, **columns)
         return self.chain_.log_probability(np.split(codes, np.cumsum(lengths)[:-1]) if len(lengths) else [])
 
@@ -300,8 +300,8 @@ class PrivateMarkovChain(BasePrivateEstimator):
             self._check_agrees(X)
             return X
         schema = checked_schema(self.state_names, argument="state_names")
-        columns = self._given("unit", "sequence", "order", "separator")
-        return PrivateSequences(X, schema, ledger=budget, **columns, **self._given("adjacency", "n_users"))
+        columns = self._pick("unit", "sequence", "order", "separator")
+        return PrivateSequences(X, schema, ledger=budget, **columns, **self._pick("adjacency", "n_users"))
 
     def _run(self, data: PrivateSequences, budget: Budget) -> Release:
         return chain_counts.run(data, self._options, budget)

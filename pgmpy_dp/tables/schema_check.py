@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from pgmpy_dp.learning.collective_base import given_table
+from pgmpy_dp.learning.collective_base import table_for
 from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.few_records import FEW, dropped_records
 from pgmpy_dp.learning.least_noise import least_noise
@@ -220,7 +220,7 @@ def check_schema(
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.05)")
     known = arguments_of(check_schema, adjacency=adjacency, n_records=n_records, random_state=random_state)
-    table = given_table(df, schema, budget, **vars(known), unit=unit, rows_per_unit=rows_per_unit)
+    table = table_for(df, schema, budget, **vars(known), unit=unit, rows_per_unit=rows_per_unit)
     release = released(table, run, budget, known.random_state)
     with handed_over(release):
         return SchemaCheck.of(release, Privacy.of(release, table.ledger.entries))

@@ -103,7 +103,7 @@ class TestGuarantee:
         fitted = NaiveMLE(epsilon=0.5, delta=1e-8, noise="gaussian").fit(nx.Graph([("ward", "sex")]), table)
         own, whole = fitted.release_.guarantee, fitted.privacy_.guarantee
         assert whole == composed(own, found.guarantee) and isinstance(whole, ReservedZCDP)
-        asked = fitted.privacy_.asked
+        asked = fitted.privacy_.requested
         assert asked.delta == pytest.approx(1.1e-8) and 0.5 < asked.epsilon < 1.0 and whole.implies(asked)
         assert str(fitted.privacy_).startswith(f"{asked} (by {whole}) under add_remove")
         assert "its schema included, which was found under (0.5, 1e-09)-DP" in str(fitted.privacy_)
@@ -135,13 +135,13 @@ class TestGuarantee:
         ],
     )
     def test_sums(self, own, asked, other, total, words):
-        first = Privacy(own, "add_remove", "m", asked=asked)
+        first = Privacy(own, "add_remove", "m", requested=asked)
         said = {"guarantee": other.to_dict(), "adjacency": "add_remove", "mechanism": "m", "reproducible": False}
         said |= {"unit": None, "asked": ApproxDP(0.5, 1e-9).to_dict() if isinstance(other, ReservedZCDP) else None}
         made = first.with_schema_of([said])
         if isinstance(own, ZCDP):
             total = composed(own, other)
-        assert (made.guarantee, made.asked) == (total, words)
+        assert (made.guarantee, made.requested) == (total, words)
 
     def test_seeds_show(self):
         seeded = discover(stays(), VARIABLES, COST, random_state=0)
@@ -186,10 +186,10 @@ class TestRefused:
 
     def test_words_that_the_cost_does_not_imply_are_not_believed(self, found):
         less = {"measure": "approximate", "epsilon": 1e-6, "delta": 1e-12}
-        own = Privacy(ZCDP(0.01), Adjacency.ADD_REMOVE, "noise", asked=ApproxDP(1.0, 1e-8))
+        own = Privacy(ZCDP(0.01), Adjacency.ADD_REMOVE, "noise", requested=ApproxDP(1.0, 1e-8))
         told = own.with_schema_of([{**found.schema.discovered[0], "asked": less}])
-        assert told.schema.asked is None and told.guarantee == composed(own.guarantee, found.guarantee)
-        assert told.asked is None
+        assert told.schema.requested is None and told.guarantee == composed(own.guarantee, found.guarantee)
+        assert told.requested is None
 
 
 def test_schemas_of_0_2_say_it_too(found, tmp_path):

@@ -18,7 +18,7 @@ from tests.estimators.test_every_estimator import fitted_case
 
 def test_the_words_that_were_asked_for():
     privacy = NaiveMLE(epsilon=1.0, delta=1e-9, noise="gaussian", state_names=STATES).fit(GRAPH, rows(50)).privacy_
-    assert privacy.asked == ApproxDP(1.0, 1e-9) and isinstance(privacy.guarantee, ZCDP)
+    assert privacy.requested == ApproxDP(1.0, 1e-9) and isinstance(privacy.guarantee, ZCDP)
     assert str(privacy).startswith("(1, 1e-09)-DP (by 0.0149705-zCDP) under add_remove")
     read = Privacy.from_dict(privacy.to_dict())
     assert read == privacy
@@ -30,8 +30,8 @@ def test_the_words_that_were_asked_for():
 def test_every_release_says_what_was_asked_for(case):
     estimator = fitted_case(case)
     asked = case.budget.guarantee
-    assert estimator.privacy_.asked in (None, asked)
-    assert (estimator.privacy_.asked or estimator.privacy_.guarantee) == asked
+    assert estimator.privacy_.requested in (None, asked)
+    assert (estimator.privacy_.requested or estimator.privacy_.guarantee) == asked
     assert str(estimator.privacy_).startswith(str(asked))
 
 
@@ -42,11 +42,11 @@ def release(public: dict, guarantee) -> Release:
 def test_only_what_the_guarantee_implies_is_said():
     better = ApproxDP(1.0, 1e-9).to_dict()
     for cost in (ZCDP(0.1), PureDP(1.5)):
-        assert Privacy.of(release({"settings": {"budget": better}}, cost)).asked is None
-    assert Privacy.of(release({"settings": {"budget": better}}, ZCDP(0.0149))).asked == ApproxDP(1.0, 1e-9)
-    assert Privacy.of(release({"budget": better}, ZCDP(0.0149))).asked == ApproxDP(1.0, 1e-9)
+        assert Privacy.of(release({"settings": {"budget": better}}, cost)).requested is None
+    assert Privacy.of(release({"settings": {"budget": better}}, ZCDP(0.0149))).requested == ApproxDP(1.0, 1e-9)
+    assert Privacy.of(release({"budget": better}, ZCDP(0.0149))).requested == ApproxDP(1.0, 1e-9)
     for public in ({}, {"settings": None}, {"settings": {"budget": 3}}):
-        assert Privacy.of(release(public, ZCDP(0.0149))).asked is None
+        assert Privacy.of(release(public, ZCDP(0.0149))).requested is None
 
 
 def test_a_delta_above_one_over_n_is_warned_of():

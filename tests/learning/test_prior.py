@@ -237,10 +237,10 @@ class TestNetworks:
 
     def test_edges_of_the_prior_that_are_forbidden_or_too_large_are_left_out(self, last, release):
         prior = Prior.of(last.model_)
-        assert set(prior.own_tables(release, [], [], 100)) == {("rain", "wet"), ("wet", "mood")}
-        assert set(prior.own_tables(release, [], [("mood", "wet")], 100)) == {("rain", "wet")}
-        assert set(prior.own_tables(release, [], [], 4)) == {("rain", "wet")}
-        assert set(prior.own_tables(release, [("wet", "rain")], [], 100)) == {("wet", "mood")}
+        assert set(prior.further_tables(release, [], [], 100)) == {("rain", "wet"), ("wet", "mood")}
+        assert set(prior.further_tables(release, [], [("mood", "wet")], 100)) == {("rain", "wet")}
+        assert set(prior.further_tables(release, [], [], 4)) == {("rain", "wet")}
+        assert set(prior.further_tables(release, [("wet", "rain")], [], 100)) == {("wet", "mood")}
         np.testing.assert_allclose(
             prior.base(release, [], 100).marginal(["rain", "mood"]),
             last.model_.marginal(["rain", "mood"]).values,

@@ -253,7 +253,7 @@ class TestQuestions:
         ],
     )
     def test_what_one_child_is_promised(self, guarantee, asked, adjacency, of_a_child):
-        privacy = Privacy(guarantee, Adjacency.parse(adjacency), "noise", asked=asked)
+        privacy = Privacy(guarantee, Adjacency.parse(adjacency), "noise", requested=asked)
         assert str(guarantee_of_a_child(privacy)) == of_a_child
 
     def test_what_one_child_is_promised_is_printed(self, learned):
@@ -262,11 +262,11 @@ class TestQuestions:
         promising.privacy = replace(promising.privacy, reproducible=False)
         assert "one person alone: 8-zCDP" in repr(promising)
         rho = approx_to_zcdp(3.2, 1e-9)
-        privacy = Privacy(ZCDP(rho), Adjacency.ADD_REMOVE, "noise", asked=ApproxDP(3.2, 1e-9))
+        privacy = Privacy(ZCDP(rho), Adjacency.ADD_REMOVE, "noise", requested=ApproxDP(3.2, 1e-9))
         assert guarantee_of_a_child(privacy).epsilon == pytest.approx(6.78, abs=0.01)
-        reserved = Privacy(ReservedZCDP(1e-3, 1e-10), Adjacency.ADD_REMOVE, "noise", asked=ApproxDP(1.0, 1e-9))
+        reserved = Privacy(ReservedZCDP(1e-3, 1e-10), Adjacency.ADD_REMOVE, "noise", requested=ApproxDP(1.0, 1e-9))
         assert guarantee_of_a_child(reserved) == ApproxDP(2.0, (1 + math.exp(1.0)) * 1e-9)
-        assert guarantee_of_a_child(replace(reserved, asked=None)).delta > 2e-10
+        assert guarantee_of_a_child(replace(reserved, requested=None)).delta > 2e-10
 
     def test_it_is_no_bayesian_network(self, learned):
         with pytest.raises(NotImplementedError, match="slots"):

@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, Ledger, Number, PrivateTable, Schema
-from pgmpy_dp.checks import own_copy
+from pgmpy_dp.checks import fresh_copy
 from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.communities.operators.graph_operators import NeighbourSums
 from pgmpy_dp.fields.operators.vote_operators import EdgeVotes
@@ -290,7 +290,7 @@ class TestWhatDecidesNoise:
         assert not any(np.shares_memory(own, other) for own in asked for other in theirs)
         for numbers in ([1.0, 2.0], [[1.0, 2.0]]):
             given = Shared(np.array(numbers))
-            assert not np.shares_memory(own_copy(given), theirs[-1])
+            assert not np.shares_memory(fresh_copy(given), theirs[-1])
             assert not np.shares_memory(certificates._own(given, np.shape(numbers)), theirs[-1])
 
 

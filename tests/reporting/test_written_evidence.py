@@ -112,7 +112,7 @@ def private(guarantee, **facts) -> MarkovNetwork:
     ],
 )
 def test_an_entry_is_one_of_the_registry(tmp_path, guarantee, asked, variant, parameters):
-    write_evidence(tmp_path, private(guarantee, asked=asked))
+    write_evidence(tmp_path, private(guarantee, requested=asked))
     entry, page, numbers = read(tmp_path)
     assert check(entry, FIELDS) == BY_A_PERSON
     deployment = entry["deployment"]
@@ -140,7 +140,7 @@ def test_names_are_anybodys_text(tmp_path):
 
 
 def test_the_page_answers_and_marks_what_a_person_has_to_write(tmp_path):
-    network = private(ZCDP(0.0149), asked=ApproxDP(1.0, 1e-9), unit="patient", rows_per_unit="shares")
+    network = private(ZCDP(0.0149), requested=ApproxDP(1.0, 1e-9), unit="patient", rows_per_unit="shares")
     file = tmp_path / "m.npz"
     network.save(file)
     write_evidence(tmp_path / "made", network, files=[file])
@@ -276,8 +276,8 @@ def test_one_number_for_one_child(tmp_path):
     model = learn_linked(households, persons, Budget(rho=1.0), schema, n_rounds=1).model_
     reserved = ReservedZCDP(0.05, 1e-9)
     for privacy, words in [
-        (Privacy(reserved, "add_remove", "m", asked=ApproxDP(2.1, 2e-9)), "(4.2, 1.83323e-08)-DP"),
-        (Privacy(ZCDP(0.05), "add_remove", "m", asked=ApproxDP(2.1, 1e-9)), "(3.93375, 1e-09)-DP (by 0.2-zCDP)"),
+        (Privacy(reserved, "add_remove", "m", requested=ApproxDP(2.1, 2e-9)), "(4.2, 1.83323e-08)-DP"),
+        (Privacy(ZCDP(0.05), "add_remove", "m", requested=ApproxDP(2.1, 1e-9)), "(3.93375, 1e-09)-DP (by 0.2-zCDP)"),
     ]:
         model.privacy = replace(privacy, adjacency=Adjacency.ADD_REMOVE, unit=schema.key)
         said = str(model.privacy_of_a_child)

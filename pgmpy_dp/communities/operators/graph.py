@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
-from pgmpy_dp.checks import own_copy
+from pgmpy_dp.checks import fresh_copy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import Facts, PrivateData
@@ -183,7 +183,7 @@ def neighbour_sums(matrix: sp.csr_array, marks: np.ndarray) -> Sensitive:
 
 def checked_marks(marks: np.ndarray, n: int) -> np.ndarray:
     """Marks as :func:`neighbour_sums` takes them, in bytes; ValueError for others."""
-    u = own_copy(marks, None)
+    u = fresh_copy(marks, None)
     # Compared, not added up: absolute values and sums of narrow integers overflow.
     whole = u.ndim == 2 and len(u) == n and u.dtype.kind in "iu" and bool(np.isin(u, (-1, 0, 1)).all())
     if not whole or (np.count_nonzero(u, axis=1) > 1).any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgmpy_dp.checks import require_given
+from pgmpy_dp.checks import require_value
 from pgmpy_dp.fields.field_base import WIDTH, BoundedWidth
 from pgmpy_dp.fields.votes.block_graphs import LEARNERS, plan_blocks
 from pgmpy_dp.learning.graph_base import BaseGraphEstimator
@@ -45,7 +45,7 @@ class BaseBlockVotes(BaseGraphEstimator, _OfStrongEdges):
         return False
 
     def _check_schema(self, schema: Schema) -> None:
-        require_given("width", self.width, WIDTH)
+        require_value("width", self.width, WIDTH)
         least = "the public lower bound on the absolute interactions that are not 0, which an edge has to reach"
-        require_given("min_edge_weight", self.min_edge_weight, least)
+        require_value("min_edge_weight", self.min_edge_weight, least)
         plan_blocks(schema, self._options)

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import own_copy
+from pgmpy_dp.checks import fresh_copy
 
 
 def duality_gap(
@@ -124,7 +124,7 @@ def certified_precision(
     found = []
     for matrix in (precision, covariance):
         try:
-            array = own_copy(matrix)
+            array = fresh_copy(matrix)
         except (TypeError, ValueError):
             array = np.zeros(0)
         found.append(array if array.shape == moments.shape and np.isfinite(array).all() else None)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import own_copy, require_choice
+from pgmpy_dp.checks import fresh_copy, require_choice
 from pgmpy_dp.mixtures.operators.block_operators import checked_length, gaussian_rho, require_clusters
 from pgmpy_dp.mixtures.operators.vector_sums import (
     clipped_cluster_moments,
@@ -322,7 +322,7 @@ def _moment_units(
 
 
 def _checked_centres(centres: np.ndarray, n_columns: int) -> np.ndarray:
-    centres = own_copy(centres)
+    centres = fresh_copy(centres)
     if centres.ndim != 2 or not len(centres) or centres.shape[1] != n_columns:
         raise ValueError(f"centres have the shape {centres.shape}; pass one or more, of {n_columns} numbers each")
     return centres

@@ -103,12 +103,12 @@ class Drawn:
         >>> Drawn().misses((0, 1, 2), 8) is None, Drawn().misses((0, 1, 2, 3), 16)
         (True, 'it is about 4 variables together, and probes have 3')
         """
-        asked = frozenset(scope)
-        if len(asked) > self.order:
-            return MISSES["order"].format(n=len(asked), order=self.order)
-        if any(banned <= asked for banned in self.without):
+        variables = frozenset(scope)
+        if len(variables) > self.order:
+            return MISSES["order"].format(n=len(variables), order=self.order)
+        if any(banned <= variables for banned in self.without):
             return MISSES["without"]
-        if len(asked) > 1 and self.within and not any(asked <= wanted for wanted in self.within):
+        if len(variables) > 1 and self.within and not any(variables <= wanted for wanted in self.within):
             return MISSES["within"]
         if cells > MOST_PROBE_CELLS:
             return MISSES["cells"].format(cells=cells, most=MOST_PROBE_CELLS)

@@ -90,14 +90,14 @@ class Posterior:
         draws = [source.at(theta).tables(scopes) for theta in self.theta]
         return [np.array(tables) for tables in zip(*draws, strict=True)]
 
-    def query(self, variables: Sequence[Hashable], given: Mapping[Hashable, int] | None = None) -> np.ndarray:
+    def query(self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None) -> np.ndarray:
         """Distribution of some variables, given states of others, under each draw.
 
         Parameters
         ----------
         variables : sequence of variables
             In any tables or none together.
-        given : mapping of variable to state number, optional
+        evidence : mapping of variable to state number, optional
             Evidence.
 
         Returns
@@ -112,33 +112,33 @@ class Posterior:
         ImpossibleEvidence
             If the evidence has the probability 0.
         """
-        names, evidence = tuple(variables), dict(given or {})
-        scope = Cliques(self.cliques.variables, self.cliques.cardinalities, ((*names, *evidence),))
+        names, known = tuple(variables), dict(evidence or {})
+        scope = Cliques(self.cliques.variables, self.cliques.cardinalities, ((*names, *known),))
         if not names:
             raise ValueError("variables must name at least one variable, got none")
-        for name, state in evidence.items():
+        for name, state in known.items():
             size = scope.cardinalities[scope.position[name]]
             if isinstance(state, bool) or not isinstance(state, int | np.integer) or not 0 <= state < size:
-                raise ValueError(f"given[{name!r}]={state!r} must be a state number from 0 to {size - 1}")
+                raise ValueError(f"evidence[{name!r}]={state!r} must be a state number from 0 to {size - 1}")
         engine = SumProduct(self.cliques, extra=scope.indices, memory_limit=self.memory_limit)
         d = self.cliques.n_cells
         tables = np.array([engine.calibrate(theta)[0][d:].reshape(scope.shapes[0]) for theta in self.theta])
-        for state in reversed(evidence.values()):  # its axes are the last ones
+        for state in reversed(known.values()):  # its axes are the last ones
             tables = tables[..., state]
         total = tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
         if not total.all():
-            raise ImpossibleEvidence(f"given={evidence!r} are states that the model gives the probability 0")
+            raise ImpossibleEvidence(f"evidence={known!r} are states that the model gives the probability 0")
         return tables / total
 
     def interval(
         self,
         variables: Sequence[Hashable],
-        given: Mapping[Hashable, int] | None = None,
+        evidence: Mapping[Hashable, int] | None = None,
         *,
         level: float = 0.9,
     ) -> Interval:
         """Interval for each cell of a marginal or conditional distribution; see `query` and `interval_of`."""
-        return self.interval_of(self.query(variables, given), level)
+        return self.interval_of(self.query(variables, evidence), level)
 
     def interval_of(self, draws: np.ndarray, level: float = 0.9) -> Interval:
         """Mean and equal-tailed interval of a quantity from its value under each draw.

@@ -130,13 +130,13 @@ class ParameterPosterior:
         checked_level(level)
         if not isinstance(variables, Iterable):
             raise TypeError(f"variables={variables!r} is a {type(variables).__name__}; pass a list of variables")
-        names, given = list(variables), checked_evidence(evidence)
-        unknown = [name for name in (*names, *given) if name not in self.graph]
+        names, facts = list(variables), checked_evidence(evidence)
+        unknown = [name for name in (*names, *facts) if name not in self.graph]
         if unknown or not names:
             raise ValueError(f"variables and evidence name {unknown}, which are not in the model {list(self.graph)}")
-        if both := [name for name in names if name in given]:
+        if both := [name for name in names if name in facts]:
             raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
-        known = {name: counted(self.schema, name, one, self.within.get(name)).shares for name, one in given.items()}
+        known = {name: counted(self.schema, name, one, self.within.get(name)).shares for name, one in facts.items()}
         return self.ends(Question.about({name: self.schema.cardinality(name) for name in names}, known), level, counts)
 
     def ends(
@@ -184,27 +184,27 @@ class ParameterPosterior:
             drawn_tables = self.draws.tables([tuple(np.sort(place).tolist()) for place in places])
             back = [(0, *(1 + np.argsort(np.argsort(place)))) for place in places]
             drawn = {scope: np.transpose(one, to) for scope, one, to in zip(every, drawn_tables, back, strict=True)}
-        first = [own[0] for own in scopes]
+        first = [some[0] for some in scopes]
         if self.model is None or (self.discrepancy is None and not questions[0].around_model):
-            own = [drawn[scope].mean(axis=0) for scope in first]
+            estimates = [drawn[scope].mean(axis=0) for scope in first]
         else:
-            own = self.model.marginals_of(first)
-        return [Drawn(table, [drawn[scope] for scope in some]) for table, some in zip(own, scopes, strict=True)]
+            estimates = self.model.marginals_of(first)
+        return [Drawn(table, [drawn[scope] for scope in some]) for table, some in zip(estimates, scopes, strict=True)]
 
     def _interval(self, question: Question, drawn: Drawn, level: float, joint: bool = False) -> Interval:
         answers = question.answers(drawn.draws, joint=joint)
         if self.discrepancy is not None and self.model is not None:
             scope = self._scope(question.axes)
-            interval = query_intervals(drawn.table, answers, question, scope, self.discrepancy, level, joint=joint)
+            limits = query_intervals(drawn.table, answers, question, scope, self.discrepancy, level, joint=joint)
         else:
-            interval = self.draws.interval_of(answers, level)
+            limits = self.draws.interval_of(answers, level)
             if question.around_model:
-                own = question.answer(drawn.table, joint=joint)
-                interval = Interval(own, *(np.clip(own + end - interval.estimate, 0.0, 1.0) for end in interval[1:]))
-        return widened(interval, *question.extremes(drawn.table, joint=joint)) if question.is_cut else interval
+                answer = question.answer(drawn.table, joint=joint)
+                limits = Interval(answer, *(np.clip(answer + end - limits.estimate, 0.0, 1.0) for end in limits[1:]))
+        return widened(limits, *question.extremes(drawn.table, joint=joint)) if question.is_cut else limits
 
     def number_ends(
-        self, question: Question, drawn: Drawn, values: Values, own: Values, levels: Sequence[float], level: float
+        self, question: Question, drawn: Drawn, values: Values, within: Values, levels: Sequence[float], level: float
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Intervals of the mean and of quantiles of a number; None where there are too few draws for the level.
 
@@ -213,7 +213,7 @@ class ParameterPosterior:
         question : Question
             About this variable alone.
         drawn : Drawn
-        values, own : Values
+        values, within : Values
             How its numbers lie within states: by the model, and under the draws.
         levels : sequence of float in [0, 1]
             Of the quantiles.
@@ -238,7 +238,7 @@ class ParameterPosterior:
             scope = self._scope(question.axes)
             wider = unmeasured_numbers(values, table, answers, question, scope, self.discrepancy, levels, level)
         low, high = (np.clip(np.add(levels, sign * wider[1:]), 0.0, 1.0) for sign in (-1, 1))
-        ends = number_interval(own, answers, [*low, *high], level)
+        ends = number_interval(within, answers, [*low, *high], level)
         lower = np.append(ends[0][0] - wider[0], ends[0][1 : len(wider)])
         upper = np.append(ends[1][0] + wider[0], ends[1][len(wider) :])
         if question.is_cut:
@@ -246,8 +246,8 @@ class ParameterPosterior:
             first = np.tri(len(estimate) + 1, len(estimate), -1, dtype=bool)
             # The least of a ratio, and of a quantile, is where low numbers have the most and high ones the least.
             low, high = (
-                np.array([of(one) for one in np.where(first, own, other) if values.share(one) > 0])
-                for own, other in ((most, least), (least, most))
+                np.array([of(one) for one in np.where(first, before, after) if values.share(one) > 0])
+                for before, after in ((most, least), (least, most))
             )
             middle = of(estimate)
             lower, upper = low.min(axis=0) - (middle - lower), high.max(axis=0) + (upper - middle)
@@ -308,11 +308,11 @@ class ParameterPosterior:
             ]
         else:
             known, expected = self.discrepancy.measured, self.discrepancy.expected_variation
-            own = self.model.cliques
-            asked = [tuple(own.position[name] for name in both) for both in names]
+            model_cliques = self.model.cliques
+            places = [tuple(model_cliques.position[name] for name in both) for both in names]
             tables = ScopeMarginals(
-                own, self.model.theta, SumProduct(own, memory_limit=self.model.memory_limit)
-            ).tables(asked)
+                model_cliques, self.model.theta, SumProduct(model_cliques, memory_limit=self.model.memory_limit)
+            ).tables(places)
             rows = [
                 (*both, any(set(pair) <= part for part in known), expected(pair, table, spread))
                 for pair, both, table, spread in zip(pairs, names, tables, spreads, strict=True)

@@ -72,8 +72,8 @@ class Question:
     def about(cls, sizes: Mapping[Hashable, int], known: Mapping[Hashable, np.ndarray]) -> Question:
         """The states of some variables, given `Axis.shares` of others."""
         nothing = {name: np.ones((3, size)) for name, size in sizes.items()}
-        asked = {name: Axis(known.get(name, nothing[name]), np.eye(size)) for name, size in sizes.items()}
-        return cls(asked | {name: Axis(shares) for name, shares in known.items() if name not in asked})
+        axes = {name: Axis(known.get(name, nothing[name]), np.eye(size)) for name, size in sizes.items()}
+        return cls(axes | {name: Axis(shares) for name, shares in known.items() if name not in axes})
 
     def answer(self, table: np.ndarray, end: int = 0, *, joint: bool = False) -> np.ndarray:
         """The distribution of what is told given what is known; with `joint` the probability of both together.
@@ -178,15 +178,15 @@ def query_intervals(
     >>> from pgmpy_dp.models.posterior.discrepancy import learn_discrepancy
     >>> even, draws = np.full((2, 2), 0.25), 0.25 + 0.01 * np.array([[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]])
     >>> learned = learn_discrepancy([], [frozenset({0, 1})])
-    >>> asked = Question.about({"a": 2}, {"b": np.array([[1.0, 0.0]] * 3)})
-    >>> query_intervals(even, asked.answers([draws]), asked, (0, 1), learned, 0.9).upper.round(3)
+    >>> question = Question.about({"a": 2}, {"b": np.array([[1.0, 0.0]] * 3)})
+    >>> query_intervals(even, question.answers([draws]), question, (0, 1), learned, 0.9).upper.round(3)
     array([0.547, 0.547])
     """
     estimate = question.answer(table, joint=joint)
     shares, gradients = [], []
     for cell in np.ndindex(estimate.shape):
         groups = [np.eye(size)[:, [state]] for size, state in zip(estimate.shape, cell, strict=True)]
-        groups = [np.hstack([own, 1.0 - own]) for own in groups]
+        groups = [np.hstack([group, 1.0 - group]) for group in groups]
         part = question.apart(table, groups)
         slope = np.zeros(part.shape)
         slope[(0,) * part.ndim] = 1.0
@@ -203,7 +203,7 @@ def query_intervals(
 
 def between(least: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest share of each cell, of cells of which each has at least and at most so much."""
-    whole = [own + np.maximum(other.sum() - other, 0.0) for own, other in ((least, most), (most, least))]
+    whole = [one + np.maximum(other.sum() - other, 0.0) for one, other in ((least, most), (most, least))]
     # Without any others the cell has all; and without any of its own, nothing.
     low = np.divide(least, whole[0], out=np.ones(least.shape), where=whole[0] > 0)
     return low, np.divide(most, whole[1], out=np.zeros(most.shape), where=whole[1] > 0)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number, own_copy
+from pgmpy_dp.checks import checked_integer, checked_number, fresh_copy
 from pgmpy_dp.private import accounting
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
@@ -328,7 +328,7 @@ class GradientCurator(ChargedCurator):
 
             *Guarantee.* Of the schedule, for all requests together: ``gradient.md``.
         """
-        checked = own_copy(parameters)
+        checked = fresh_copy(parameters)
         if checked.shape != (self.n_cells,) or not np.isfinite(checked).all():
             raise ValueError(
                 f"parameters have shape {checked.shape}; pass {(self.n_cells,)} finite numbers, one for each cell"

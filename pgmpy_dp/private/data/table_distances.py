@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pgmpy_dp.checks import own_copy
+from pgmpy_dp.checks import fresh_copy
 from pgmpy_dp.private.sensitive import Sensitive
 
 WHOLE = 1 << 30
@@ -56,7 +56,7 @@ def whole_parts(probabilities: np.ndarray) -> np.ndarray:
     >>> (whole_parts(np.array([0.25, 0.0, 0.75])) / WHOLE).tolist()
     [0.25, 0.0, 0.75]
     """
-    flat = own_copy(probabilities).ravel()
+    flat = fresh_copy(probabilities).ravel()
     total = float(flat.sum())
     if not (np.isfinite(flat).all() and (flat >= -_SUM_ERROR).all() and abs(total - 1.0) <= _SUM_ERROR):
         raise ValueError(f"probabilities has a table of sum {total!r}; pass finite numbers, not negative, of sum 1")
@@ -74,7 +74,7 @@ def checked_means(weights: Sequence[Sequence[float]] | np.ndarray | None, n_tabl
     """
     if weights is None:
         return None
-    given = own_copy(weights)
+    given = fresh_copy(weights)
     if given.ndim != 2 or not len(given) or given.shape[1] != n_tables:
         raise ValueError(f"weights has shape {given.shape}; pass one row for each mean, of {n_tables} numbers")
     if not (np.isfinite(given).all() and (given >= 0).all() and (given.max(axis=1) > 0).all()):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pgmpy_dp.checks import own_copy
+from pgmpy_dp.checks import fresh_copy
 from pgmpy_dp.private.data.table_distances import WHOLE, deviations, distance_sensitivity, exact_kind, surplus
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -25,7 +25,7 @@ def value_parts(values: np.ndarray) -> np.ndarray:
     >>> (value_parts(np.array([0.0, 0.25, 1.0])) / WHOLE).tolist()
     [0.0, 0.25, 1.0]
     """
-    flat = own_copy(values).ravel()
+    flat = fresh_copy(values).ravel()
     if not (np.isfinite(flat).all() and (flat >= 0.0).all() and (flat <= 1.0).all()):
         raise ValueError("numbers has a value of a cell outside [0, 1]; divide values by their range")
     return np.rint(flat * WHOLE).astype(np.int64)

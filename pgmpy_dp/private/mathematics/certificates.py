@@ -51,7 +51,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from pgmpy_dp.checks import own_copy
+from pgmpy_dp.checks import fresh_copy
 
 _U = 2.0**-53
 _BLOCK = 64  # columns of a step of the factorisation
@@ -304,7 +304,7 @@ def _own(numbers: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     if np.iscomplexobj(numbers):
         return None
     try:
-        copy = own_copy(numbers)
+        copy = fresh_copy(numbers)
     except (TypeError, ValueError, OverflowError):
         return None
     fits = copy.ndim == len(shape) and all(want in (-1, got) for want, got in zip(shape, copy.shape, strict=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pgmpy_dp.checks import own_copy
+from pgmpy_dp.checks import fresh_copy
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.table import PrivateTable
@@ -78,7 +78,7 @@ class Distances(SumOperator[np.ndarray]):
 
     def checked(self, facts: TableFacts) -> Distances:
         scopes = facts.scopes(self.scopes)
-        given = [own_copy(table) for table in self.probabilities]
+        given = [fresh_copy(table) for table in self.probabilities]
         shapes = [facts.shape(scope) for scope in scopes]
         if [table.shape for table in given] != shapes:
             raise ValueError(f"probabilities has tables of the shapes {[t.shape for t in given]}, scopes have {shapes}")

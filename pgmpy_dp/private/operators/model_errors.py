@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import exact_fraction, exact_integer, own_copy, require_choice
+from pgmpy_dp.checks import exact_fraction, exact_integer, fresh_copy, require_choice
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.table import PrivateTable
@@ -79,7 +79,7 @@ class ModelErrors(SumOperator[np.ndarray]):
 
     def checked(self, facts: TableFacts) -> ModelErrors:
         scopes = facts.scopes(self.scopes)
-        given, shapes = [own_copy(table) for table in self.numbers], [facts.shape(scope) for scope in scopes]
+        given, shapes = [fresh_copy(table) for table in self.numbers], [facts.shape(scope) for scope in scopes]
         if [table.shape for table in given] != shapes:
             raise ValueError(f"numbers has tables of the shapes {[t.shape for t in given]}, scopes have {shapes}")
         cells = [math.prod(shape) for shape in shapes]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from pgmpy_dp.checks import exact_fraction, own_copy
+from pgmpy_dp.checks import exact_fraction, fresh_copy
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism, in_full
 from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.data_base import Facts
@@ -173,7 +173,7 @@ def planned_noise(
 
 def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers") -> np.ndarray:
     """A read-only copy as an array of float64; ValueError for another shape, or what is not "positive" or "finite"."""
-    made = own_copy(value)
+    made = fresh_copy(value)
     wrong = ("finite" in what and not np.isfinite(made).all()) or ("positive" in what and not (made > 0).all())
     if made.shape != tuple(shape) or wrong:
         raise ValueError(f"{name}={value!r} must be {math.prod(shape)} {what}, of shape {tuple(shape)}")

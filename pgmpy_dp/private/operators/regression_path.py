@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number, is_exactly, own_copy
+from pgmpy_dp.checks import checked_integer, checked_number, fresh_copy, is_exactly
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.curator_base import checked_share
 from pgmpy_dp.private.curator.mechanism import SeveralNoisyMax
@@ -173,7 +173,7 @@ class RegressionPath:
 
     def _integers(self, rows: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         m = self._layout.n_regressions
-        rows, moves = own_copy(rows, None), own_copy(moves, None)
+        rows, moves = fresh_copy(rows, None), fresh_copy(moves, None)
         for name, value in (("rows", rows), ("moves", moves)):
             if value.shape != (m,) or not np.issubdtype(value.dtype, np.integer):
                 raise ValueError(f"{name} has shape {value.shape} and type {value.dtype}; pass {m} integers")

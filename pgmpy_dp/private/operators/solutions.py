@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction, own_copy, require_choice
+from pgmpy_dp.checks import checked_integer, checked_number, exact_fraction, fresh_copy, require_choice
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, Mechanism
@@ -407,7 +407,7 @@ def _released(point: Any, size: int, distance: float) -> np.ndarray | None:
     """A copy of a certified value, which a solver cannot change: `size` numbers in one row, as noise is added to."""
     if not isinstance(point, CertifiedPoint) or not point.distance <= distance:  # NaN is no distance
         return None
-    value = own_copy(point.value).ravel()
+    value = fresh_copy(point.value).ravel()
     return value if value.size == size else None
 
 

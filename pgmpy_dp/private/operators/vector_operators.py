@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_number, own_copy, require_choice
+from pgmpy_dp.checks import checked_number, fresh_copy, require_choice
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise, SeveralNoisyMax
@@ -247,7 +247,7 @@ class StrongestPairs(Operator[np.ndarray]):
 
     def checked(self, facts: VectorFacts) -> StrongestPairs:
         d = len(facts.columns)
-        expected, allowed = own_copy(self.expected, None), own_copy(self.allowed, None)
+        expected, allowed = fresh_copy(self.expected, None), fresh_copy(self.allowed, None)
         for name, value, kind in (("expected", expected, np.integer), ("allowed", allowed, np.bool_)):
             if value.shape != (d, d) or not np.issubdtype(value.dtype, kind):
                 raise ValueError(f"{name} has shape {value.shape} and type {value.dtype}; pass {kind.__name__}, {d, d}")

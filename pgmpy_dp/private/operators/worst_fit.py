@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.checks import own_copy
+from pgmpy_dp.checks import fresh_copy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.mechanism import NoisyMax, in_full
 from pgmpy_dp.private.curator.observer import Coins
@@ -70,7 +70,7 @@ def misfit_scores(
     floor(x g/G + D) = f(x) + D``. So a weighted score moves by at most D too, whatever the weights. Offsets are the
     same on both sides and do not matter.
     """
-    expected = [own_copy(m) for m in expected]
+    expected = [fresh_copy(m) for m in expected]
     shapes = [(table.value.shape, m.shape) for table, m in zip(tables, expected, strict=True)]
     if any(own != other for own, other in shapes):  # one of more cells would count a table several times
         raise ValueError(f"expected tables have the shapes {[b for _, b in shapes]}, not {[a for a, _ in shapes]}")
@@ -123,7 +123,7 @@ def _parts(weights: Sequence[float] | np.ndarray | None, count: int) -> np.ndarr
     """Each weight in parts of the largest: whole numbers from 1 to 1024."""
     if weights is None:
         return np.full(count, _WHOLE)
-    given = own_copy(weights)
+    given = fresh_copy(weights)
     if given.shape != (count,) or not np.isfinite(given).all() or not (given > 0).all():
         raise ValueError(f"weights={weights!r} must be {count} positive finite numbers, one per table")
     return np.clip(np.floor(given / given.max() * _WHOLE), 1, _WHOLE).astype(np.int64)
@@ -182,7 +182,7 @@ class WorstFit(Operator[int]):
         if isinstance(self.expected, np.ndarray) and self.expected.shape == (cells,):
             expected = own_array("expected", self.expected, (cells,))
         else:
-            given = [own_copy(table) for table in self.expected]
+            given = [fresh_copy(table) for table in self.expected]
             shapes = [facts.shape(scope) for scope in scopes]
             if [table.shape for table in given] != shapes:
                 raise ValueError(

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer, own_copy
+from pgmpy_dp.checks import checked_integer, fresh_copy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.mechanism import AdditiveNoise
 from pgmpy_dp.private.curator.observer import Coins
@@ -201,7 +201,7 @@ class OrderDeparture(SumOperator[np.ndarray]):
     moved = staticmethod(departure_sensitivity)
 
     def checked(self, facts: SequenceFacts) -> OrderDeparture:
-        n_states, length, given = facts.n_states, self.segment_length, own_copy(self.probabilities)
+        n_states, length, given = facts.n_states, self.segment_length, fresh_copy(self.probabilities)
         if given.shape != (n_states, n_states):
             raise ValueError(f"probabilities has the shape {given.shape}; pass {(n_states, n_states)}, a row per state")
         if n_states**3 > LARGEST_TABLE:

@@ -89,11 +89,11 @@ class CollectiveEM(BaseMarginalsEstimator):
     published: bool = option(False, flag())
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        how = {**self._given("n_iter", "memory_limit", "inference"), "callback": progress}
+        how = {**self._pick("n_iter", "memory_limit", "inference"), "callback": progress}
         if self.published:
             from pgmpy_dp.tables.collective.published.published_em import published_em
 
-            return published_em(noisy, **self._given(*_PUBLISHED), **how)
+            return published_em(noisy, **self._pick(*_PUBLISHED), **how)
         for name in _PUBLISHED:
             value = getattr(self, name)
             if value != getattr(CollectiveEM, name):

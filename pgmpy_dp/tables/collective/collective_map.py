@@ -16,7 +16,7 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import anything, number, option, whole
-from pgmpy_dp.learning.prior import given_prior
+from pgmpy_dp.learning.prior import prior_of
 from pgmpy_dp.learning.prior_model import collective_map_with_prior
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
@@ -97,17 +97,17 @@ class CollectiveMAP(BaseMarginalsEstimator):
     prior: Any = option(None, anything())
 
     def _prior_privacy(self) -> Privacy | None:
-        prior = given_prior(self)
+        prior = prior_of(self)
         return None if prior is None else prior.privacy
 
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
-        cliques, prior = super()._checked_cliques(graph, schema, scopes), given_prior(self)
+        cliques, prior = super()._checked_cliques(graph, schema, scopes), prior_of(self)
         if prior is not None:
             prior.check(schema.subset(name for name in schema if name in graph))
         return cliques
 
     def _learn_from(self, release: Release, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        prior = given_prior(self)
+        prior = prior_of(self)
         if prior is None:
             return self._learn(noisy, progress)
         return collective_map_with_prior(noisy, prior.tables(noisy.cliques.scopes, release), **self._how(progress))
@@ -116,8 +116,8 @@ class CollectiveMAP(BaseMarginalsEstimator):
         return collective_map(noisy, **self._how(progress))
 
     def _how(self, progress: Progress) -> dict[str, Any]:
-        how = self._given("entropy_share", "margin_share", "n_rounds", "max_iter", "tol", "memory_limit", "inference")
-        return {**how, **self._given("prior_tail", "variance_shape"), "callback": progress}
+        how = self._pick("entropy_share", "margin_share", "n_rounds", "max_iter", "tol", "memory_limit", "inference")
+        return {**how, **self._pick("prior_tail", "variance_shape"), "callback": progress}
 
     def posterior(self, n_draws: int = 200, random_state: int | None = None) -> ParameterPosterior:
         """Draws from the posterior of the parameters given the release; needs no records and costs nothing.

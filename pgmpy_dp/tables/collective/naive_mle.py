@@ -56,5 +56,5 @@ class NaiveMLE(BaseMarginalsEstimator):
     tol: float = option(1e-5, number(positive=False, below_one=True))
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        how = self._given("l2", "max_iter", "tol", "memory_limit", "inference")
+        how = self._pick("l2", "max_iter", "tol", "memory_limit", "inference")
         return naive_mle(noisy, **how, callback=progress)

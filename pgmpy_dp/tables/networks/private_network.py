@@ -21,7 +21,7 @@ from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option, whole
-from pgmpy_dp.learning.prior import given_prior
+from pgmpy_dp.learning.prior import prior_of
 from pgmpy_dp.learning.prior_model import collective_map_with_prior, with_unmeasured
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.probe_tables import chosen_tables, joined_probes, probe_tables
@@ -225,16 +225,16 @@ class PrivateNetwork(BaseStructureEstimator):
     def _check_schema(self, schema: Schema) -> None:
         if (drivers := self._drivers()) is not None:
             complete_schema(schema, drivers)
-        prior = given_prior(self)
+        prior = prior_of(self)
         if prior is not None:
             prior.check(schema)
 
     def _prior_privacy(self) -> Privacy | None:
-        prior = given_prior(self)
+        prior = prior_of(self)
         return None if prior is None else prior.privacy
 
     def _run(self, table: PrivateTable, budget: Budget) -> Release:
-        prior, limits = given_prior(self), (self.forbidden_edges or (), self.max_clique_cells)
+        prior, limits = prior_of(self), (self.forbidden_edges or (), self.max_clique_cells)
         base_of = None if prior is None else lambda release: prior.base(release, *limits)
         prior_privacy = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
         options = self._options
@@ -259,9 +259,9 @@ class PrivateNetwork(BaseStructureEstimator):
         drivers = self._drivers()
         model, fit, noisy = network_of_tables(type(self).__name__, release, tables, privacy, self._fitted)
         complete = model if drivers is None else complete_model(model, drivers, fit.model)
-        prior = given_prior(self) if "base" in fit.details else None  # one that was used has edges of its own
+        prior = prior_of(self) if "base" in fit.details else None  # one that was used has edges of its own
         limits = self.forbidden_edges or (), self.max_clique_cells
-        further = [] if prior is None else prior.own_tables(release, measured, *limits)
+        further = [] if prior is None else prior.further_tables(release, measured, *limits)
         # Beside probes not all of the prior's tables may have fitted into small cliques.
         held = set(edges_of(noisy.cliques.scopes, schema))
         edges = [edge for edge in edges_of([*measured, *further], schema) if edge in held]
@@ -288,11 +288,11 @@ class PrivateNetwork(BaseStructureEstimator):
 
     def _fitted(self, release: Release, noisy: NoisyMarginals, progress: Progress = None) -> tuple[Fit, NoisyMarginals]:
         """Fit some tables of a release, with the tables of a prior beside them where they speak for it."""
-        prior = given_prior(self)
+        prior = prior_of(self)
         if prior is None:
             return collective_map(noisy, callback=progress), noisy
         scopes = list(noisy.cliques.scopes)
-        beside = prior.own_tables(
+        beside = prior.further_tables(
             release, [scope for scope in scopes if len(scope) > 1], self.forbidden_edges or (), self.max_clique_cells
         )
         fit = collective_map_with_prior(noisy, prior.tables(scopes, release), unmeasured=beside, callback=progress)

@@ -246,7 +246,7 @@ def test_intervals_are_nested_and_hold_the_mean_s_neighbourhood(cliques):
 def test_queries_are_those_of_each_draw_s_model():
     _, noisy = release(chain(1, 4, 3), 2_000, 10.0, seed=8)
     posterior = draws(noisy, n_draws=5)
-    conditional = posterior.query([3, 1], given={0: 2})
+    conditional = posterior.query([3, 1], evidence={0: 2})
     assert conditional.shape == (5, 3, 3)
     for k in range(5):
         joint = posterior.model(k).marginal([3, 1, 0])[..., 2]
@@ -302,8 +302,8 @@ def test_bad_input_is_named():
         intervals(posterior, 0.99)
     with pytest.raises(ValueError, match="between 0 and 1"):
         intervals(posterior, 1.0)
-    with pytest.raises(ValueError, match=r"given\['b'\]=2"):
-        posterior.query(["a"], given={"b": 2})
+    with pytest.raises(ValueError, match=r"evidence\['b'\]=2"):
+        posterior.query(["a"], evidence={"b": 2})
     with pytest.raises(ValueError, match="'z'"):
         posterior.query(["z"])
 

@@ -82,7 +82,7 @@ class TestYes:
         assert found and found.published and found.tests["met"].all()
         model, privacy = found.model_, found.learner.privacy_
         (entry,) = ledger.entries
-        assert privacy.asked == ApproxDP(1.0, 1e-9) and privacy.guarantee == entry.cost == model.privacy.guarantee
+        assert privacy.requested == ApproxDP(1.0, 1e-9) and privacy.guarantee == entry.cost == model.privacy.guarantee
         assert privacy.published_if["attempt"] == 1 and privacy.published_if["test_share"] == 0.1
         assert "a test included that it had to pass" in str(privacy)
         assert "1/p times" in privacy.conditional and learn(FRAME, BUDGET, STATES).privacy_.conditional is None
@@ -99,7 +99,7 @@ class TestYes:
         learner = published(ledger).learner
         learner.release_.save(tmp_path / "release.npz")
         again = type(learner)().fit_release(Release.load(tmp_path / "release.npz"))
-        assert again.privacy_.guarantee == learner.privacy_.guarantee and again.privacy_.asked == BUDGET.guarantee
+        assert again.privacy_.guarantee == learner.privacy_.guarantee and again.privacy_.requested == BUDGET.guarantee
         assert again.privacy_.published_if == learner.privacy_.published_if
         assert str(again.model_.privacy) == str(learner.model_.privacy)
 
@@ -108,7 +108,7 @@ class TestYes:
         ledger = Ledger.open(tmp_path / "own.json", budget)
         found = published(ledger, budget=budget, adjacency="replace_one", n_records=3000)
         assert found and found.learner.privacy_.guarantee == ledger.entries[0].cost == budget.guarantee
-        assert found.learner.privacy_.asked is None
+        assert found.learner.privacy_.requested is None
 
     def test_a_plan_that_says_less_than_it_charged_publishes_nothing(self, ledger, monkeypatch):
         true = module.PrivateNetwork._run

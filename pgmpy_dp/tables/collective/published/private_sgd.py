@@ -11,7 +11,7 @@ import networkx as nx
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.exact_or_loopy import Inference
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, on_given_graph
+from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, on_graph
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import Settings, number, option, whole
@@ -116,7 +116,7 @@ class PrivateSGD(BaseMarginalsEstimator):
     def _learn(self, noisy: NoisyMarginals, progress: Any) -> Fit:
         raise NotImplementedError("PrivateSGD learns from no tables; see _learned")
 
-    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph, given: nx.Graph) -> dict[str, Any]:
+    def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph, passed: nx.Graph) -> dict[str, Any]:
         schema = release.schema
         variables = tuple(graph.nodes)
         cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), release.scopes)
@@ -126,7 +126,7 @@ class PrivateSGD(BaseMarginalsEstimator):
         n_steps = release.public["path"]["n_steps"]
         n_records, noise = (release.n_records, None) if count is None else (count.array[0], count.noise)
         return {
-            **on_given_graph(model, given, release),
+            **on_graph(model, passed, release),
             "n_records_": max(float(n_records or 0), 1.0),
             "n_records_sd_": math.sqrt(noise.variance) if noise else 0.0,
             "converged_": False,
