@@ -28,7 +28,7 @@ class Told(KeyboardInterrupt):
 
 
 def _leave(number: int, frame: object) -> NoReturn:
-    """Before a command has begun there is nothing to keep; click would make 1 of the exit code of an interrupt."""
+    """End at once: before a command has begun there is nothing to keep; click would exit with 1 for an interrupt."""
     no_more()
     os.write(2, b"pgmpy-dp: interrupted; nothing was spent\n")
     sys.exit(INTERRUPTED + number)
@@ -40,7 +40,7 @@ def _tell(number: int, frame: object) -> NoReturn:
 
 
 def _handlers() -> dict[int, Any]:
-    """Those that may be replaced: of this thread, not ignored, and set by Python, or they could not be put back."""
+    """Handlers that may be replaced: of this thread, not ignored, and set by Python, or they could not be put back."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     handlers = {number: signal.getsignal(number) for number in _NUMBERS}
@@ -48,13 +48,13 @@ def _handlers() -> dict[int, Any]:
 
 
 def before_a_command() -> None:
-    """From here on a signal ends the process, and says that nothing was spent."""
+    """Let a signal end the process from here on, and say that nothing was spent."""
     for number in _handlers():
         signal.signal(number, _leave)
 
 
 def no_more() -> None:
-    """Signals are ignored from here on: there is something to keep, or nothing left to interrupt."""
+    """Ignore signals from here on: there is something to keep, or nothing left to interrupt."""
     for number, handler in _handlers().items():
         if handler in (_leave, _tell):
             signal.signal(number, signal.SIG_IGN)
@@ -62,7 +62,7 @@ def no_more() -> None:
 
 @contextmanager
 def ending_once() -> Iterator[None]:
-    """The first signal raises `Told` in this block. Others' handlers are put back; ours say that nothing was spent."""
+    """Raise `Told` at the first signal in this block. Others' handlers are put back; ours say nothing was spent."""
     before = _handlers()
     for number in before:
         signal.signal(number, _tell)

@@ -54,7 +54,7 @@ class Method(StrEnum):
 @command(app, "info", "what a model file holds", "info model.npz")
 def info(model: ModelFile, as_json: option.Json = False) -> None:
     """Show what a model file holds: variables, edges, and the guarantee under which it was learned."""
-    from pgmpy_dp.models.model_file import filled_words, valid_schema
+    from pgmpy_dp.models.model_file import filled_words, schema_for
     from pgmpy_dp.schema import encode_label
 
     if holds_linked_model(model):
@@ -62,7 +62,7 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         return
     saved = load_model_file(model)
     states, privacy = saved.states, saved.privacy
-    schema = valid_schema(saved.schema, saved.nodes, states)
+    schema = schema_for(saved.schema, saved.nodes, states)
     numbers, rules = ({}, ()) if schema is None else (schema.numbers, schema.impossible)
     beside: dict[Hashable, set[str]] = {name: set() for name in saved.nodes}
     for u, v in saved.edges:

@@ -1,1 +1,1 @@
-"""What is learned and asked: :class:`~pgmpy_dp.MarkovNetwork`, its answers, intervals and files: post-processing."""
+"""Learned models: :class:`~pgmpy_dp.MarkovNetwork`, its answers, intervals and files. All of it is post-processing."""

@@ -1,4 +1,4 @@
-"""What a model answers, and what that is worth: one object for terminals, files, notebooks and pages.
+"""A model's answer to a question, and what it is worth: one object for terminals, files, notebooks and pages.
 
 Everything that shows answers shows these: the command line, reports, notebooks. The explorer computes in a browser,
 with the sentences of `SENTENCES`.
@@ -39,7 +39,7 @@ _NAMES = {"mean": "mean", 0.25: "lower quartile", 0.5: "median", 0.75: "upper qu
 
 
 class Pair(NamedTuple):
-    """Two variables of which no table was measured, and the total variation by which the model's is expected to be off.
+    """Two variables whose table was not measured, and how far the model's is expected to be off, in total variation.
 
     The error is None where nothing tells it: without draws, and where the graph counts as the truth.
     """
@@ -63,14 +63,14 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Worth:
-    """What an answer rests on.
+    """What vouches for an answer, and what does not.
 
     Attributes
     ----------
     unmeasured : sequence of Pair
-        Pairs of what is asked and known of which no table was measured.
+        Pairs of the question's variables whose tables were not measured.
     share, records : float or None
-        Of all, for how many what is known holds; None where the model does not say how many there are.
+        The share and the number of records for which the evidence holds; None where the model does not say how many.
     missing : str or None
         Why a variable of numbers or days has no mean.
     refusal, outside, conditional : str or None
@@ -88,7 +88,7 @@ class Worth:
 
     @property
     def sentences(self) -> list[str]:
-        """What a person is told."""
+        """The sentences that a person is told."""
         pairs = ", ".join(map(str, self.unmeasured))
         told = [self.missing, SENTENCES["unmeasured"].format(pairs=pairs) if pairs else None, self.conditional]
         if self.refusal:
@@ -99,7 +99,7 @@ class Worth:
 
     @property
     def held(self) -> str:
-        """For how many what is known holds."""
+        """A sentence that says for how many records the evidence holds."""
         number = "" if self.records is None else SENTENCES["records"].format(number=f"{self.records:,.0f}")
         return SENTENCES["share"].format(share=f"{100 * self.share:.1f} %", records=number)
 
@@ -112,12 +112,12 @@ class Worth:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(Shown):
-    """Shares of all states of what is asked about; ``str`` of it is a table to read, in notebooks too.
+    """The distribution of some variables; ``str`` of it is a table to read, in notebooks too.
 
     Attributes
     ----------
     states : mapping of name to sequence
-        Of what is asked about.
+        The states of these variables.
     evidence : mapping of name to Evidence
         What is known, as it was requested and as it counts.
     shares : ndarray

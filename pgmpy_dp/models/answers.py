@@ -1,4 +1,4 @@
-"""What a model answers, whether it is pgmpy's or was only read from a file. This needs neither pgmpy nor pandas."""
+"""Questions to a model, whether it is pgmpy's or was only read from a file. This needs neither pgmpy nor pandas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pgmpy_dp.learning.few_records import hardly_any
 from pgmpy_dp.models.answer import NO_DRAWS, QUARTILES, Answer, Estimate, Pair, Worth
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence, Known, checked_evidence, counted
-from pgmpy_dp.models.model_file import ModelFile, valid_schema
+from pgmpy_dp.models.model_file import ModelFile, schema_for
 from pgmpy_dp.models.posterior.query_intervals import Question
 from pgmpy_dp.schema import Number, Schema
 
@@ -36,7 +36,7 @@ Drawn = tuple[Number | Sequence, np.ndarray]
 
 
 class _Facts(NamedTuple):
-    """What answers of a model have in common, looked up once for all of them."""
+    """Facts about a model that all its answers need, looked up once for all of them."""
 
     states: Mapping[Hashable, Sequence]
     numbers: Mapping[Hashable, Number]
@@ -45,7 +45,7 @@ class _Facts(NamedTuple):
 
 
 class Answers:
-    """What `MarkovNetwork` and `SavedModel` have in common.
+    """A model that can be asked: the base of `MarkovNetwork` and `SavedModel`.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Answers:
             """The model's distribution."""
 
     def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
-        """What is known of variables, with the states and shares that each counts as.
+        """Read evidence: the states that each variable's counts as, with their shares.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Answers:
         return () if schema is None else schema.impossible
 
     def _table(self, variables: Any, evidence: Any) -> tuple[list[Hashable], np.ndarray]:
-        """The variables that are asked about, and their distribution; see `MarkovNetwork.query`."""
+        """The variables of a query, and their distribution; see `MarkovNetwork.query`."""
         names, known = self._as_names(variables), self.counted(evidence)
         require_open(names, known)
         model = self.to_log_linear()
@@ -131,7 +131,7 @@ class Answers:
         return names, model.marginal(names)
 
     def mostly_missing(self, variable: Hashable, evidence: Mapping[Hashable, Any] | None = None) -> str | None:
-        """What there is to say where next to no record has a number or a day, so that its mean would be noise.
+        """Say so where next to no record has a number or a day, so that its mean would be noise.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Answers:
         return self._answered(self._facts(), question, names, known, shares, level, counts, quantiles)
 
     def marginal_answers(self, level: float = 0.9, quantiles: Sequence[float] = QUARTILES) -> dict[Hashable, Answer]:
-        """What `ask` answers about each variable by itself, in one pass: for pages.
+        """The answers of `ask` about each variable by itself, in one pass: for pages.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class Answers:
         quantiles: Sequence[float],
         drawn: Any = None,
     ) -> Answer:
-        """An answer of which the shares are there."""
+        """The answer to a question whose shares are there already."""
         posterior, everything = facts.posterior, [*names, *known]
         refusal = self._refusal(everything, posterior)
         interval: dict[str, np.ndarray] = {}
@@ -277,15 +277,15 @@ class Answers:
         return Answer(told, known, shares, worth, interval, estimates, number, level=level)
 
     def _refusal(self, names: Sequence[Hashable], posterior: Any) -> str | None:
-        """Why there are no intervals for a question about some variables; None where there are."""
+        """The reason why a question about some variables gets no intervals; None where it gets them."""
         return NO_DRAWS if posterior is None else None
 
     def _outside(self, question: Question, names: Sequence[Hashable], posterior: Any) -> str | None:
-        """Why nothing vouches for intervals."""
+        """The reason why nothing vouches for intervals; None where probes do."""
         return posterior.outside(names)
 
     def _share(self, known: Known) -> float:
-        """The probability of what is known, one variable after the other."""
+        """The probability of the evidence, one variable after the other."""
         if not known:
             return 1.0
         model, probability = self.to_log_linear(), 1.0
@@ -297,7 +297,7 @@ class Answers:
         return probability
 
     def _unmeasured(self, names: Sequence[Hashable], posterior: Any) -> list[Pair]:
-        """Pairs of some variables of which no table was measured, the least known first."""
+        """Pairs of these variables whose tables were not measured, the least known first."""
         if len(set(names)) < 2:
             return []
         if posterior is not None and posterior.discrepancy is not None:
@@ -343,7 +343,7 @@ class Answers:
     def _drawn(
         self, known: Mapping[Hashable, np.ndarray], n: int, rng: np.random.Generator, method: SamplingMethod
     ) -> dict[Hashable, np.ndarray]:
-        """Numbers of states of each node in n records, given how likely what is known is in each state."""
+        """State numbers of each node in n records; `likely` has the likelihood of the evidence in each state."""
         model = self.to_log_linear()
         sure = {name: int(likely.argmax()) for name, likely in known.items() if np.count_nonzero(likely) == 1}
         codes = {name: np.full(n, state) for name, state in sure.items()}
@@ -359,7 +359,7 @@ class Answers:
 
     def _valid_schema(self) -> Schema | None:
         """The schema, while it is one of this model's variables and states."""
-        return valid_schema(self.schema, self.nodes, self.states)
+        return schema_for(self.schema, self.nodes, self.states)
 
     def _readable(self) -> Schema:
         """The schema, or one of the states' names."""
@@ -378,7 +378,7 @@ class Answers:
 
 
 def require_open(names: Sequence[Hashable], known: Known) -> None:
-    """Refuse what is asked about although its state is known."""
+    """Refuse a query about a variable whose state is known."""
     if both := [name for name in names if name in known and np.count_nonzero(known[name].likely) == 1]:
         raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
 
@@ -411,7 +411,7 @@ def sampled_columns(answers: Answers, n: int, random_state: Any, labels: bool, *
 
 
 class SavedModel(Answers):
-    """A model's file, to be asked without pgmpy.
+    """A model that was read from its file, to be asked without pgmpy.
 
     Parameters
     ----------

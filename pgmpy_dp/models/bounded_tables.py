@@ -1,4 +1,4 @@
-"""A log-linear model as a product of tables of ordinary numbers, which must fit in the range of floats.
+"""Write a log-linear model as a product of tables whose numbers all lie in the range of floats.
 
 The tables of a model say the same when a function of shared variables is added to one and taken from another,
 so potentials may be in the thousands where the distribution is harmless. exp of such a table overflows, or

@@ -135,7 +135,7 @@ def factors_to_log_linear(
 
 
 def on_all_edges(model: LogLinearModel, graph: nx.Graph) -> LogLinearModel:
-    """The same distribution with a table for each edge of a graph: of zeros where the model has none that holds it."""
+    """The same distribution with a table for each edge of a graph: of zeros where none of the model holds it."""
     cliques = model.cliques
     held = {frozenset(pair) for scope in cliques for pair in itertools.combinations(scope, 2)}
     more = [edge for edge in graph.edges if frozenset(edge) not in held]
@@ -147,7 +147,7 @@ def on_all_edges(model: LogLinearModel, graph: nx.Graph) -> LogLinearModel:
 def to_pgmpy_bayesian_network(
     model: LogLinearModel, states: Mapping[Hashable, Sequence], structure: nx.DiGraph | None = None
 ) -> DiscreteBayesianNetwork:
-    """A pgmpy Bayesian network of a model: on the chordal graph of its junction tree, or on a graph that is given.
+    """A pgmpy Bayesian network of a model: on the chordal graph of its junction tree, or on a graph that was passed.
 
     Parameters
     ----------

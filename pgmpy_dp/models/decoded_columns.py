@@ -18,7 +18,7 @@ def values_of(
     generator: np.random.Generator,
     method: SamplingMethod = "independent",
 ) -> pd.Series:
-    """What some codes stand for, drawn within their states.
+    """A column of values for codes, each drawn within its state.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def values_of(
 
 
 def as_series(declared: Number | Sequence, drawn: np.ndarray) -> pd.Series:
-    """Numbers, or states by their numbers, in the type of their column."""
+    """A column of drawn numbers, or of states, in the type that was declared."""
     return as_column(declared, drawn, declared.whole) if isinstance(declared, Number) else states_of(declared, drawn)
 
 

@@ -1,4 +1,4 @@
-"""What the states of a model stand for: numbers and days of their cells, and states that were merged into them.
+"""From a model's states to values: the numbers and days of their cells, and states that were merged into them.
 
 The one place where codes that a model draws become values, and where values that are known become states. How values
 are distributed within a state is uniform, or said by the weights of a :class:`Values`.
@@ -67,13 +67,13 @@ class Values:
         return tuple(self.declared.states if isinstance(self.declared, Number) else self.declared)
 
     def drawn_weights(self, rng: np.random.Generator) -> Values:
-        """The same states, with weights drawn for all that the counts leave open; itself where these are unknown."""
+        """The same states, with weights drawn from their posterior; the object itself where that is unknown."""
         if self.density is None or self.weights is None:
             return self
         return self._weighing(self.density.draws(1, rng)[0])
 
     def same_draws(self, n_draws: int) -> list[Values]:
-        """So many `drawn_weights`, the same whenever they are asked for."""
+        """A number of `drawn_weights`, the same ones at each call."""
         if self.density is None or self.weights is None:
             return [self] * n_draws
         return [self._weighing(parts) for parts in self.density.same_draws(n_draws)]
@@ -104,7 +104,7 @@ class Values:
         return self.finer, self.refined(codes, uniform)
 
     def refined(self, codes: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-        """States of `declared` for the model's states: where their cumulative weights pass a number from [0, 1).
+        """Turn the model's states into states of `declared`: where cumulative weights pass a number from [0, 1).
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Values:
         return self._placed(codes, uniform)[0]
 
     def numbers(self, codes: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-        """Numbers for states, in their resolution, ascending with a number from [0, 1): their quantile function.
+        """Turn the model's states into numbers by the quantile function of each state, at a number from [0, 1).
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class Values:
         return parts.by_state(parts.within * parts.holds(low, high, closed))
 
     def share(self, probabilities: np.ndarray) -> float:
-        """How likely a number is that is neither missing nor outside, by the probabilities of the model's states."""
+        """The probability of a number that is neither missing nor outside, from those of the model's states."""
         return float(self._cells(probabilities).sum())
 
     def mean(self, probabilities: np.ndarray) -> float:
@@ -207,7 +207,7 @@ class Values:
         return float(cells @ self.number.centres / cells.sum()) if cells.sum() > 0 else float("nan")
 
     def quantiles(self, probabilities: np.ndarray, levels: Sequence[float]) -> np.ndarray:
-        """The least numbers below or at which such a share of all numbers is; missing as in :meth:`mean`.
+        """Quantiles of the numbers, each the least at or below which so many are; missing as in :meth:`mean`.
 
         Examples
         --------
@@ -226,7 +226,7 @@ class Values:
         return self.number.within(np.clip(position, 0, 1), cell)
 
     def ends(self, probabilities: np.ndarray, levels: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-        """Between what the mean and the quantiles may be, for all that is not known of where values lie in a state.
+        """Bounds of the mean and of quantiles, wherever values may lie within their states.
 
         Parameters
         ----------
@@ -287,7 +287,7 @@ class Values:
 
     @cached_property
     def _unsure(self) -> np.ndarray:
-        """Of each of the model's states, the part of its weights that may be noise; 0 of one cell."""
+        """The part of each state's weights that may be noise; 0 where the state is one cell."""
         if self.state is None:
             return np.zeros(len(self.finer))
         count = np.bincount(self.state)
@@ -310,11 +310,11 @@ class Values:
         return np.append(values, np.zeros(len(self.finer) - len(values)))
 
     def by_state(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the states of `declared` that are part of each of the model's."""
+        """Sum values of the states of `declared` over each of the model's states."""
         return values if self.state is None else np.bincount(self.state, values)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form of what says how states are merged, without `declared`."""
+        """JSON-able form of how states are merged, without `declared`."""
         said = {name: None if (v := getattr(self, name)) is None else np.asarray(v).tolist() for name in _MERGED}
         density = {} if self.density is None else {"density": self.density.to_dict()}
         return said | ({} if self.noise is None else {"noise": self.noise}) | density

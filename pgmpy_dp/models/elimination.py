@@ -20,7 +20,7 @@ with warnings.catch_warnings():
 
 
 class VariableElimination(_VariableElimination):
-    """pgmpy's ``VariableElimination``, whose `query` is normalised, and which heeds virtual evidence, on all models.
+    """pgmpy's ``VariableElimination``, with normalised answers and virtual evidence for all models.
 
     pgmpy divides by the probability of the evidence where the model is a Bayesian network, and leaves answers of a
     Markov network as they are: products that do not sum to 1. Of a Markov network it passes over virtual evidence. What
@@ -45,7 +45,7 @@ class VariableElimination(_VariableElimination):
     def query(
         self, variables: Sequence, evidence: Any = None, virtual_evidence: Any = None, *more: Any, **options: Any
     ) -> Any:
-        """Distribution of some variables given what is known of others.
+        """Compute the distribution of some variables given evidence about others.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class VariableElimination(_VariableElimination):
     def map_query(
         self, variables: Any = None, evidence: Any = None, virtual_evidence: Any = None, *order: Any, **options: Any
     ) -> dict[Hashable, Any]:
-        """The most likely joint state of some variables given what is known of others.
+        """Find the most likely joint state of some variables given evidence about others.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What is known of a variable, as a person says it, in the states of a model: states, numbers, ranges, likelihoods.
+"""Evidence about a variable, as a person says it: states, numbers, ranges, likelihoods. It is read in a model's states.
 
 There is one form for all of them, :class:`Evidence`: how likely what is known is in each state.
 """
@@ -20,7 +20,7 @@ from pgmpy_dp.shown import shown
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of a variable: as it was requested, and the states that it counts as.
+    """Evidence about one variable: as it was passed, and the states that it counts as.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Evidence:
 
     @property
     def likely(self) -> np.ndarray:
-        """How likely what is known is in each state."""
+        """The likelihood of the evidence in each state."""
         return self.shares[0]
 
     @property
@@ -54,17 +54,17 @@ class Evidence:
 
     @property
     def cells(self) -> dict[Any, float]:
-        """The states that what is known counts as, with their shares."""
+        """The states that the evidence counts as, with their shares."""
         return {state: float(share) for state, share in zip(self.states, self.likely, strict=True) if share}
 
     @property
     def pairs(self) -> list[list[Any]]:
-        """The same for files: labels of the states, each with its share."""
+        """`cells` for files: labels of the states, each with its share."""
         return [[encode_label(state), share] for state, share in self.cells.items()]
 
     @property
     def told(self) -> Any:
-        """The state, where it counts as one as a whole; else as it was requested."""
+        """The state, where the evidence counts as the whole of one; else the evidence as it was passed."""
         ((state, share), *others) = self.cells.items()
         return encode_label(state) if not others and share == 1 else self.requested or ""
 
@@ -75,12 +75,12 @@ class Evidence:
         return ", ".join(parts if len(parts) <= 4 else [*parts[:2], f"{len(parts) - 3} more", parts[-1]])
 
     def note(self, name: Hashable, intervals: bool) -> str:
-        """A line below an answer that says what a range that cuts through states counted as; else nothing."""
+        """A line for below an answer, where a range cuts through states: it says what it counted as; else nothing."""
         reach = "; intervals reach from none of a state that it cuts to all of it" if intervals else ""
         return f"{shown(name)}={shown(self.told)} counts as {self}{reach}" if self.is_cut else ""
 
     def drawn(self, codes: np.ndarray, uniform: np.ndarray) -> tuple[Number | Sequence, np.ndarray]:
-        """Values that are left, for states; see `Values.drawn`."""
+        """Draw the values of states that the evidence leaves; see `Values.drawn`."""
         declared, values = self.values.drawn(codes, uniform)
         for state, left in self.numbers.items():
             there = codes == state
@@ -93,7 +93,7 @@ Known = Mapping[Hashable, Evidence]
 
 
 def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = None, event: bool = False) -> Evidence:
-    """The states that what is known of a variable counts as, with their shares.
+    """Read the evidence about one variable: the states that it counts as, with their shares.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = 
 
 
 def checked_evidence(evidence: Any) -> dict[Hashable, Any]:
-    """What is known, by variable; TypeError for anything but a mapping or None."""
+    """Evidence as a mapping; TypeError for anything but a mapping or None."""
     if evidence is not None and not isinstance(evidence, Mapping):
         raise TypeError(
             f"evidence={evidence!r} is a {type(evidence).__name__}; pass a dict of variables and what is known of them"
@@ -182,7 +182,7 @@ def checked_evidence(evidence: Any) -> dict[Hashable, Any]:
 
 
 def _alternatives(schema: Schema, name: Hashable, value: Any) -> list[tuple[Any, float]]:
-    """What is known: one thing, or several of which one holds, each with its likelihood, at most 1."""
+    """The alternatives of which one holds, each with its likelihood, at most 1; often it is a single one."""
     if isinstance(value, str) and "|" in value and not _is_state(schema, name, value):
         parts, value = value.split("|"), {}
         while parts:  # states may have the sign in their names: the longest name goes first
@@ -200,7 +200,7 @@ def _alternatives(schema: Schema, name: Hashable, value: Any) -> list[tuple[Any,
 
 
 def _said(schema: Schema, name: Hashable, value: Any, event: bool) -> tuple[float | None, tuple[Any, Any, str] | None]:
-    """A number that is known, or a range, which of an event it is; neither for a state."""
+    """The number, or the range, that evidence says; neither for a state. In an event a number is a range too."""
     if isinstance(declared := schema[name], Number):
         number = declared.reads(schema.reading(name)(match_key(value)))
         if number is None or not math.isnan(number):
@@ -216,7 +216,7 @@ def _checked(schema: Schema, name: Hashable, between: tuple[Any, Any, str], valu
 
 
 def state_of(schema: Schema, name: Hashable, value: Any) -> int:
-    """The position of the state in which a value counts; ValueError where it is a value of none.
+    """The position of the state that a value belongs to; ValueError where it belongs to none.
 
     Parameters
     ----------

@@ -189,7 +189,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         return cardinalities if node is None else cardinalities.get(node)
 
     def get_partition_function(self) -> float:
-        """Sum of the product of all factors over all joint states, by junction tree.
+        """Sum the product of all factors over all joint states, by junction tree.
 
         Returns
         -------
@@ -330,7 +330,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         return clone
 
     def complete(self, missing_at_random: Mapping[Hashable, Iterable[Hashable]]) -> MarkovNetwork:
-        """The model of complete records, where cells are missing at random given variables that are named.
+        """The model of complete records, if cells are missing at random given some named variables.
 
         Post-processing of the model, under the same guarantee.
 
@@ -437,7 +437,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     # -- exact inference -----------------------------------------------------------------------
 
     def _take_over(self, learned: Any, privacy: Privacy | None) -> None:
-        """What beside graph and factors is learned in place."""
+        """Take over what was learned beside graph and factors."""
         self.privacy, self.inference = privacy, getattr(learned, "inference", "exact")
         self.schema, self.within = getattr(learned, "schema", None), dict(getattr(learned, "within", {}))
         self.posterior = getattr(learned, "posterior", None)
@@ -525,7 +525,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     def query(
         self, variables: Hashable | Sequence[Hashable], evidence: Mapping[Hashable, Any] | None = None
     ) -> DiscreteFactor:
-        """Distribution of some variables given what is known of others; exact unless `inference` is loopy.
+        """Distribution of some variables given evidence about others; exact unless `inference` is loopy.
 
         Parameters
         ----------
@@ -573,7 +573,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         )
 
     def probability(self, event: Mapping[Hashable, Any], evidence: Mapping[Hashable, Any] | None = None) -> float:
-        """Probability that some variables have given states, or numbers in given ranges.
+        """Probability that some variables have certain states, or numbers in certain ranges.
 
         Parameters
         ----------
@@ -610,7 +610,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         evidence: Mapping[Hashable, Any] | None = None,
         method: SamplingMethod = "stratified",
     ) -> pd.DataFrame:
-        """Draw synthetic records: together as like the model as so many can be, or independent of each other.
+        """Draw synthetic records, independent, or stratified, so that together they are as like the model as can be.
 
         Records drawn from a privately learned model are as private as the model, however many there are.
 
@@ -675,7 +675,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     def simulate(
         self, n_samples: int = 10, *, evidence: Mapping[Hashable, Any] | None = None, seed: int | None = None
     ) -> pd.DataFrame:
-        """Independent synthetic records, by the name and the arguments that pgmpy's Bayesian networks have for it.
+        """Draw independent synthetic records, as the method of this name of pgmpy's Bayesian networks does.
 
         Parameters
         ----------
@@ -734,7 +734,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         return float(values.sum())
 
     def predict_proba(self, X: Any, target: Hashable) -> pd.DataFrame:
-        """P(target | the other columns) for each of many *public* records, or such as the model's user may see.
+        """P(target | the other columns) for each of many records, *public* ones or those that the user may see.
 
         Exact, also under loopy inference if all other variables are known. Columns that `X` lacks are summed over, and
         so are missing cells, where missing is no state of the variable.
@@ -776,7 +776,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         return pd.DataFrame(table, index=index, columns=pd.Index(self.states[target], tupleize_cols=False))
 
     def predict(self, data: pd.DataFrame) -> pd.DataFrame:
-        """The most likely states of the variables that *public* records lack, as pgmpy's Bayesian networks predict.
+        """Predict the most likely states of the variables that *public* records lack, as pgmpy's Bayesian networks do.
 
         Parameters
         ----------
@@ -807,7 +807,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         return predicted(self, data)
 
     def predict_probability(self, data: pd.DataFrame) -> pd.DataFrame:
-        """The distribution of each variable that *public* records lack, as pgmpy's Bayesian networks give it.
+        """Predict the distribution of each variable that *public* records lack, as pgmpy's Bayesian networks do.
 
         Parameters
         ----------
@@ -888,7 +888,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         title: str | None = None,
         about: str | None = None,
     ) -> None:
-        """Write an HTML page that answers questions: what is known is chosen, distributions and intervals follow.
+        """Write an HTML page on which a reader chooses evidence and sees distributions with their intervals.
 
         One file, which carries the released model and computes in the browser, without a server or a network.
 

@@ -70,7 +70,7 @@ def checked_drivers(name: str, value: Any) -> dict[Hashable, tuple[Hashable, ...
 
 
 def driven_pairs(drivers: Drivers) -> list[tuple[Hashable, Hashable]]:
-    """Each variable with each of its drivers: tables of these are needed."""
+    """Pairs of a variable and one of its drivers: their tables are needed."""
     return [(name, driver) for name, names in drivers.items() for driver in names]
 
 
@@ -166,7 +166,7 @@ def completed(model: LogLinearModel, missing: Mapping[Hashable, int], drivers: D
 
 
 class _Layout:
-    """Which cells of a model's tables are left, and the tables with drivers that these are made from.
+    """The cells of a model's tables that complete records have, and the tables with drivers that they are made from.
 
     One serves all draws of a model: its junction tree is made once.
     """
@@ -209,7 +209,7 @@ class _Layout:
         return table.sum(axis=tuple(range(n_kept, len(names))))
 
     def tables(self, model: LogLinearModel) -> np.ndarray:
-        """What complete records have in each table of the model, all in a row."""
+        """The tables of complete records for each table of the model, all in a row."""
         wanted = list(dict.fromkeys(self.beside))
         made: dict[tuple, np.ndarray] = {}
         while wanted:
@@ -275,7 +275,7 @@ def complete_posterior(
 
 
 def complete_model(network: MarkovNetwork, drivers: Drivers, joint: LogLinearModel | None = None) -> MarkovNetwork:
-    """What :meth:`~pgmpy_dp.MarkovNetwork.complete` returns; `joint` is its distribution in small tables, if known."""
+    """The model that :meth:`~pgmpy_dp.MarkovNetwork.complete` returns; `joint`: its distribution in small tables."""
     before = network._readable()
     schema = complete_schema(before, drivers)
     together = {pair for factor in network.factors for pair in combinations(factor.variables, 2)}
@@ -308,7 +308,7 @@ def _missing(schema: Schema, drivers: Drivers) -> dict[Hashable, int]:
 
 
 def _within(within: Mapping[Hashable, Values], schema: Schema, drivers: Drivers) -> dict[Hashable, Values]:
-    """How values are distributed within states, without those for what is missing."""
+    """The distributions of values within states, without the states for what is missing."""
     without_missing = dict(within)
     for name in drivers.keys() & within.keys():
         values, code = within[name], schema.states[name].index(None)

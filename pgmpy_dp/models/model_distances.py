@@ -1,4 +1,4 @@
-"""How far a released model is from the records that it was learned from, for a part of their budget."""
+"""Release how far a model is from the records that it was learned from, for a part of their budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pgmpy_dp.private.sensitive import Noise, Release
 
 
 def _shares(settings: Settings) -> dict[str, Fraction]:
-    """Of the budget: the number of records, means, every table, the choice of the worst one, its distance.
+    """Shares of the budget: for the number of records, means, every table, the choice of the worst one, its distance.
 
     The number of records only divides: its noise counts as much as the total variation is large.
     """
@@ -37,7 +37,7 @@ def _shares(settings: Settings) -> dict[str, Fraction]:
 def planned_noise(
     n_means: int, n_tables: int, settings: Settings, budget: Budget, adjacency: Adjacency
 ) -> tuple[PureDP | ZCDP, dict[str, Noise]]:
-    """What is spent, and the noise of the number of records, of means, of each table and of the worst one.
+    """The cost, and the noise of the number of records, of means, of each table and of the worst one.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def planned_noise(
 
 
 def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Budget) -> Release:
-    """Release how far a model's tables are from those of the records: means, the worst one, each where it is asked.
+    """Release how far a model's tables are from those of the records: means, and as settings say each and the worst.
 
     Refuses what is no table or budget, and a budget too small for any count.
 

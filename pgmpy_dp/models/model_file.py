@@ -1,4 +1,4 @@
-"""What the file of a model holds, read without pgmpy: describing a model need not wait for it."""
+"""Read the file of a model without pgmpy, which describing a model need not wait for."""
 
 from __future__ import annotations
 
@@ -123,12 +123,12 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
 
 
 def reading_model(path: str | os.PathLike) -> AbstractContextManager[None]:
-    """What is wrong with a model's file is a ValueError that names it."""
+    """Turn whatever is wrong with a model's file into a ValueError that names it."""
     return read_from(path, "a saved MarkovNetwork", "pass a file that save() wrote")
 
 
 def filled_words(missing_at_random: Mapping[Hashable, Sequence[Hashable]]) -> list[str]:
-    """What is to be said of each variable whose missing values a model has filled in.
+    """A line about each variable whose missing values a model has filled in.
 
     Examples
     --------
@@ -142,10 +142,8 @@ def filled_words(missing_at_random: Mapping[Hashable, Sequence[Hashable]]) -> li
     ]
 
 
-def valid_schema(
-    schema: Schema | None, nodes: Iterable[Hashable], states: Mapping[Hashable, Sequence]
-) -> Schema | None:
-    """The schema, while it is one of a model's variables and states."""
+def schema_for(schema: Schema | None, nodes: Iterable[Hashable], states: Mapping[Hashable, Sequence]) -> Schema | None:
+    """The schema, or None where it no longer has a model's variables and states."""
     matches = (
         schema is not None
         and set(schema) == set(nodes)

@@ -1,4 +1,4 @@
-"""How far a model is from the records, for a part of their budget: what a quality report says, within the guarantee."""
+"""Score a model on the records for a part of their budget: what a quality report says, within the guarantee."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def preview_score(
     adjacency: str = "add_remove",
     rows_per_unit: int | str = 1,
 ) -> pd.DataFrame:
-    """How well `score_model` would know, from public numbers: nothing is spent and no record is read.
+    """Preview how wide the intervals of `score_model` would be, from public numbers: it reads no records.
 
     Parameters
     ----------

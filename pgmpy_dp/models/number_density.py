@@ -1,4 +1,4 @@
-"""How a number is distributed, from noisy counts of the fine cells of its range: a smooth density and spikes."""
+"""The distribution of a number from noisy counts of the fine cells of its range: a smooth density and spikes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class NumberDensity:
 
     @cached_property
     def spikes(self) -> np.ndarray:
-        """Which cells have counts of their own."""
+        """The cells that are spikes, as booleans: they have counts of their own."""
         counts, density = self.fine.values, self.fine.values / self.cell_size
         beside = np.pad(density, 1)
         around = np.maximum(np.maximum(beside[:-2], beside[2:]), 0.0) * self.cell_size
@@ -107,7 +107,7 @@ class NumberDensity:
 
     @cached_property
     def _observations(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Of each kind of counts: the group of each part, the counts, and their precisions, 0 of spikes."""
+        """For the fine and the coarse counts: the group of each part, the counts, and their precisions, 0 of spikes."""
         observations = []
         for counts in (self.fine, self.coarse):
             if counts is None:
@@ -148,7 +148,7 @@ class NumberDensity:
 
     @cached_property
     def _same_cell(self) -> np.ndarray:
-        """Which parts are in one cell with the one so many places before, in the form of banded matrices."""
+        """The parts that share a cell with the part some places before, as diagonals of a banded matrix."""
         n, band = len(self.cell), np.zeros((_BAND + 1, len(self.cell)))
         for d in range(min(_BAND + 1, n)):
             band[_BAND - d, d:] = self.cell[d:] == self.cell[: n - d]
@@ -162,7 +162,7 @@ class NumberDensity:
         bends: np.ndarray | float = 0.0,
         level: np.ndarray | float = 0.0,
     ) -> tuple[np.ndarray, float]:
-        """The log-density of the parts that is most likely, and Laplace's log-evidence."""
+        """The most likely log-density of the parts, and Laplace's log-evidence."""
         from scipy.linalg import cho_solve_banded  # whoever reads a model's file need not wait for SciPy
 
         (bend, *_), a, n = choice, self._bend, len(self.place)
@@ -227,7 +227,7 @@ class NumberDensity:
         return f, float(evidence)
 
     def _quiet(self, last: int) -> list[int]:
-        """Cells before which the density may end, upwards (1) or downwards (-1): all sums from there are as noise."""
+        """Cells where the density may end, upwards (1) or downwards (-1): all sums beyond are no more than noise."""
         counts = np.where(self.spikes, 0.0, self.fine.values)[::last]
         n, beyond = len(counts), np.cumsum(counts[::-1])[::-1]
         loud = np.flatnonzero(beyond > _LOUD * self.fine.deviation * np.sqrt(np.arange(n, 0, -1)))
@@ -312,7 +312,7 @@ class NumberDensity:
         return proportions
 
     def same_draws(self, n_draws: int) -> np.ndarray:
-        """As many draws of the proportions of the parts, the same whenever they are asked for."""
+        """A number of draws of the proportions of the parts, the same ones at each call."""
         if self.kept is not None and len(self.kept) >= n_draws:
             return self.kept[:n_draws]
         return self.draws(n_draws, np.random.default_rng(0))
@@ -343,7 +343,7 @@ class NumberDensity:
 
 
 def _smoothed(counts: np.ndarray) -> np.ndarray:
-    """Means of five neighbours, with nothing beyond the ends."""
+    """Means of five neighbouring cells, with nothing beyond the ends."""
     return np.convolve(np.pad(counts, 2), np.ones(5) / 5, mode="valid")
 
 
@@ -374,7 +374,7 @@ def _divided(number: Number) -> tuple[Number, np.ndarray]:
 
 
 def number_density(number: Number, fine: Counts, coarse: Counts | None = None) -> tuple[Number, NumberDensity]:
-    """The density of a number with fine cells, and the number with the cells' parts, which it is of.
+    """The number with its fine cells divided into parts, and its density over these parts.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class _ReleasedScore(BaseStructureScore):
 
 
 def hill_climbed(model: LogLinearModel, edges: Iterable[tuple], n_records: float) -> nx.DiGraph:
-    """A directed graph whose edges are edges of the model's graph, by the BIC of the model's own tables.
+    """Direct edges of the model's graph by hill climbing, with the BIC of the model's own tables.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def hill_climbed(model: LogLinearModel, edges: Iterable[tuple], n_records: float
 
 
 def effective_records(posterior: ParameterPosterior, edges: Iterable[tuple]) -> float:
-    """Of how many records, without noise, tables of two variables would be as sure as they are with it.
+    """The number of records whose tables of two variables, without noise, would be as sure as the noisy ones.
 
     Parameters
     ----------
@@ -106,6 +106,6 @@ def effective_records(posterior: ParameterPosterior, edges: Iterable[tuple]) -> 
 
 
 def _no_records(model: LogLinearModel) -> pd.DataFrame:
-    """What pgmpy takes the names of variables from, here their numbers; the score looks at nothing else of it."""
+    """An empty frame from which pgmpy takes the variables, here numbers; the score looks at nothing else of it."""
     d = len(model.cliques.variables)
     return pd.DataFrame(np.zeros((2, d), dtype=int), columns=range(d))

@@ -1,4 +1,4 @@
-"""What a model says of what is not known of many records: pgmpy's ``predict`` and ``predict_probability``."""
+"""Predictions of the columns that many records lack: pgmpy's ``predict`` and ``predict_probability``."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable], a
 
 
 def predicted(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
-    """`data` with the most likely states of what it lacks; see `MarkovNetwork.predict`."""
+    """Fill in the most likely states of the variables that `data` lacks; see `MarkovNetwork.predict`."""
     from pgmpy_dp.models.elimination import VariableElimination
 
     lacking, model = _lacking(network, data), network.to_log_linear()

@@ -1,4 +1,4 @@
-"""What a score of a model says: read from its release, without the records."""
+"""Read the score of a model from its release, without the records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pgmpy_dp.shown import shown
 
 
 def digest_of(states: Mapping[Hashable, Iterable[Hashable]], model: LogLinearModel) -> str:
-    """A short text that tells a model of these states, in its own order, from another: of its tables and parameters."""
+    """A digest of a model's tables and parameters with these states, in its own order: it tells models apart."""
     named = [[encode_label(v), [encode_label(s) for s in listed]] for v, listed in states.items()]
     scopes = [[encode_label(v) for v in scope] for scope in model.cliques.scopes]
     made = hashlib.blake2b(json.dumps([named, scopes]).encode(), digest_size=16)
@@ -35,7 +35,7 @@ def digest_of(states: Mapping[Hashable, Iterable[Hashable]], model: LogLinearMod
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelScore(Shown):
-    """How far a model is from the records, with noise; ``str`` of it is a summary to read.
+    """The distance between a model and the records, with noise; ``str`` of it is a summary to read.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class ModelScore(Shown):
 
     @classmethod
     def of(cls, release: Release, level: float = 0.9, privacy: Privacy | None = None) -> ModelScore:
-        """From a release that was kept.
+        """Read the score from a release that was kept.
 
         Parameters
         ----------
@@ -133,11 +133,11 @@ class ModelScore(Shown):
         )
 
     def at(self, level: float) -> ModelScore:
-        """The same with intervals of another level."""
+        """The same score with intervals of another level."""
         return type(self).of(self.release_, level, self.privacy_)
 
     def to_dict(self) -> dict[str, Any]:
-        """What programs are told."""
+        """JSON-able form, for programs."""
         few = few_records(self.n_records, self.n_records_sd)
         scores = self.table.reset_index().astype(object).to_dict("records")
         each = [] if self.each is None else self.each.reset_index().to_dict("records")
@@ -154,12 +154,12 @@ class ModelScore(Shown):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What it cost."""
+        """The guarantee of the score itself: what it cost."""
         return self.release_.guarantee
 
     @property
     def model(self) -> str:
-        """Of which model it is, by its `digest_of`."""
+        """The digest of the model that was scored; see `digest_of`."""
         return str(self.release_.public["settings"]["model"])
 
     def __repr__(self) -> str:

@@ -36,7 +36,7 @@ Scope = tuple[Hashable, ...]
 
 @dataclass(frozen=True)
 class Mean:
-    """What one score is a mean over.
+    """The tables that one score is a mean over.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class ModelTables:
 
     @property
     def weights(self) -> np.ndarray:
-        """Of the tables in each mean, shape (n_means, n_tables)."""
+        """Weights of the tables in each mean, shape (n_means, n_tables)."""
         weights = np.zeros((len(self.means), len(self.scopes)))
         for row, mean in zip(weights, self.means, strict=True):
             row[list(mean.weights)] = list(mean.weights.values())
@@ -84,7 +84,7 @@ class ModelTables:
 
 
 def schema_of_model(model: Any, schema: Schema | None = None) -> Schema:
-    """How records are read in a model's states; ValueError where rare states were merged, which nothing is read as.
+    """The schema that reads records in a model's states; ValueError where rare states were merged, which none can read.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def schema_of_model(model: Any, schema: Schema | None = None) -> Schema:
 
 @dataclass(frozen=True, eq=False)
 class ScoredModel:
-    """What the argument ``model`` comes to."""
+    """The model that the argument ``model`` stands for."""
 
     model: LogLinearModel
     states: Mapping[Hashable, tuple]
@@ -124,7 +124,7 @@ class ScoredModel:
 
     @classmethod
     def of(cls, model: Any) -> ScoredModel:
-        """TypeError, ValueError for what is no model of discrete variables."""
+        """Read the argument ``model``; TypeError or ValueError for what is no model of discrete variables."""
         if isinstance(model, str | os.PathLike):
             model = _read(model)
         model = getattr(model, "model_", model)  # of an estimator
@@ -160,7 +160,7 @@ class ScoredModel:
 
     @property
     def schema(self) -> Schema:
-        """How records are read in the model's states."""
+        """The schema that reads records in the model's states."""
         merged = [name for name, values in self.within.items() if not isinstance(values.declared, Number)]
         if merged:
             raise ValueError(
@@ -194,7 +194,7 @@ class ScoredModel:
         return ModelTables(scopes, tables, means, self.digest, merged, self.discovered)
 
     def _placed(self, schema: Schema) -> tuple[dict, tuple[Schema, dict] | None]:
-        """For each variable the order of the model's states in those of the schema, and what merges before that."""
+        """Each variable's order of the model's states in those of the schema, and the merging that comes before it."""
         orders: dict[Hashable, list[int]] = {}
         changed: dict[Hashable, Any] = {}
         places: dict[Hashable, list[int]] = {}
@@ -225,7 +225,7 @@ class ScoredModel:
         return orders, (merged, places)
 
     def _places(self, name: Hashable, schema: Schema) -> list[int] | None:
-        """Which of the model's states each finer state of the schema is part of; None where that is not so."""
+        """The model's state that each finer state of the schema is part of; None where states do not nest so."""
         ours, theirs, values = self.states[name], schema.states[name], self.within.get(name)
         number, finer = self.numbers.get(name), schema.numbers.get(name)
         if number is not None and finer is not None and number.kind == finer.kind:
@@ -272,7 +272,7 @@ def _read(path: str | os.PathLike) -> MarkovNetwork:
 
 
 def _workload(model: LogLinearModel, sizes: Mapping[Hashable, int], workload: Any) -> tuple[list[Scope], list[Mean]]:
-    """Sets of variables, each once, and what means are over."""
+    """The workload's sets of variables, each once, and the means over them."""
     if workload is not None:
         return _requested(sizes, workload)
     names = list(sizes)
@@ -323,7 +323,7 @@ def _require_size(scopes: Iterable[Scope], sizes: Mapping[Hashable, int]) -> Non
 
 
 def _drawn(n: int, order: int) -> Iterator[tuple[int, ...]]:
-    """All sets of so many places, or `_DRAWN` of them: drawn by a generator that everybody knows, in its order."""
+    """All sets of so many places, or `_DRAWN` of them: drawn by a fixed public generator, in its order."""
     total = math.comb(n, order)
     if total <= _DRAWN:
         yield from itertools.combinations(range(n), order)

@@ -1,1 +1,1 @@
-"""What a release leaves uncertain: draws of models, intervals, several synthetic data sets."""
+"""The uncertainty that a release leaves: draws of models, intervals, several synthetic data sets."""

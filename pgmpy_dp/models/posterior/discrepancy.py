@@ -1,4 +1,4 @@
-"""How far a model may be from the population in tables that were not measured, learned from tables that were held back.
+"""The error that a model may have in tables that were not measured, learned from tables that were held back.
 
 A posterior of the parameters takes the graph for the truth. A model of selected tables leaves out interactions, so its
 other tables are wrong by more than noise. Some tables drawn at random, the *probes*, are measured and kept from the
@@ -79,7 +79,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Which tables could have been a probe: probes vouch for these and for their margins.
+    """The tables that could have been probes: probes vouch for these and for their margins.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Drawn:
     without: tuple[frozenset[int], ...] = ()
 
     def misses(self, scope: Scope, cells: int) -> str | None:
-        """Why probes do not vouch for a table of so many cells; None where they do.
+        """The reason why probes do not vouch for a table with so many cells; None where they do.
 
         Examples
         --------
@@ -172,7 +172,7 @@ class Discrepancy:
         return _half_widths(np.asarray(variances), np.maximum(spreads, 0.0), self.weights[kind], level)
 
     def expected_variation(self, scope: Scope, shares: np.ndarray, variances: np.ndarray) -> float:
-        """How far a table is from the population's, in total variation, in expectation.
+        """The expected total variation between a table and the population's.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class Discrepancy:
 
 
 def measured_margins(scope: Scope, measured: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:
-    """Axes of the margins of a table that were measured: all single ones, and what measured sets share with it."""
+    """Axes of the margins of a table that were measured: each variable's, and what measured sets share with it."""
     within = {frozenset(scope) & known for known in measured}
     largest = [part for part in within if len(part) > 1 and not any(part < other for other in within)]
     covered = set().union(*largest) if largest else set()
@@ -203,7 +203,7 @@ def measured_margins(scope: Scope, measured: Iterable[frozenset[int]]) -> list[t
 
 
 def kind_of_table(scope: Scope, measured: Iterable[frozenset[int]], kinds: Iterable[str]) -> str:
-    """Which tau is that of a table: "pair", "triple", or "tied" for two or more measured pairs, where there is one.
+    """The name of a table's tau: "pair", "triple", or, if there is one, "tied" for two or more measured pairs.
 
     Larger tables have that of triples, which no probe vouches for.
     """
@@ -214,7 +214,7 @@ def kind_of_table(scope: Scope, measured: Iterable[frozenset[int]], kinds: Itera
 
 
 def unmeasured_covariance(shares: np.ndarray, margins: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """S: the covariance, up to tau^2, of what is not known of a table whose margins are.
+    """S: the covariance, up to tau^2, of the unknown part of a table whose margins are known.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def _known_directions(shares: np.ndarray, margins: Sequence[tuple[int, ...]]) ->
 def learn_discrepancy(
     probes: Sequence[Probe], measured: Iterable[frozenset[int]], drawn: Drawn = Drawn()
 ) -> Discrepancy:
-    """tau for pairs and for triples from what probes of three variables say.
+    """Learn tau for pairs and for triples from probes of three variables.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def _half_widths(variances: np.ndarray, spreads: np.ndarray, weights: np.ndarray
 
 
 def _within(n: int) -> Callable[[np.ndarray], np.ndarray]:
-    """The probability of a normal variable to be within x standard deviations; of few, without waiting for SciPy."""
+    """The probability that a normal variable is within x standard deviations; for few x, without importing SciPy."""
     if n <= _FEW:
         one_by_one = np.frompyfunc(lambda x: math.erf(x / math.sqrt(2.0)), 1, 1)
         return lambda x: one_by_one(x).astype(float)

@@ -1,4 +1,4 @@
-"""Intervals for a ratio of two numbers of which each is known up to noise, and how far a sample is from its model."""
+"""Intervals for a ratio of two noisy numbers, and the distance of a sample from its model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws of a model's parameters: what each of them says, and intervals.
+"""Draws of a model's parameters, the answers under each of them, and intervals.
 
 `pgmpy_dp.models.posterior.posterior_sampling` makes them. This needs neither SciPy nor pandas, so that a file's draws
 are read quickly.
@@ -32,7 +32,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """Draws of the parameters, and what they say about the population.
+    """Draws of the parameters, and the answers about the population under each.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Posterior:
         return np.array([engine.calibrate(theta)[0] for theta in self.theta])
 
     def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
-        """Probabilities of many small sets of variables, shape (n_draws, cardinalities of the set...) each."""
+        """Tables of many small sets of variables, each of the shape (n_draws, cardinalities of the set...)."""
         engine = SumProduct(self.cliques, memory_limit=self.memory_limit)
         source = ScopeMarginals(self.cliques, self.theta[0], engine)
         draws = [source.at(theta).tables(scopes) for theta in self.theta]
@@ -98,7 +98,7 @@ class Posterior:
         variables : sequence of variables
             In any tables or none together.
         evidence : mapping of variable to state number, optional
-            Evidence.
+            Some states that are known.
 
         Returns
         -------

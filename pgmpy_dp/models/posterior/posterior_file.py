@@ -27,7 +27,7 @@ _PREFIX = "posterior_"
 
 
 def posterior_to_parts(posterior: ParameterPosterior) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What is JSON-able, and arrays by name."""
+    """The posterior's JSON-able part, and its arrays by name."""
     draws, discrepancy = posterior.draws, posterior.discrepancy
     header = {
         "variables": [encode_label(name) for name in draws.cliques.variables],

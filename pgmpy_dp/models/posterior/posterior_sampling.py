@@ -114,7 +114,7 @@ def sample_posterior(
 
 
 def _require_posterior(noisy: NoisyMarginals, fit: Fit) -> None:
-    """A fit of these tables, and tables with noise."""
+    """Refuse a fit of other tables, and tables without noise."""
     if noisy.noise == "none":
         raise ValueError('noisy must carry noise, got noise="none": a posterior given exact tables needs none of this')
     if fit.model.cliques != with_zeros(noisy.cliques, noisy.impossible):

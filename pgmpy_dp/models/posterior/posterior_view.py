@@ -142,7 +142,7 @@ class ParameterPosterior:
     def ends(
         self, question: Question, level: float, counts: bool = False, drawn: Drawn | None = None
     ) -> dict[str, np.ndarray]:
-        """What `interval` gives, which has the parameters, of a question in its general form.
+        """The intervals of a `Question`; see `interval`, which has the parameters.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class ParameterPosterior:
         return interval
 
     def tables(self, questions: Sequence[Question]) -> list[Drawn]:
-        """The joint tables that questions are about: the model's, and under each draw those of all exchanges.
+        """The joint tables of questions: the model's, and under each draw those of all exchanges.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class ParameterPosterior:
         return tuple(self.draws.cliques.position[name] for name in names)
 
     def outside(self, variables: Sequence[Hashable]) -> str | None:
-        """Why probes do not vouch for intervals about some variables, asked about or known; None where they do.
+        """The reason why probes do not vouch for intervals about a question's variables; None where they do.
 
         Examples
         --------
@@ -275,7 +275,7 @@ class ParameterPosterior:
         return self.discrepancy.drawn.misses(scope, math.prod(self.draws.cliques.cardinalities[i] for i in scope))
 
     def uncertain_pairs(self) -> pd.DataFrame:
-        """How well each pair of variables is known, the least known first.
+        """List pairs of variables by how far their tables may be off, the least known first.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Intervals for the cells of a table of some variables, given what is known of others."""
+"""Intervals for the cells of a table of some variables, given evidence about others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pgmpy_dp.models.posterior.posterior_draws import Interval
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A variable of a question: how much of each of its states is taken in, and which states are told.
+    """A variable of a question: the share of each state that belongs to it, and the states that the answer tells.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Axis:
         return bool((self.shares[1] < self.shares[2]).any())
 
     def apart(self, groups: np.ndarray | None = None) -> np.ndarray:
-        """Parts that the states fall into: each group of those that are told, and what is left out, if there is any."""
+        """Parts that the states fall into: each group of told states, and what is left out, if there is any."""
         if self.told is None:
             return np.stack([self.shares[0], 1.0 - self.shares[0]])
         parts = (self.told.T if groups is None else self.told.T @ groups).T * self.shares[0]
@@ -43,7 +43,7 @@ class Axis:
         return np.vstack([parts, rest]) if rest.any() else parts
 
     def exchanged(self, to: np.ndarray | None) -> Axis:
-        """The same where states have gone elsewhere."""
+        """The same axis after its states were exchanged."""
         if to is None:
             return self
         back = np.argsort(to)
@@ -52,7 +52,7 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked of a joint table.
+    """A question to a joint table.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Question:
         return cls(axes | {name: Axis(shares) for name, shares in known.items() if name not in axes})
 
     def answer(self, table: np.ndarray, end: int = 0, *, joint: bool = False) -> np.ndarray:
-        """The distribution of what is told given what is known; with `joint` the probability of both together.
+        """The distribution of the told states given the evidence; with `joint` the probability of both together.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class Question:
         return _possible(_answer(table, self.axes, end, joint=joint))
 
     def answers(self, tables: Sequence[np.ndarray], *, joint: bool = False) -> np.ndarray:
-        """The answers under draws, the mean over those to questions that are as good.
+        """The answers under draws, each the mean over all exchanges of the question.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class Question:
         return _possible(each[0] if len(each) == 1 else np.nanmean(each, axis=0))
 
     def extremes(self, table: np.ndarray, *, joint: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """The least and the most that an answer may be, wherever values lie in the states that ranges cut through.
+        """The least and the largest possible answer, wherever values lie in the states that ranges cut through.
 
         Nothing says which records of such a state lie in the range: of those in a cell of the answer none to all may,
         and of the others all to none.
@@ -146,7 +146,7 @@ def query_intervals(
     *,
     joint: bool = False,
 ) -> Interval:
-    """The model's answer, and an interval that counts what posterior and graph leave open.
+    """The model's answer, with an interval for the uncertainty of both the posterior and the graph.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def query_intervals(
 
 
 def between(least: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the largest share of each cell, of cells of which each has at least and at most so much."""
+    """The least and the largest share that each cell may have, from the least and the most that cells may hold."""
     whole = [one + np.maximum(other.sum() - other, 0.0) for one, other in ((least, most), (most, least))]
     # Without any others the cell has all; and without any of its own, nothing.
     low = np.divide(least, whole[0], out=np.ones(least.shape), where=whole[0] > 0)
@@ -210,7 +210,7 @@ def between(least: np.ndarray, most: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def widened(interval: Interval, low: np.ndarray, high: np.ndarray) -> Interval:
-    """An interval that reaches beyond both extremes of an answer as far as it did beyond the estimate."""
+    """Widen an interval: it reaches beyond both extremes of an answer as far as it did beyond the estimate."""
     lower, upper = low - (interval.estimate - interval.lower), high + (interval.upper - interval.estimate)
     return Interval(interval.estimate, np.maximum(lower, 0.0), np.minimum(upper, 1.0))
 
@@ -218,7 +218,7 @@ def widened(interval: Interval, low: np.ndarray, high: np.ndarray) -> Interval:
 def number_interval(
     values: Values, draws: np.ndarray, levels: Sequence[float], level: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals of the mean and of quantiles of a number that also count what its states leave open.
+    """Intervals of the mean and of quantiles of a number, wherever values lie within its states.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def unmeasured_numbers(
     levels: Sequence[float],
     level: float,
 ) -> np.ndarray:
-    """By how much intervals of the mean, and of the shares of numbers up to each quantile, are wider for the graph.
+    """The widening, for the graph's error, of intervals of the mean and of the share up to each quantile.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def unmeasured_numbers(
 def _answer(
     table: np.ndarray, axes: Mapping[Hashable, Axis], end: int = 0, batch: int = 0, *, joint: bool = False
 ) -> np.ndarray:
-    """What `Question.answer` is, nan where what is known has the probability 0; `batch` axes come before all."""
+    """The answer of `Question.answer`, nan where the evidence has the probability 0; `batch` axes come before all."""
     for axis, one in reversed(list(enumerate(axes.values(), batch))):
         if one.told is None:
             table = np.tensordot(table, one.shares[end], axes=(axis, 0))
