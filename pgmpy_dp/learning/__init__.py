@@ -1,1 +1,1 @@
-"""What all methods share and nobody has to trust: options, bases of estimators, releases read, fits to noisy tables."""
+"""Code that all methods share and nobody has to trust: options, bases of estimators, releases, fits to noisy tables."""

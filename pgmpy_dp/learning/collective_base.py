@@ -1,4 +1,4 @@
-"""What the estimators of a given graph's parameters share: one release of noisy marginals, then learning from it.
+"""The base of estimators of a given graph's parameters: one release of noisy marginals, then learning from it.
 
 An estimator joins the two halves of the package and belongs to neither: it hands the records to the
 boundary (``pgmpy_dp.private``), which charges the ledger and returns a release, and hands the release
@@ -236,7 +236,7 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         return self._take(taken, release, graph=graph, passed=model)
 
     def _schema(self, release: Release, graph: nx.Graph) -> Schema:
-        """The model's schema: `state_names` where it is given, whose rules may differ from the release's."""
+        """The model's schema: `state_names` if it was passed, whose rules may differ from the release's."""
         declared = None if self.state_names is None else Schema.coerce(self.state_names)
         if declared is None or any(name not in declared for name in graph):
             return release.schema
@@ -275,7 +275,7 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         return cliques
 
     def _settings(self, scopes: tuple[tuple, ...]) -> Settings:
-        """The options, and which tables are asked."""
+        """The options, with the scopes of the tables to release."""
         return self._options.but(scopes=scopes, weights=checked_weights(self.weights, len(scopes)))
 
     def _run(self, table: PrivateTable, settings: Settings, budget: Budget) -> Release:
@@ -341,7 +341,7 @@ def table_for(
     unit: Hashable,
     rows_per_unit: int | str | None,
 ) -> PrivateTable:
-    """The table of a function, which takes what an estimator's constructor and `fit` take; `adjacency` as declared."""
+    """The table of a function that takes arguments of an estimator and its `fit`; `adjacency` as declared."""
     declared = df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE
     options = SimpleNamespace(
         state_names=schema, n_records=n_records, adjacency=adjacency or str(declared), random_state=random_state
@@ -367,7 +367,7 @@ def _new_table(
 def schema_and_table(
     estimator: Any, data: Any, unit: Hashable = None, rows_per_unit: int | str | None = None
 ) -> tuple[Schema, PrivateTable | None]:
-    """The public description of the data, and the table if there already is one, which the estimator must agree with.
+    """The schema of the data, and their table if there already is one, which the estimator must agree with.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ def tables_of(model: nx.Graph) -> list[tuple] | None:
 
 
 def on_graph(learned: MarkovNetwork, graph: nx.Graph, release: Release) -> dict[str, Any]:
-    """What was learned as fitted attributes: factors, and of a directed graph the CPDs on it."""
+    """Fitted attributes of a learned model: its factors, and for a directed graph the CPDs on it."""
     if not graph.is_directed():
         return {"parameters_": learned.factors, "model_": learned, "bayesian_network_": None}
     measured = [set(scope) for scope in release.scopes]
@@ -484,7 +484,7 @@ def progress_bar(name: str) -> Iterator[Progress]:
 
 @contextmanager
 def budget_bar(name: str) -> Iterator[Callable[[float], None]]:
-    """The same where nobody knows how many rounds there will be: of the share of the budget that is spent."""
+    """A progress bar of the share of the budget that is spent, where nobody knows how many rounds there will be."""
     form = "{l_bar}{bar}| of the budget, {elapsed}"
     quiet = not config.get_show_progress()
     with tqdm(desc=name, total=100, delay=1.0, leave=False, bar_format=form, disable=quiet) as bar:

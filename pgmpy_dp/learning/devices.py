@@ -1,4 +1,4 @@
-"""Where a solver computes: NumPy, or a device of torch."""
+"""The device on which a solver computes: NumPy, or one of torch."""
 
 from __future__ import annotations
 

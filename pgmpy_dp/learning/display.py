@@ -1,4 +1,4 @@
-"""How what was learned shows itself in a notebook: short, and only what is public."""
+"""Short displays of fitted estimators and results in notebooks, of public numbers alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def as_text(text: str) -> str:
 
 
 class Shown:
-    """What shows itself in a notebook as in a terminal, by its ``str``."""
+    """An object that a notebook shows as a terminal does, by its ``str``."""
 
     def _repr_html_(self) -> str:
         return as_text(str(self))
@@ -42,11 +42,11 @@ class ShowsFit(Shown):
     """An estimator of tables that shows what a fit has learned: released numbers and public ones."""
 
     def _records(self) -> str:
-        """What is counted."""
+        """The noun for what is counted."""
         return "Records"
 
     def _facts(self: Any) -> dict[str, Any]:
-        """What programs are told of what was learned."""
+        """The facts about a fit, for programs."""
         return {
             **self.privacy_.told(),
             "variables": [encode_label(name) for name in self.model_.nodes],
@@ -54,13 +54,13 @@ class ShowsFit(Shown):
         }
 
     def _lines(self: Any) -> list[str]:
-        """What a person is told of it."""
+        """The lines that a person reads."""
         edges, count = self.model_.number_of_edges(), self.model_.number_of_nodes()
         told = "1 edge" if edges == 1 else f"{edges or 'no'} edges"
         return [f"Learned {told} between {count} variables: {self.privacy_}"]
 
     def to_dict(self: Any) -> dict[str, Any]:
-        """What programs are told of a fit that set `model_`.
+        """JSON-able form of a fit that set `model_`.
 
         Returns
         -------
@@ -83,7 +83,7 @@ class ShowsFit(Shown):
         return "\n".join([*self._lines(), f"{self._records()}{' inside the schema' if sd else ''}: {count}"])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """What a notebook shows, which asks for this before it asks for HTML."""
+        """The forms for notebooks, which ask for this before they ask for HTML."""
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 

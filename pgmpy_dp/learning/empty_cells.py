@@ -1,4 +1,4 @@
-"""Which cells of released tables are probably empty, told by the law of the noise, and a prior that knows it.
+"""Find cells of released tables that are probably empty by the law of the noise, and make a prior that knows them.
 
 Noise raises half of the cells in which nobody is, and a fit cannot lower the others below nothing. So in a table whose
 cells are mostly empty it finds people where nobody can be. A prior around independence helps that along: it expects
@@ -61,7 +61,7 @@ _ALTERNATIVES = _alternatives()
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """What a release says of two variables together.
+    """The released table of two variables, with its probably empty cells.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class PairTable:
 
 
 def pair_tables(noisy: NoisyMarginals, some: float = _SOME) -> list[PairTable]:
-    """Of each pair of variables that some table has, which cells are empty.
+    """The pooled table of each pair of variables that some table has, with its probably empty cells.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def pair_tables(noisy: NoisyMarginals, some: float = _SOME) -> list[PairTable]:
 
 @dataclass(frozen=True, eq=False)
 class Floor:
-    """What the noise leaves room for in the cells of a pair that are believed empty, taken together.
+    """The records that the noise may hide in the cells of a pair that are believed empty, taken together.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class Floor:
     deviation: float
 
     def factors(self, rng: np.random.Generator) -> np.ndarray:
-        """How many times what the prior has in each of `cells` may be there.
+        """Draw the factor by which the records in each of `cells` exceed the prior's.
 
         Of all together the law of the noise says it, as far as their sum is above nothing. How that divides among them
         is not known: half of it as the prior has it and half alike, and a cell's part varies as the square of a normal
@@ -169,7 +169,7 @@ class Floor:
 
 
 def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarray | None, list[Floor]]:
-    """Tables in which the noise of empty cells is replaced, and log-potentials for a prior to be around.
+    """Replace the noise of empty cells in tables, and give log-potentials for a prior to be centred on.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def _within(array: np.ndarray, pair: tuple[int, int], scope: tuple[int, ...]) ->
 
 
 def _margins(noisy: NoisyMarginals) -> dict[int, np.ndarray]:
-    """Proportions of the states of each variable; what is below the noise may be half as large as it."""
+    """Proportions of the states of each variable; a count below half its noise counts as half of it."""
     split = InteractionSplit(noisy.cliques)
     counts, variance = split.combined_margins(noisy.counts, noisy.cell_variance)
     likely = np.maximum(counts, 0.5 * np.sqrt(variance))
@@ -246,7 +246,7 @@ def _margins(noisy: NoisyMarginals) -> dict[int, np.ndarray]:
 
 
 def _pooled(noisy: NoisyMarginals) -> dict[tuple[int, int], tuple[np.ndarray, np.ndarray, str]]:
-    """Of each pair: counts, variance and law of the noise."""
+    """The pooled counts of each pair, with the variance and the law of their noise."""
     cliques = noisy.cliques
     held: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray, bool]]] = {}
     variances = cliques.split(noisy.cell_variance * noisy.possible)

@@ -1,4 +1,4 @@
-"""What is said of a release that is of little use: it costs nothing, since it depends on released numbers alone."""
+"""Warnings of releases that are of little use: they cost nothing, since they depend on released numbers alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ variables there are for each edge then."""
 
 
 class _Doubt(UserWarning):
-    """Of a release, from what it says alone."""
+    """A warning of a release, from what the release says alone."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -110,7 +110,7 @@ class NoEdgeWarning(_Doubt):
 
 
 def no_edge(n_variables: int, n_edges: int, share: float) -> str | None:
-    """What to say where a graph that was looked for has no edge, or next to none; else None.
+    """A warning's text where a learned graph has no edge, or next to none; else None.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def no_edge(n_variables: int, n_edges: int, share: float) -> str | None:
 
 
 def large_delta(delta: float, n_records: float) -> str | None:
-    """What to say where delta is above one over the number of records, public or released; else None.
+    """A warning's text where delta is above one over the number of records, public or released; else None.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def large_delta(delta: float, n_records: float) -> str | None:
 
 
 def hardly_any(column: str, share: float) -> str | None:
-    """What to say of a column of numbers or days that next to no record has, by what was released; else None.
+    """A sentence about a column of numbers or days that next to no record has, by what was released; else None.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def hardly_any(column: str, share: float) -> str | None:
 
 
 def dropped_records(n_records: float, inside: float, sd: float) -> str | None:
-    """What to say where clearly fewer records are inside the schema than there are; else None.
+    """A warning's text where clearly fewer records are inside the schema than there are; else None.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def dropped_records(n_records: float, inside: float, sd: float) -> str | None:
 
 
 def few_records(n_records: float, sd: float) -> str | None:
-    """What to say where an estimated number of records is within `FEW` standard deviations of 0; else None.
+    """A warning's text where an estimated number of records is within `FEW` standard deviations of 0; else None.
 
     Parameters
     ----------

@@ -34,13 +34,13 @@ def undivided(schema: Schema) -> list[Hashable]:
 
 
 def fine_grained(schema: Schema) -> list[Hashable]:
-    """Those of them with so many values that a second table follows the first (`refine`)."""
+    """The undivided numbers with so many values that a second table follows the first (`refine`)."""
     fine = schema.fine().numbers
     return [name for name in undivided(schema) if len(fine[name].cells) > _FEW]
 
 
 def largest_sizes(schema: Schema) -> dict[Hashable, int]:
-    """How many states each variable has at most, once undivided numbers are divided and merged."""
+    """The largest number of states of each variable, once undivided numbers are divided and merged."""
     most, fine = set(undivided(schema)), schema.fine()
     # Beside the bins: missing and outside states, and cells that rules divide further.
     extra = {n: fine.cardinality(n) - len(fine.numbers[n].cells) + len(schema.rule_cuts(n)) for n in most}
@@ -120,7 +120,7 @@ def merge(
 
 
 def following_cells(density: NumberDensity, least: float) -> np.ndarray:
-    """Which group each fine cell belongs to: about as likely ones in the middle, halves of halves towards both ends.
+    """Group fine cells: groups of about equal probability in the middle, halves of halves towards both ends.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def following_cells(density: NumberDensity, least: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Stage:
-    """How states merged once.
+    """One merging of states.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class _Stage:
 
 
 def _stages(release: Release) -> list[_Stage]:
-    """How states merged, the finest first."""
+    """The mergings of states of a release, the finest first."""
     stages, said = [], release.public.get("fine")
     while said is not None:
         places = {decode_label(name): np.array(to) for name, to in said["places"]}
@@ -193,7 +193,7 @@ def merged_values(release: Release) -> tuple[list[np.ndarray], list[np.ndarray] 
 
 
 def fine_states(release: Release) -> dict[Hashable, Values]:
-    """For each merged variable of a release, what is within its states; empty where nothing was merged.
+    """The values within the states of each merged variable of a release; empty where nothing was merged.
 
     Of a number that is the density that its tables tell; of others the negative counts of the first table are removed
     with its total kept (`likely_proportions`).
@@ -223,7 +223,7 @@ def fine_states(release: Release) -> dict[Hashable, Values]:
 
 
 def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tuple[Number, NumberDensity]]:
-    """Of each number with a table of its fine grid: the number in parts of these cells, and its density."""
+    """The number in parts of its fine cells, and its density, of each number that has a table of its fine grid."""
     stages = _stages(release)
     schema = stages[0].schema if stages else release.schema
     ends = [0, *(stage.tables for stage in stages), len(release.values)]

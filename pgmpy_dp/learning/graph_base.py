@@ -1,4 +1,4 @@
-"""What all estimators with a learned graph share: one release from the records, learning from it, and its score."""
+"""The base of estimators with a learned graph: one release from the records, learning from it, and its score."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ else:
     except ImportError:
 
         class StructureBase:
-            """In the place of pgmpy's base class, where that is missing."""
+            """A stand-in for pgmpy's base class, where that is missing."""
 
 
 class BaseGraphEstimator(ShowsFit, BaseTableEstimator, StructureBase):
@@ -51,7 +51,7 @@ class BaseGraphEstimator(ShowsFit, BaseTableEstimator, StructureBase):
         true_graph: nx.Graph | None = None,
         metric: str | _BaseSupervisedMetric | type[_BaseSupervisedMetric] | None = None,
     ) -> float:
-        """How near `graph_` is to a true graph; called as pgmpy's causal discovery estimators are.
+        """Score how near `graph_` is to a true graph; called as pgmpy's causal discovery estimators are.
 
         Parameters
         ----------

@@ -99,12 +99,12 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
 
 
 def _finds_graph(estimator: Any) -> bool:
-    """Or else learns the parameters of a given one. Asked of it, as models import no estimators."""
+    """Whether an estimator finds a graph, or learns a given graph's parameters. Its tags say so: models import none."""
     return hasattr(estimator, "_learns_parameters")
 
 
 def _require_room(model: nx.Graph, estimator: Any, variables: Any) -> None:
-    """Nothing that the user put into the graph is lost without a word."""
+    """Refuse to lose what the user put into the graph without a word."""
     unknown = [name for name in model if name not in variables]
     if unknown:
         raise ValueError(f"the model has the nodes {unknown}, which the schema does not declare; remove them")

@@ -89,7 +89,7 @@ class InteractionSplit:
         return self._to_cells(self._centred(effects)[self._slot_state] / self._others)
 
     def decompose(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`interaction` and `main_effect` for the price of one."""
+        """Compute `interaction` and `main_effect` for the price of one."""
         means, grand = self._means(theta)
         main = np.bincount(self._slot_state, means - grand, self.n_states)
         return theta - self._to_cells(means - self._excess * grand), main

@@ -1,4 +1,4 @@
-"""Which of Laplace and Gaussian noise is the smaller one, where a budget leaves the choice."""
+"""Choose between Laplace and Gaussian noise, where a budget leaves the choice: the smaller one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def least_noise(
 
 
 def noise_for_ledger(noise: str, budget: Budget, data: PrivateData) -> str:
-    """What "auto" means where costs are added up as zCDP: "gaussian" for an (epsilon, delta) budget.
+    """The meaning of "auto" where costs are added up as zCDP: "gaussian" for an (epsilon, delta) budget.
 
     Parameters
     ----------

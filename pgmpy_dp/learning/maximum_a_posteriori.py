@@ -192,7 +192,7 @@ def fit_rounds(
     tol: float,
     callback: Callable[[], None] | None = None,
 ) -> list[Solution]:
-    """Prior variances and parameters in turn, how each round ended; arguments as for `collective_map`."""
+    """Learn prior variances and parameters in turn, and say how each round ended; arguments as for `collective_map`."""
     fit_round = partial(_fit_round, problem, max_iter=max_iter, decrease_tol=tol, callback=callback)
     solutions = [_first_round(problem, fit_round, problem.start(callback))]
     while len(solutions) < n_rounds and solutions[-1].n_iter > 0:  # without a step the next would be the same
@@ -201,7 +201,7 @@ def fit_rounds(
 
 
 def _fit_round(problem: CollectiveObjective, start: np.ndarray, **options: Any) -> Solution:
-    """Prior variances from where the parameters are, then the parameters under these."""
+    """Learn prior variances at the present parameters, then the parameters under these."""
     problem.adapt(start)
     return minimize_lbfgs(
         problem.value_and_gradient,

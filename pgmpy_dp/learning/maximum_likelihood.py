@@ -171,7 +171,7 @@ def noise_aware_penalty(noisy: NoisyMarginals) -> float:
 
 
 def least_risk_penalty(noisy: NoisyMarginals, theta: np.ndarray, mu: np.ndarray) -> float:
-    """The penalty whose fit has the least expected divergence, by what a first fit says of its cells.
+    """The penalty with the least expected divergence, estimated at a first fit.
 
     To second order a cell of probability p is fitted by itself: its parameter theta comes out as (p theta + error)/(p +
     lambda), where the error has the variance s = V/N^2 + p/N, in the free directions of its table. That costs p
@@ -294,7 +294,7 @@ def _penalised(
     callback: Callable[[], None] | None = None,
     noisy: NoisyMarginals | None = None,
 ) -> Fit:
-    """The fit with a penalty, of noisy tables with the one that is chosen where `l2` is None."""
+    """The fit with the penalty `l2`; None chooses one for noisy tables."""
     impossible = () if noisy is None else noisy.impossible
 
     def fit(engine: InferenceEngine) -> Fit:
@@ -330,7 +330,7 @@ def _penalised(
 
 
 def _on_what_is_possible(engine: InferenceEngine, marginals: np.ndarray) -> np.ndarray:
-    """The marginals, 0 where rules leave no record; they may imply more than the cells of their boxes.
+    """Set marginals to 0 where rules leave no record: they may imply more than the cells of their boxes.
 
     No parameter says anything of such a cell, and without a penalty its share would pull the others' without end.
     """
@@ -353,7 +353,7 @@ def first_sound_fit(
     fit: Callable[[InferenceEngine], Fit],
     impossible: Sequence[Box] = (),
 ) -> Fit:
-    """The fit by the inference that was asked for; where the counting numbers are left open, by the first sound ones.
+    """Fit with the requested inference; where the counting numbers are left open, with the first sound ones.
 
     Bethe's counting numbers are the most accurate where interactions are weak or the graph is sparse. Elsewhere the
     maximum of their likelihood may lie where no fixed point of belief propagation is stable (Pitkow, Ahmadian and

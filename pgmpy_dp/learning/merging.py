@@ -26,7 +26,7 @@ _SEEN = 1.0  # standard deviations
 
 @dataclass(frozen=True)
 class Merging:
-    """What the fine states of some variables became.
+    """The merged states of some variables, and the place of each fine one among them.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ def likely_proportions(counts: np.ndarray, deviation: float, n_cells: int | None
 
 
 def useful_bins(n_records: float, cell_noise: float, order: int = 2) -> int:
-    """Into how many cells each variable of a table can be divided, so that its noise is a tenth of the records.
+    """The number of cells that each variable of a table may have, for its noise to be a tenth of the records.
 
     The l1 norm of the noise in a table of b times b cells is about ``b^2 E|noise|``, in one of `order` such variables
     ``b^order E|noise|``.
@@ -91,7 +91,7 @@ def useful_bins(n_records: float, cell_noise: float, order: int = 2) -> int:
 
 
 def equal_bins(proportions: np.ndarray, n_bins: int) -> np.ndarray:
-    """Which bin each cell of a grid belongs to, where bins are intervals of about equal weight.
+    """Divide the cells of a grid into bins: intervals of about equal weight.
 
     A cell that outweighs a bin is a bin of its own, or nearly; empty cells join a neighbour.
 
@@ -120,7 +120,7 @@ def equal_bins(proportions: np.ndarray, n_bins: int) -> np.ndarray:
 
 
 def rare_states(counts: np.ndarray, least: float) -> np.ndarray:
-    """Which states are rare: noisy counts below `least`, if there are at least two and others stay."""
+    """The rare states, as booleans: noisy counts below `least`, if there are at least two and others stay."""
     rare = counts < least
     return rare if 2 <= rare.sum() < len(rare) else np.zeros(len(counts), dtype=bool)
 
@@ -133,7 +133,7 @@ def merge_states(
     merge_rare: Sequence = (),
     cuts: Mapping[Any, Sequence[float]] | None = None,
 ) -> Merging:
-    """Bins for the fine grids of some variables, and one state for the rare ones of others.
+    """Merge the cells of some variables' fine grids into bins, and the rare states of others into one.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def negative_log_density(
 
 
 def log_density(residual: np.ndarray, variance: np.ndarray, noise: str, scale: np.ndarray) -> np.ndarray:
-    """log f(z) alone; see `negative_log_density`.
+    """Compute log f(z) alone; see `negative_log_density`.
 
     Examples
     --------

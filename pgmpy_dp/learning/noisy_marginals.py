@@ -82,7 +82,7 @@ class NoisyMarginals:
 
     @cached_property
     def possible(self) -> np.ndarray:
-        """Which cells lie in no box of `impossible` that their table has all variables of, shape (n_cells,)."""
+        """The possible cells, shape (n_cells,): those in no box of `impossible` whose variables their table has."""
         return ~forbidden_cells(self.cliques, self.impossible)
 
     @cached_property

@@ -140,7 +140,7 @@ def rehearse(
     adjacency: str = "add_remove",
     n_records: int | None = None,
 ) -> Release:
-    """What `run` would release if the tables were these, which must be **made up**: its noise comes from `rng`.
+    """Rehearse `run` on tables that must be **made up**: the noise comes from `rng`.
 
     There are no records and no ledger, and nothing is protected: it is for finding out beforehand how much noise a
     budget buys. Arguments are checked as in `run`, by the same code.
@@ -271,7 +271,7 @@ def _cost(schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budg
 
 
 def _fine(schema: Schema, settings: Settings) -> list[Hashable]:
-    """The variables of which fine tables come first."""
+    """The variables whose fine tables come first."""
     used = {name for scope in settings.scopes for name in scope}
     return [name for name in undivided(schema) if name in used]
 

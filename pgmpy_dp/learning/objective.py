@@ -42,7 +42,7 @@ _CAUTION = 0.8, 0.9
 
 @dataclass(frozen=True)
 class _State:
-    """What depends on the point at which the objective was adapted."""
+    """The quantities that depend on the point at which the objective was adapted."""
 
     t_cell: np.ndarray  # prior variance of each cell's interaction
     t_state: np.ndarray  # prior variance of each state's main effect
@@ -206,7 +206,7 @@ class CollectiveObjective:
     def prior_value_and_gradient(
         self, theta: np.ndarray, mu: np.ndarray, log_partition: float
     ) -> tuple[float, np.ndarray]:
-        """What of F(theta) is not the likelihood, at the engine's last calibration, which gave the other arguments."""
+        """F(theta) without the likelihood, at the engine's last calibration, which gave the other arguments."""
         value, pull, interaction_slope, main_slope = self._with_priors(theta, mu, log_partition, 0.0, np.zeros_like(mu))
         return value, self.engine.derivative(pull) + self.split.decompose_adjoint(interaction_slope, main_slope)
 
@@ -275,7 +275,7 @@ class CollectiveObjective:
         return self._known[1]
 
     def _learn(self, theta: np.ndarray) -> _Learned:
-        """What the evidence at theta says about the variances; the last answer is kept for the next ceiling."""
+        """The variances that the evidence at theta speaks for; the last answer is kept for the next ceiling."""
         if self._learned is None or self._learned.theta is not theta:
             mu = self._marginals(theta)
             cautious_clique, cautious_node = _CAUTION
@@ -315,7 +315,7 @@ class CollectiveObjective:
         return evidence
 
     def _node_evidence(self, mu: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """The same for the main effects, from the combined margins; (n_nodes, 28)."""
+        """log p(y | s) of each node's main effects for each s on the grid, from the combined margins; (n_nodes, 28)."""
         node = self.split.node_marginals(mu)
         information = self.n * node * (1 - node)
         residual = self.node_counts - self.n * node + information * self.split.main_effect(theta)

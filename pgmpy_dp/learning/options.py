@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Rule:
-    """What an option may be.
+    """The rule of an option: what it may be.
 
     Attributes
     ----------
@@ -98,17 +98,17 @@ def flag() -> Rule:
 
 
 def by(check: Callable[[str, Any], Any], names: Callable[[Any], Iterable[Hashable]] | None = None) -> Rule:
-    """What `check` makes of the name and the value, and which columns that names; of `column` it is known."""
+    """A rule by a function `check` of name and value; `names` gives the columns that a value names."""
     return Rule(check, names=(lambda value: (value,)) if check is column else names)
 
 
 def anything() -> Rule:
-    """What only the data, the schema or another option can judge: kept as it is."""
+    """A value that only the data, the schema or another option can judge: kept as it is."""
     return Rule(lambda _, value: value)
 
 
 def adjacencies() -> Rule:
-    """Which datasets of records are neighbours."""
+    """The adjacency of datasets of records."""
     return one_of(("add_remove", "replace_one"))
 
 
@@ -206,13 +206,13 @@ class Settings(SimpleNamespace):
     __delattr__ = __setattr__
 
     def but(self, **changes: Any) -> Settings:
-        """The same with some values changed or added."""
+        """These settings with some values changed or added."""
         return Settings(**{**vars(self), **changes})
 
     def filled(self, **defaults: Any) -> Settings:
-        """The same with what it has not: what only a method takes, and no estimator asks."""
+        """These settings with defaults for what they lack: options that a method takes and no estimator has."""
         return Settings(**{**defaults, **vars(self)})
 
     def public(self, budget: Budget, *names: str) -> dict[str, Any]:
-        """What a release says of the budget, and of the settings of these names."""
+        """The public record of the budget and of the settings with these names, for a release."""
         return {name: getattr(self, name) for name in names} | {"budget": budget.guarantee.to_dict()}

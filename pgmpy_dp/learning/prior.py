@@ -32,7 +32,7 @@ _KINDS = "a MarkovNetwork, pgmpy's Markov or Bayesian network, a LogLinearModel,
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What an estimator's argument ``prior`` comes to.
+    """The model that an estimator's argument ``prior`` stands for.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Prior:
 
     @classmethod
     def of(cls, value: Any) -> Prior:
-        """The prior that an argument says.
+        """Read the argument ``prior``.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class Prior:
             raise ValueError(f"prior has none of the variables {list(schema)}; pass one that has some, or prior=None")
 
     def tables(self, scopes: Sequence[tuple], release: Release) -> list[np.ndarray]:
-        """What the prior says of sets of variables, in the states of a release.
+        """The prior's tables of sets of variables, in the states of a release.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Prior:
     def further_tables(
         self, release: Release, measured: Sequence[tuple], forbidden: Sequence[tuple], max_clique_cells: int
     ) -> dict[tuple, np.ndarray]:
-        """The prior's own tables of several variables, for a model to have beside those that were measured.
+        """Further tables of the prior, of several variables, for a model to have beside those that were measured.
 
         Parameters
         ----------

@@ -54,7 +54,7 @@ def collective_map_with_prior(
     unmeasured: Mapping[tuple, np.ndarray] | None = None,
     **options: Any,
 ) -> Fit:
-    """`collective_map` with deviations counted from a prior model, if the release speaks for that.
+    """Fit as `collective_map` does, with deviations counted from a prior model if the release speaks for that.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def collective_map_with_prior(
 
 
 def with_unmeasured(noisy: NoisyMarginals, tables: Mapping[tuple, np.ndarray]) -> tuple[NoisyMarginals, float]:
-    """Noisy tables with some more that nothing is known of, so that a model has them.
+    """Add tables of which nothing is known to noisy ones, so that a model has them.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def prior_potentials(
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     inference: Inference = "exact",
 ) -> np.ndarray:
-    """Log-potentials of the model on some tables that is nearest to a prior: the one with the prior's tables.
+    """Log-potentials of the model on some tables that is nearest to a prior: it has the prior's tables.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def prior_potentials(
 
 
 def tables_of_prior(prior: LogLinearModel, scopes: Sequence[Sequence[Any]], sizes: dict[Any, int]) -> list[np.ndarray]:
-    """What a prior says of some sets of variables.
+    """The prior's tables of some sets of variables.
 
     Parameters
     ----------

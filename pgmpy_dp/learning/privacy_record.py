@@ -25,7 +25,7 @@ _PROMISES_NOTHING = 20
 
 @dataclass(frozen=True)
 class Privacy:
-    """Under which guarantee something was learned.
+    """The record of the guarantee under which something was learned.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Privacy:
 
     @property
     def unprotected(self) -> str | None:
-        """Why nothing is promised, None where something is (`total`).
+        """The reason why nothing is promised; None where something is (`total`).
 
         Examples
         --------
@@ -121,7 +121,7 @@ class Privacy:
         return below.replace("its noise", "the noise of its prior")
 
     def told(self) -> dict[str, Any]:
-        """What programs are told: `total` as ``guarantee``, None where nothing is promised, and the ``adjacency``."""
+        """The promise for programs: `total` as ``guarantee``, None where nothing is promised, and the ``adjacency``."""
         return {"guarantee": None if self.total is None else self.total.to_dict(), "adjacency": str(self.adjacency)}
 
     @classmethod
@@ -140,7 +140,7 @@ class Privacy:
         return record.with_schema_of(release.schema_costs)
 
     def with_schema_of(self, costs: Iterable[Mapping[str, Any]]) -> Privacy:
-        """The same, and what it cost to find parts of the schema, as the schema says (`Schema.discovered`)."""
+        """This record with the costs of finding parts of the schema, as the schema says them (`Schema.discovered`)."""
         schemas = [Privacy.from_dict({"entries": [], **one}) for one in costs]
         if not schemas:
             return self
@@ -159,12 +159,12 @@ class Privacy:
 
     @property
     def words(self) -> str:
-        """The guarantee as it was asked for, with what it was made from beside it."""
+        """The guarantee as it was requested, with the one that it was made from beside it."""
         return f"{self.guarantee}" if self.requested is None else f"{self.requested} (by {self.guarantee})"
 
     @property
     def conditional(self) -> str | None:
-        """What is to be said of intervals of a model that had to pass a test to be published; None for any other."""
+        """A sentence about intervals of a model that had to pass a test to be published; None for any other."""
         if self.published_if is None:
             return None
         attempt = self.published_if["attempt"]
@@ -178,12 +178,12 @@ class Privacy:
 
     @property
     def delta(self) -> float:
-        """The delta that was asked for, of everything together; else that of `guarantee`, and 0 where there is none."""
+        """The requested delta of everything together; else that of `guarantee`, and 0 where there is none."""
         said = (self.together or self).said
         return float(getattr(said, "delta", getattr(said, "eta", 0.0)))
 
     def resting_on(self, earlier: Privacy | None) -> Privacy:
-        """The same with one more prior, unless it is the one that it has."""
+        """This record with one more prior, unless it has that one already."""
         if earlier is None or earlier == self.prior:
             return self
         return replace(self, prior=earlier if self.prior is None else self.prior.resting_on(earlier))
@@ -256,7 +256,7 @@ class Privacy:
 
     @property
     def _parts(self) -> str:
-        """Of this release alone, and then of its priors."""
+        """Text about this release alone, and then about its priors."""
         whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
         text = f"{self.words} under {self.adjacency}{whose} ({self.mechanism}){self._flag}"
         if self.schema is not None:
@@ -276,7 +276,7 @@ def parameters_digest(model: Any) -> str:
 
 
 def record_of(model: Any) -> Privacy | None:
-    """The record of a pgmpy model, ours too; ValueError where graph or tables are others than it was earned with."""
+    """The record of a model of pgmpy or of this package; ValueError where it has changed since it earned the record."""
     record, digest = vars(model).get("_privacy", (None, None))
     if isinstance(kept := model.graph.get("privacy"), Privacy) and kept.earned_by is not None:
         record, digest = replace(kept, earned_by=None), kept.earned_by[1]
@@ -292,7 +292,7 @@ def earned(name: str) -> Any:
     """
 
     def get(model: Any) -> Any:
-        """What it was set to, while the model's graph and tables are as they were then; None with others."""
+        """The value that was set, while the model's graph and tables are as they were then; else None."""
         value, digest = vars(model).get(name, (None, ""))
         return None if value is None or digest != parameters_digest(model) else value
 
@@ -303,7 +303,7 @@ def earned(name: str) -> Any:
 
 
 def composed(*parts: Guarantee) -> Guarantee:
-    """A guarantee that releases have together, whatever later ones are chosen by: basic composition.
+    """The guarantee that releases have together, however later ones are chosen: basic composition.
 
     Sums are exact and rounded up once, so that no sum of sums is below, in whatever order a plan adds up. In rho where
     all convert to it; else in (epsilon, delta), to which rho converts at the other release's delta, one after another.
@@ -333,7 +333,7 @@ def composed(*parts: Guarantee) -> Guarantee:
 
 
 def _together(first: Privacy, second: Privacy) -> tuple[Guarantee, Guarantee | None]:
-    """What two releases have together, and in the words of their budgets where these have a delta."""
+    """The guarantee that two releases have together, also in the words of their budgets where these have a delta."""
     total = composed(first.guarantee, second.guarantee)
     said = [first.said, second.said]
     if not any(isinstance(one, ApproxDP) for one in said) or any(isinstance(one, ZCDP | ReservedZCDP) for one in said):
@@ -359,13 +359,13 @@ def _approximate(guarantee: Guarantee, delta: float) -> tuple[float, float]:
 
 
 def _sum(*terms: float) -> float:
-    """Rounded up, where it is rounded at all."""
+    """The sum, rounded up where it is rounded at all."""
     exact = sum(map(Fraction, terms), Fraction(0))
     return float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), math.inf)
 
 
 def _requested(release: Release) -> Guarantee | None:
-    """The budget that a release says it was made for, if that is another guarantee, and implied by its own."""
+    """The budget that a release says it was made for, if the release's guarantee differs from it and implies it."""
     if not isinstance(release.budget, Mapping):
         return None
     requested = guarantee_from_dict(release.budget)
@@ -373,7 +373,7 @@ def _requested(release: Release) -> Guarantee | None:
 
 
 def _published(said: Any) -> Mapping[str, Any] | None:
-    """What a release or a file says that it was published if; ValueError for what nothing of ours writes."""
+    """The criteria under which a release or a file was published; ValueError for what this package does not write."""
     if said is None:
         return None
     right = isinstance(said, Mapping) and isinstance(said.get("criteria"), list)
@@ -384,11 +384,11 @@ def _published(said: Any) -> Mapping[str, Any] | None:
 
 
 class UnderstatedGuarantee(RuntimeError):
-    """A plan released under less than it charged: a mistake of whoever wrote it, not of who runs it."""
+    """A plan released under less than it charged: a mistake of its author, not of its user."""
 
 
 def released(data: PrivateData, plan: Callable[..., Release], *arguments: Any) -> Release:
-    """What ``plan(data, *arguments)`` releases, held against what the data's ledger was charged for it.
+    """Run ``plan(data, *arguments)``, and hold its release against what the data's ledger was charged for it.
 
     Charges of others meanwhile are not the plan's. A release that an exception carries is held against them, too: where
     it says less, it has the guarantee of everything instead.
@@ -427,7 +427,7 @@ def released(data: PrivateData, plan: Callable[..., Release], *arguments: Any) -
 
 
 def _held(release: Release, charged: Sequence[Guarantee]) -> Release:
-    """The same release if what was charged implies its guarantee; else with the guarantee of all that was charged."""
+    """The release, with the guarantee of all that was charged unless the charges imply the release's own."""
     guarantee = release.guarantee
     total = composed(*charged) if charged else guarantee
     stated = total if guarantee.implies(total) else composed(total, guarantee)
@@ -436,7 +436,7 @@ def _held(release: Release, charged: Sequence[Guarantee]) -> Release:
 
 @contextmanager
 def handed_over(release: Release) -> Iterator[None]:
-    """Learning from a release that is paid for: an exception has it as its attribute ``release``."""
+    """Give an exception in this block the paid release as its attribute ``release``."""
     try:
         yield
     except BaseException as error:

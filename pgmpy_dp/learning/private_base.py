@@ -1,4 +1,4 @@
-"""What every estimator does: one release from private data under a budget, then everything from the release alone."""
+"""The base of every estimator: one release from private data under a budget, then everything from the release alone."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TABLE_EXAMPLES = (
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 class PrivateFit:
-    """From a release to fitted attributes, and nothing in between: a fit that fails leaves the estimator as it was.
+    """A fit goes from a release to fitted attributes in one step: one that fails leaves the estimator as it was.
 
     Each subclass is made a dataclass: its constructor takes what its bases declare by `option`, then what it declares.
     Of several bases the last one's options come first; one that is there for that is ``dataclass(init=False)``, since
@@ -96,7 +96,7 @@ class PrivateFit:
         return [dict(example) for example in cls._examples]
 
     def _as_checked(self) -> Self:
-        """This estimator with its options as they are used: what a fit reads, whatever becomes of this one meanwhile.
+        """A copy of this estimator with checked options, which a fit reads, whatever becomes of this one meanwhile.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class PrivateFit:
         return None
 
     def _pick(self, *names: str) -> dict[str, Any]:
-        """Arguments of the constructor, for a function that takes them by the same names."""
+        """Options of these names, for a function that takes them by the same names."""
         return {name: getattr(self, name) for name in names}
 
     release_: Release
@@ -141,7 +141,7 @@ class PrivateFit:
         return self
 
     def _warn(self, stacklevel: int) -> None:
-        """Warn of what a fit left to doubt, which released and public numbers say."""
+        """Warn of doubts about a fit, which released and public numbers raise."""
         with handed_over(self.release_):  # warnings may be errors
             for category, said in self._doubts(self.release_, self.privacy_, vars(self)).items():
                 if said is not None:
@@ -150,7 +150,7 @@ class PrivateFit:
     def _doubts(
         self, release: Release, privacy: Privacy, learned: Mapping[str, Any]
     ) -> dict[type[Warning], str | None]:
-        """What there is to warn of, from released and public numbers alone."""
+        """The warnings about a fit, from released and public numbers alone."""
         n, sd = learned.get("n_records_", release.n_records or 0.0), learned.get("n_records_sd_", 0.0)
         if (few := few_records(n, sd)) is None and (tells := getattr(learned.get("model_"), "mostly_missing", None)):
             few = "\n".join(filter(None, map(tells, learned["model_"].numbers))) or None
@@ -179,7 +179,7 @@ class PrivateFit:
 
 
 class BudgetedFit(PrivateFit):
-    """With a budget; abstract."""
+    """A fit with a budget; abstract."""
 
     epsilon: float | None = option(None, number())
     delta: float = option(0.0, number(positive=False, below_one=True))
@@ -192,7 +192,7 @@ class BudgetedFit(PrivateFit):
 
 
 class TableFit(BudgetedFit):
-    """With the description of a discrete table; abstract."""
+    """A fit with the description of a discrete table; abstract."""
 
     state_names: Schema | dict | None = option(None, anything())
     adjacency: str = option("add_remove", adjacencies())
@@ -269,7 +269,7 @@ class BasePrivateEstimator(BudgetedFit, BaseEstimator):
         return self._take(taken, released(data, taken._run, budget), data)
 
     def _prepared(self, X: Any, ledger: Any = None, **whose: Any) -> tuple[Self, Any, Budget]:
-        """What `_run` and `_take` are given: all that a fit does before its plan, which charges.
+        """The arguments of `_run` and `_take`: all that a fit does before its plan, which charges.
 
         `ledger` is that of private data that are made of `X`; default: a new one, of the budget.
         """
@@ -305,7 +305,7 @@ class BasePrivateEstimator(BudgetedFit, BaseEstimator):
         return self._take(taken, taken._under_rules(release))
 
     def _under_rules(self, release: Release) -> Release:
-        """The release with the rules about what is impossible that the arguments say."""
+        """The release under the arguments' rules about what is impossible."""
         return release
 
 

@@ -1,4 +1,4 @@
-"""Which of a release's tables were required or chosen, and which are probes, drawn at random and measured last."""
+"""Tell a release's required and chosen tables from its probes, which are drawn at random and measured last."""
 
 from __future__ import annotations
 

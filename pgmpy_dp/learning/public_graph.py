@@ -1,4 +1,4 @@
-"""Public graphs of learners: what users pass, edges as positions in a schema, and what a release keeps of them."""
+"""Public graphs of learners: as users pass them, as positions in a schema, and as a release keeps them."""
 
 from __future__ import annotations
 

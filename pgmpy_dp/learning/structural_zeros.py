@@ -30,7 +30,7 @@ _BARELY = -1e5
 
 
 def with_zeros(cliques: Cliques, boxes: Sequence[Box]) -> Cliques:
-    """The layout with a table more for each set of variables of a box that no table has all of.
+    """The layout, with one more table for each box whose variables no table has all of.
 
     Combinatorial: nothing of the size of a table is allocated.
 
@@ -56,7 +56,7 @@ def with_zeros(cliques: Cliques, boxes: Sequence[Box]) -> Cliques:
 
 
 def forbidden_cells(cliques: Cliques, boxes: Sequence[Box]) -> np.ndarray:
-    """Which cells of the tables of `with_zeros` lie in a box that the table has all variables of.
+    """The cells of the tables of `with_zeros`, as booleans, that lie in a box whose variables their table has all of.
 
     Returns
     -------

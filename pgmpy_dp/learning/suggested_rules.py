@@ -50,12 +50,12 @@ class SuggestedRule:
     cells: frozenset[int]
 
     def to_dict(self) -> dict[str, Any]:
-        """What programs are told."""
+        """JSON-able form, for programs."""
         return {name: getattr(self, name) for name in _TOLD}
 
 
 def suggested_rules(release: Release, level: float = 0.95) -> list[SuggestedRule]:
-    """What the tables of a release make probable, the strongest first.
+    """The rules that a release's tables make probable, the strongest first.
 
     A rule is about two variables that a table has, and is not among those of the schema. A state that goes with few
     states of the other variable implies them. Otherwise cells are listed that nobody seems to be in. Of implications
@@ -93,7 +93,7 @@ class SuggestsRules:
     check_is_fitted: Callable[[], None]
 
     def suggest_impossible(self, level: float = 0.95) -> pd.DataFrame:
-        """Rules about what is impossible that the release makes probable, for you to confirm or to refuse.
+        """Suggest rules about what is impossible that the release makes probable, for you to confirm or to refuse.
 
         Post-processing of the release: costs nothing, and changes nothing. Each rule is a guess from noisy tables. Put
         one into ``Schema(impossible=[...])`` only if you know from public reasons, a definition or the questionnaire,
@@ -178,7 +178,7 @@ def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> l
 
 
 def _rules(columns: Sequence[Column], empty: np.ndarray) -> Iterator[Rule]:
-    """What each state of either variable may imply, or exclude; none that leaves a state nothing to go with."""
+    """Rules of what each state of either variable implies or excludes; none leaves a state without a partner."""
     for (column, other), table in ((columns, empty), (columns[::-1], empty.T)):
         alone = (table > 0.5).all(axis=0)  # states of the other variable that are not seen at all
         for code, row in enumerate(table):

@@ -1,4 +1,4 @@
-"""What the estimators share that learn from a discrete table: its description, and agreement with data and releases."""
+"""The base of estimators that learn from a discrete table: its description, and agreement with data and releases."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class BaseTableEstimator(TableFit, BasePrivateEstimator):
             raise ValueError("state_names and the release have other variables, states or rules; drop state_names")
 
     def _under_rules(self, release: Release) -> Release:
-        """If `state_names` is a schema its rules count, not the release's."""
+        """The release under the rules of `state_names`, if that is a schema."""
         declared = self.state_names
         if not isinstance(declared, Schema) or declared.impossible == release.schema.impossible:
             return release

@@ -1,4 +1,4 @@
-"""What the estimators share that learn from vectors of numbers: their description, and agreement with the data."""
+"""The base of estimators that learn from vectors of numbers: their description, and agreement with the data."""
 
 from __future__ import annotations
 
