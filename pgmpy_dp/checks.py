@@ -34,7 +34,7 @@ class ArgumentError(TypeError):
 
 
 def is_exactly(value: object, *kinds: type) -> bool:
-    """Whether the class of a value is one of these, and no subclass."""
+    """Whether the class of a value is one of these, not a subclass of one."""
     return type(value) in kinds
 
 
@@ -133,7 +133,7 @@ def require_choice(name: str, value: object, allowed: Sequence[str]) -> None:
 
 
 def require_value(name: str, value: object, what: str) -> None:
-    """Raise a ValueError if a public number was not given; it says what the number is."""
+    """Raise a ValueError if a public number was not passed; it says what the number is."""
     if value is None:
         raise ValueError(
             f"{name}=None: pass {what}, from what is publicly known; never one computed from the records, which would "

@@ -21,7 +21,7 @@ __all__ = ["EdgeF1", "EdgeHammingDistance", "EdgePrecision", "EdgeRecall", "list
 
 
 class _EdgeMetric(_BaseSupervisedMetric):
-    """What the metrics share: the edges of both graphs, as sets of unordered pairs.
+    """The base of the metrics: the edges of both graphs, as sets of unordered pairs.
 
     pgmpy reads `_tags` of the class itself, not the inherited ones, so each metric repeats them.
     """

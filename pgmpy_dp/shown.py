@@ -54,7 +54,7 @@ def runs_in_spreadsheets(text: str) -> bool:
 
 
 def spreadsheet_safe(text: str) -> str:
-    """The text with a ' before it where a spreadsheet might compute it otherwise.
+    """The text, with a ' before it where a spreadsheet might compute it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is done with tables: discover, check, plan, learn, publish_if, of one table or of parents with their children.
+"""The verbs: discover, check, plan, learn, publish_if; of one table, or of parents with their children.
 
 Each takes both kinds. Tables are linked if a `LinkedSchema`, `PrivateLinkedTables`, `children` or a `key` says so. An
 argument that is None was not passed; what an argument is for, `FOR` says.
@@ -84,7 +84,7 @@ _OF_LINKED = {
 
 
 def require_for(kind: str, passed: Mapping[str, Any]) -> None:
-    """Refuse the first argument that is not for this kind of tables or model.
+    """Refuse the first argument that is not for tables, or a model, of this kind.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _passed(arguments: Mapping[str, Any], *without: str) -> dict[str, Any]:
 
 
 def kind_of(tables: Any, schema: Any, passed: Mapping[str, Any]) -> str:
-    """What kind of tables these are, and where the graph comes from; refuses what is not for it."""
+    """Tell linked tables from one table, and where the graph comes from; refuses arguments that are not for it."""
     structure = passed.get("structure")
     if (
         isinstance(tables, PrivateLinkedTables)
@@ -137,7 +137,7 @@ def check(
     unit: Hashable = None,
     rows_per_unit: int | str | None = None,
 ) -> SchemaCheck | FamilyCheck:
-    """How many records match a schema, or what linked tables hold, for a small part of a budget, before a fit.
+    """Check how many records match a schema, or what linked tables hold, for a small part of a budget, before a fit.
 
     A fit leaves out in silence what its schema does not declare, and spends its whole budget on the rest.
 
@@ -203,7 +203,7 @@ def discover(
     random_state: int | None = None,
     unit: Hashable = None,
 ) -> Discovery | LinkedDiscovery:
-    """A schema for columns whose values nobody has listed, for a part of a budget.
+    """Discover a schema for columns whose values nobody has listed, for a part of a budget.
 
     Reading a list of categories off the records would tell of the one person who has a rare one. This finds the
     categories that many records have, and with `bins` cuts numbers where about equally many records lie between two.
@@ -348,7 +348,7 @@ def plan(
     each: bool | None = None,
     level: float | None = None,
 ) -> Plan:
-    """What a budget will buy, from public numbers: sizes, noise and expected errors; it reads no records.
+    """Plan what a budget will buy, from public numbers: sizes, noise and expected errors; no record is read.
 
     Parameters
     ----------
@@ -423,7 +423,7 @@ optimise, missing_at_random, siblings
 
 
 def _plan_of_score(model: Any, budget: Budget, n: int, passed: dict[str, Any]) -> Plan:
-    """How well scores of a model would know."""
+    """The plan of a score: how wide its intervals would be."""
     from pgmpy_dp.models.model_score import preview_score
 
     passed.pop("random_state", None)
@@ -473,7 +473,7 @@ def learn(
     siblings: int | str | None = None,
     draws: int | None = None,
 ) -> Any:
-    """A model of a table, or of parents with their children, under one budget.
+    """Learn a model of a table, or of parents with their children, under one budget.
 
     Parameters
     ----------
@@ -617,7 +617,7 @@ def refit(
 
 
 def _graph(graph: Any, schema: Schema) -> nx.Graph:
-    """A graph: as it is, of tables, each of which has all its edges, or of no edges on all variables."""
+    """The graph that was passed; of sets of variables, each with all its edges; of None, no edges on all variables."""
     if graph is None or isinstance(graph, nx.Graph):
         return graph_on(schema.variables, ()) if graph is None else graph
     named = set(chain.from_iterable(graph))
@@ -653,7 +653,7 @@ def _require_draws(learner: Any, draws: int | None) -> None:
 
 
 def _drawn(learner: Any, draws: int | None) -> Any:
-    """A fitted estimator, whose model keeps draws."""
+    """Give the model of a fitted estimator its draws."""
     if draws:
         with handed_over(learner.release_):
             learner.model_.posterior = learner.posterior(draws)

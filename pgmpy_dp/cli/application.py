@@ -1,4 +1,4 @@
-"""The application: how commands are declared, and how each of them ends."""
+"""The application: it declares commands, and ends each of them."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
 
 
 def _written(option: inspect.Parameter) -> str:
-    """How a command line writes an argument."""
+    """An argument as a command line writes it."""
     how = get_args(option.annotation)[1] if get_origin(option.annotation) is Annotated else option.default
     if isinstance(how, typer.models.ArgumentInfo):
         return (how.metavar or option.name.upper()).strip("[]")
@@ -185,7 +185,7 @@ def _written(option: inspect.Parameter) -> str:
 
 
 def in_options(text: str) -> str:
-    """What the library says of its arguments, in the words of the command that runs.
+    """Translate what the library says of its arguments into the options of the command that runs.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def _end(error: Exception | KeyboardInterrupt, options: Mapping[str, Any]) -> No
 
 
 def _named(error: BaseException) -> str:
-    """The kind of an error; of one of the operating system the file and what is wrong with it, if it says that."""
+    """The type of an error; for one of the operating system the file and what is wrong with it, if it says that."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     if not isinstance(error, OSError) or error.strerror is None:
@@ -256,12 +256,12 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def ask_for(option: str, value: object, remedy: str) -> NoReturn:
-    """Raise a ValueError that names an option, what it was given (None: it was left out), and what to do."""
+    """Raise a ValueError that names an option, its value (None: it was left out), and what to do."""
     raise ValueError(f"{option} {'is missing' if value is None else f'is {value!r}'}: {remedy}")
 
 
 def show(document: dict[str, Any], text: str, as_json: bool) -> None:
-    """The result of a command, for a program or for a person."""
+    """Print the result of a command, for a program or for a person."""
     _print(as_document(document) if as_json else "\n".join(map(shown, text.split("\n"))))
 
 
@@ -281,18 +281,18 @@ def as_document(document: Any) -> str:
 
 
 def note(message: str, quiet: bool = False) -> None:
-    """Something worth knowing that is no result: on standard error."""
+    """Print something worth knowing that is no result, on standard error."""
     if not quiet:
         say(message)
 
 
 def say(message: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     _print(f"pgmpy-dp: {shown(in_options(' '.join(message.split())))}", err=True)
 
 
 def _print(text: str, err: bool = False) -> None:
-    """All that is printed, in signs that the stream has: a name is not worth an exception after a charge."""
+    """Print a text in signs that the stream has: a name is not worth an exception after a charge."""
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     typer.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=err)
 

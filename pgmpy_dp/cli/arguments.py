@@ -1,4 +1,4 @@
-"""What the texts of options mean that several commands share."""
+"""Read the texts of options that several commands share."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def parse_states(text: str, option: str) -> tuple[str, list[str]]:
 
 
 def parsed_rows(text: str) -> int | str:
-    """How many records of a person count: a number, or the word for all in part."""
+    """The number of records of a person that count, or the word for all in part."""
     return int(text) if text.isdecimal() else text
 
 
@@ -77,7 +77,7 @@ def protection(options: option.ProtectionOptions) -> dict[str, Any]:
 
 
 def learn_arguments(options: option.LearnOptions, schema: Schema | None) -> dict[str, Any]:
-    """What is learned, as `learn` and `plan` take it; without a schema of one table as it was passed."""
+    """The arguments of `learn` and `plan`; without a schema of one table they stay as they were passed."""
     passed = {name: value for name, value in vars(options).items() if value is not None}
     passed |= {name: str(passed[name]) for name in ("structure", "estimator") if name in passed}
     edges, edges_file = passed.pop("edges", None), passed.pop("edges_file", None)
@@ -222,7 +222,7 @@ def _joined(text: str, schema: Schema) -> tuple[Hashable, Hashable]:
 
 
 def _read_edges(path: Path, schema: Schema) -> list[tuple[Hashable, Hashable]]:
-    """Messages name lines and do not quote them: the path might be that of the records."""
+    """Read edges from a file. Messages name lines and do not quote them: the path might be that of the records."""
     names = {str(name): name for name in schema.variables}
     pairs = []
     with open(path, encoding="utf-8-sig", errors="replace", newline="") as lines:

@@ -1,4 +1,4 @@
-"""What ``pgmpy-dp info``, ``query`` and ``sample`` do with a model of linked tables."""
+"""``pgmpy-dp info``, ``query`` and ``sample`` for a model of linked tables."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def linked_sample(
 
 
 def linked_names(model: LinkedModel) -> dict[str, Hashable]:
-    """What may be written for what can be asked about: columns, with their table too; alone where one table has it."""
+    """The names for columns in a query: with their table, and alone where only one table has the column."""
     everything: list[tuple[str, Hashable]] = [
         (table, column) for table, columns in zip(model.linked.names, model.columns, strict=True) for column in columns
     ]

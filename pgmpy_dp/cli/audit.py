@@ -156,7 +156,7 @@ def _rows(document: dict[str, Any]) -> list[list[str]]:
 
 
 def _said(document: dict[str, Any]) -> str:
-    """What the table means, for who sees one for the first time."""
+    """Sentences that explain the table to somebody who sees one for the first time."""
     count, broken = len(document["reports"]), sum(not report["holds"] for report in document["reports"])
     verdict = "none is broken" if not broken else f"{broken} {'is' if broken == 1 else 'are'} BROKEN"
     return "\n".join(

@@ -1,4 +1,4 @@
-"""What options say of columns: a schema that is described on the command line."""
+"""Options about columns: a schema that is described on the command line."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ _EXAMPLES = {"--number": '"age=0:120:1 cuts 18,65"', "--date": '"admitted=2001-0
 
 
 def described(passed: ColumnOptions, states: dict[str, Any] | None = None) -> Schema:
-    """The schema of a file, or of what options say; `states` are those of a codebook."""
+    """The schema of a file, or the one that options describe; `states` are those of a codebook."""
     from pgmpy_dp.schema import Number, Schema, almost_intervals
 
     other, texts, impossible = passed.other or [], passed.texts or [], passed.impossible or []
@@ -146,7 +146,7 @@ def described(passed: ColumnOptions, states: dict[str, Any] | None = None) -> Sc
 
 
 def require_alone(options: ColumnOptions, remedy: str) -> None:
-    """Refuse what is said of columns beside a file of their schema."""
+    """Refuse options about columns beside a file of their schema."""
     rest = {name: getattr(options, name) for name in ("other", "texts", "impossible")}
     for name, value in (vars(options.declared) | rest | vars(options.reading)).items():
         if value:
@@ -154,7 +154,7 @@ def require_alone(options: ColumnOptions, remedy: str) -> None:
 
 
 def declarations(states: Mapping[str, Any], options: DeclarationOptions) -> dict[str, Any]:
-    """What --variable, --cuts, --number and --date declare, by their names, after `states` that stand elsewhere."""
+    """The columns that --variable, --cuts, --number and --date declare, by their names, after those of `states`."""
     from pgmpy_dp.schema import interval_states
 
     columns: dict[str, Any] = dict(states)

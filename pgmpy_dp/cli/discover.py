@@ -126,7 +126,7 @@ def discover(
 def _described(
     declared: dict[str, Any], linked: option.KeyOptions, tables: option.LinkedOptions, parents: Any, children: Any
 ) -> dict[str, Any]:
-    """What options say of linked tables: the arguments of their schema."""
+    """The arguments of a schema of linked tables, from options."""
     from pgmpy_dp.linked.linked_discovery import columns_by_table
 
     for name, value in {"--key": linked.key, "--most": linked.most}.items():
@@ -145,7 +145,7 @@ def _described(
 
 
 def _reading_of(tables: dict[str, dict[str, Any]], options: column_options.ReadingOptions) -> dict[str, Any]:
-    """How cells of both tables are read: of all columns, or of one, which may have its table's name before it."""
+    """The options of reading cells of both tables, for all columns, or for one, perhaps after its table's name."""
     names = {f"{table}.{column}": (column, f"{table}.{column}") for table, some in tables.items() for column in some}
 
     def named(texts: list[str] | None, sign: str) -> list[str]:

@@ -83,7 +83,7 @@ def require_writable(
 
 
 def _place(path: Path) -> Path:
-    """Where a file is, or would be, whatever links lead there."""
+    """The place where a file is, or would be, whatever links lead there."""
     return Path(os.path.realpath(path))
 
 
@@ -135,7 +135,7 @@ def holds_linked_schema(path: Path) -> bool:
 
 
 def _content(path: Path) -> dict[str, Any] | None:
-    """What a JSON file says, if it is an object."""
+    """The content of a JSON file, if it is an object."""
     from pgmpy_dp.schema.stored import json_content
 
     with suppress(ValueError):  # no UTF-8, no JSON, or brackets without end
@@ -194,7 +194,7 @@ def load_saved_model(path: Path, draws: bool = False) -> SavedModel:
 
 
 def load_model_file(path: Path) -> ModelFile:
-    """What a saved model's file holds, without pgmpy; ValueError for another file."""
+    """The content of a saved model's file, without pgmpy; ValueError for another file."""
     from pgmpy_dp.models.model_file import read_model_file
 
     return _read(path, read_model_file)

@@ -112,7 +112,7 @@ def fit(
 
 
 def _written(learner: Any, out: Path, release: Path | None) -> dict[str, Any]:
-    """What a fit tells, all of it released with noise or public, and where it is."""
+    """The document of a fit: released and public numbers alone, and the files that were written."""
     return {"model": str(out), "release": None if release is None else str(release), **learner.to_dict()}
 
 

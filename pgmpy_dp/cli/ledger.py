@@ -34,7 +34,7 @@ LedgerFile = Annotated[Path, typer.Argument(metavar="FILE", help="Ledger that le
 
 
 def open_account(options: option.LedgerOptions, budget: Budget, adjacency: str, *, fit: bool = True) -> Ledger | Budget:
-    """What a command may spend: its `budget` alone, or by the ledger in a file, which may be new.
+    """The account of a command: its `budget` alone, or the ledger in a file, which may be new.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def marked(ledger: Ledger) -> Iterator[None]:
 
 @contextmanager
 def kept(path: Path, remedy: str) -> Iterator[list[Any]]:
-    """If something fails after the budget was spent, write what it bought to `path`, or near it, and say where.
+    """Write what the budget bought to `path`, or near it, if something fails after it was spent, and say where.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def kept(path: Path, remedy: str) -> Iterator[list[Any]]:
 
 
 def show_charged(document: dict[str, Any], text: str, as_json: bool, path: Path | None, ledger: Ledger) -> None:
-    """The result of a command that was paid for, with what its ledger in a file has left."""
+    """Print the result of a command that was paid for, with what its ledger in a file has left."""
     if path is not None:
         account = ledger.account
         document["ledger"] = {"file": str(path), "spent": str(account.spent), "left": str(account.left)}
@@ -133,7 +133,7 @@ def show_charged(document: dict[str, Any], text: str, as_json: bool, path: Path 
 
 
 def note_uncounted(quiet: bool) -> None:
-    """What whoever pays without a ledger in a file should know."""
+    """Tell somebody who pays without a ledger in a file that costs add up."""
     note("what this spent adds up with what fits to the same records spend; --ledger FILE keeps count", quiet)
 
 

@@ -45,7 +45,7 @@ _IMPOSSIBLE = "the model gives it the probability 0: ask about what can be"
 
 
 class Method(StrEnum):
-    """How synthetic records are drawn together."""
+    """The way in which synthetic records are drawn together."""
 
     STRATIFIED = "stratified"
     INDEPENDENT = "independent"
@@ -165,7 +165,7 @@ def query(
 def _known(
     network: Answers | LinkedModel, names: Mapping[str, Hashable], evidence: list[str] | None
 ) -> dict[Hashable, str | None]:
-    """What is known of each variable; None for missing. A mistake is said in the terms of the option."""
+    """The evidence about each variable; None for missing. A mistake is said in the terms of the option."""
     known: dict[Hashable, str | None] = {}
     for text in evidence or []:
         # Names of counts have signs of their own, "age >= 16=1": the longest name that is one goes first.
@@ -299,7 +299,7 @@ def sample(
 
 
 def _draws(model: Path, saved: SavedModel, copies: int) -> list[Answers]:
-    """Models of as many draws as are asked for."""
+    """Models of a number of posterior draws."""
     if not saved.has_posterior:
         ask_for("--copies", str(copies), "the model has no posterior; write it by fit or refit with --draws 30")
     posterior = load_model(model).posterior

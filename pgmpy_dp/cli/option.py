@@ -1,4 +1,4 @@
-"""Options that several commands share: what they are called, what they may be, and what help says of them."""
+"""Options that several commands share: their names, their values, and their help."""
 
 from __future__ import annotations
 

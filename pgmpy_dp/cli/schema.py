@@ -164,5 +164,5 @@ def _read_codebook(path: Path) -> dict[str, list[str]]:
 
 
 def _has_bytes(text: str) -> bool:
-    """Whether it stands for bytes that are no UTF-8."""
+    """Whether a sign stands for bytes that are no UTF-8."""
     return any("\udc80" <= sign <= "\udcff" for sign in text)

@@ -1,4 +1,4 @@
-"""How synthetic records are written as text."""
+"""Write synthetic records as text."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def text_of(columns: Mapping[Hashable, Drawn], written: TextFile, safe: bool, qu
 
 
 def kind_of(out: Path, option: str = "--out") -> str:
-    """What kind of file a name is of: .csv, .tsv or .parquet."""
+    """The format of a file by its name: .csv, .tsv or .parquet."""
     name = out.name.lower().removesuffix(".gz")
     for ending in (".csv", ".tsv"):
         if name.endswith(ending):

@@ -222,7 +222,7 @@ def _reciprocal(values: np.ndarray, out: np.ndarray) -> None:
 
 
 class _Tables:
-    """The arrays of one pass, and the plan's sums bound to them.
+    """The arrays of one pass, with the plan's sums bound to them.
 
     A clique's table has shape (residual cells, separator cells): every reduction over the
     residual runs over the leading axis, on contiguous memory.

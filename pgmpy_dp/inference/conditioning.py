@@ -1,4 +1,4 @@
-"""What a model says about the other variables once something is known of some."""
+"""Condition a model on what is known of some variables."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 
 
 class ImpossibleEvidence(ValueError):
-    """What is known cannot be, under the model."""
+    """The evidence has the probability 0 under the model."""
 
 
 def conditioned(model: LogLinearModel, evidence: Mapping[Hashable, int | np.ndarray]) -> LogLinearModel:
-    """The distribution of the other variables, given the states of some, or what is likely of them.
+    """The distribution of the other variables, given states of some, or likelihoods of their states.
 
     Every table is sliced at the states that are known, so inference on the result is never harder than on the model.
     A variable of which several states are possible stays in it, with a table of its own ("virtual evidence").

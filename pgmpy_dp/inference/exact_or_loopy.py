@@ -1,4 +1,4 @@
-"""Which inference a model runs on: exact on a junction tree, or loopy belief propagation where that is too large.
+"""Choose the inference of a model: exact on a junction tree, or loopy belief propagation where that is too large.
 
 An *engine* turns parameters into the marginals of all tables and the log-partition function, and knows the directional
 derivative of the marginals. Both engines are of this one form, so the fits take either; what differs is told by
@@ -28,7 +28,7 @@ Inference = Literal["exact", "loopy", "auto"] | LoopySettings
 
 
 class InferenceUnavailable(ValueError):
-    """What was asked for needs exact inference, and the model runs on loopy belief propagation."""
+    """A request needs exact inference, and the model runs on loopy belief propagation."""
 
 
 class InferenceEngine(Protocol):
@@ -53,7 +53,7 @@ class InferenceEngine(Protocol):
 
 @dataclass(frozen=True)
 class InferenceStatus:
-    """Which inference was used, and how it ended.
+    """The inference that was used, and how it ended.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class InferenceStatus:
 
 @lru_cache(maxsize=32)
 def _size(cliques: Cliques) -> InferenceSize:
-    """A fit asks several times, and large graphs take a quarter of a second."""
+    """The size of exact inference, kept: a fit needs it several times, and a large graph takes a quarter second."""
     return inference_size(cliques)
 
 
@@ -129,7 +129,7 @@ def checked_inference(name: str, value: Any) -> Inference:
 
 
 def choose_inference(cliques: Cliques, inference: Inference, memory_limit: int) -> Literal["exact"] | LoopySettings:
-    """What `inference` comes to for this model: "exact", or the settings of loopy belief propagation.
+    """Settle `inference` for this model: "exact", or the settings of loopy belief propagation.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def require_inference(cliques: Cliques, inference: Inference, memory_limit: int)
 
 
 def inference_of(engine: InferenceEngine) -> Literal["exact"] | LoopySettings:
-    """The choice of which `engine` is the outcome."""
+    """The choice of inference that `engine` came from."""
     return engine.settings if isinstance(engine, LoopyBeliefPropagation) else "exact"
 
 
@@ -203,7 +203,7 @@ def inference_from_dict(content: str | dict[str, Any]) -> Inference:
 
 
 def engine_status(engine: InferenceEngine) -> InferenceStatus:
-    """How the last calibration of `engine` ended, and its counts so far."""
+    """The status of the last calibration of `engine`, and its counts so far."""
     if not isinstance(engine, LoopyBeliefPropagation):
         return InferenceStatus("exact")
     return InferenceStatus(

@@ -89,7 +89,7 @@ class FarSets:
         return probabilities
 
     def planned(self, scope: Sequence[int]) -> tuple[int, int]:
-        """Numbers in the largest array that `table` makes beside its result, and how many passes it takes."""
+        """The size of the largest array that `table` makes beside its result, and the number of its passes."""
         route = _Route(self._tree, self._homes, scope)
         lengths = self._lengths(route)
         states = [self._tree.cardinalities[i] for i in route.scope]
@@ -97,7 +97,7 @@ class FarSets:
         return int(route.numbers(lengths).max()), passes
 
     def _lengths(self, route: _Route) -> np.ndarray:
-        """How many states of each variable come at once: the largest of those in the largest array are halved."""
+        """The number of states of each variable that come at once: the most in the largest array are halved."""
         lengths = np.array([self._tree.cardinalities[i] for i in route.scope], dtype=np.int64)
         while True:
             numbers = route.numbers(lengths)
@@ -137,7 +137,7 @@ class FarSets:
         return came[route.centre].reshape(sizes).transpose(order)
 
     def _left(self, step: _Step, ranges: Ranges, came: Sequence[np.ndarray]) -> np.ndarray:
-        """What leaves a clique, a row for each joint state of the variables that it carries, axes of the separator."""
+        """The message out of a clique: a row for each joint state of the carried variables, axes of the separator."""
         axes = step.axes[0]
         clique = self._tree.cliques[step.clique]
         table = table_sums(self._beliefs[step.clique], clique, {axes})[axes]
@@ -174,7 +174,7 @@ class FarSets:
 
 @dataclass(eq=False)
 class _Step:
-    """What one clique does on the way to a centre.
+    """The work of one clique on the way to a centre.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class _Step:
     axes: list[Axes] = field(default_factory=list)  # set once all feeders are known
 
     def key(self, ranges: Ranges) -> tuple:
-        """What the rows depend on."""
+        """The key of the rows: all that they depend on."""
         return (self.clique, self.edge, *((i, *ranges[i]) for i in self.carried))
 
     def settle(self, clique: Axes, sizes: Sequence[int]) -> None:
@@ -215,7 +215,7 @@ class _Step:
         self.axes = [tuple(a for a in clique if a in some) for some in reversed(needed)]
 
     def arrays(self, sizes: Sequence[int]) -> Iterator[tuple[set[int], int]]:
-        """Of each array on the way the variables of the set that make it larger, and its size without their states."""
+        """The variables of the set that make each array on the way larger, and its size without their states."""
         rows: set[int] = set()
         for feeder, before in zip((None, *self.feeders), self.axes, strict=True):
             if feeder is not None:
@@ -225,7 +225,7 @@ class _Step:
 
 
 class _Route:
-    """How the variables of a set come together in one clique.
+    """The way on which the variables of a set come together in one clique.
 
     Attributes
     ----------
@@ -298,13 +298,13 @@ class _Route:
         return self._arrays[0]
 
     def numbers(self, lengths: np.ndarray) -> np.ndarray:
-        """In each array, where so many states of each variable come at once."""
+        """The size of each array, if so many states of each variable come at once."""
         inside, cells = self._arrays
         return cells * np.where(inside, lengths, 1).prod(axis=1, dtype=np.float64)
 
 
 def joined(table: np.ndarray, axes: Axes, message: np.ndarray, through: Axes, later: Axes) -> np.ndarray:
-    """The product of a table and the rows that came through a separator, summed over what is not needed later.
+    """Multiply a table and the rows that came through a separator, and sum over what is not needed later.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def joined(table: np.ndarray, axes: Axes, message: np.ndarray, through: Axes, la
 
 
 def equal_rows(rows: np.ndarray) -> list[tuple[tuple[int, ...], np.ndarray]]:
-    """Equal rows, of shape (n, m), with their places, in ascending order."""
+    """Group equal rows of an array of shape (n, m): each with its places, in ascending order."""
     if len(rows) == 0:
         return []
     order = np.lexsort(rows.T[::-1])

@@ -1,4 +1,4 @@
-"""A junction tree that grows with its model, and what it would become with each of thousands of further tables.
+"""A junction tree that grows with its model, and the sizes that it would have with each of thousands of further tables.
 
 To give a model a table of some variables is to bring them together in one clique. One way is always open: choose a
 clique, and add each of the variables to all cliques on its way there. What that makes of the largest clique on the way
@@ -77,7 +77,7 @@ class GrowingTree:
 
     @property
     def _stamps(self) -> dict[_Stamp, int]:
-        """All that triangulating a clique anew depends on, and its number.
+        """The clique's number by all that triangulating it anew depends on.
 
         Neighbours count by what they are, not by what they share: one that comes between two cliques on a way, or
         beside one of them, may share the same variables, which then have to stay together where they had not.
@@ -104,7 +104,7 @@ class GrowingTree:
         return any(wanted <= bag for bag in self._bags)
 
     def costs(self, scopes: np.ndarray) -> np.ndarray:
-        """Cells of the largest clique that changes where a table of these variables is added; 0 where none changes.
+        """Cells of the largest clique that changes if a table of these variables is added; 0 if none changes.
 
         Parameters
         ----------
@@ -119,14 +119,14 @@ class GrowingTree:
         return self._ways.best(np.asarray(scopes))[0]
 
     def admits(self, scopes: Sequence[Sequence[int]], most_tries: int = _TRIES) -> np.ndarray:
-        """As :meth:`admissible`, of sets of different orders."""
+        """Decide as :meth:`admissible` does, for sets of different orders."""
         admitted = np.zeros(len(scopes), dtype=bool)
         for places, some in by_order(scopes):
             admitted[places] = self.admissible(some, most_tries)
         return admitted
 
     def admissible(self, scopes: np.ndarray, most_tries: int = _TRIES) -> np.ndarray:
-        """Which tables the model can be given while no clique that changes exceeds the limit.
+        """Decide which tables can be added to the model while no clique that changes exceeds the limit.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class GrowingTree:
         return self.tree
 
     def _on_way(self, scope: Sequence[int]) -> dict[int, frozenset[int]]:
-        """Connected cliques that bringing the variables together is about, and what they become along the tree."""
+        """Connected cliques that change when the variables come together, and what they become along the tree."""
         _, targets = self._ways.best(np.array([scope]))
         target = int(targets[0])
         along: dict[int, set[int]] = {target: set(self._bags[target])}
@@ -248,7 +248,7 @@ class GrowingTree:
         return {k: frozenset(bag) for k, bag in along.items()}
 
     def _triangulated(self, scope: Sequence[int], on_way: set[int]) -> list[tuple[frozenset[int], int]] | None:
-        """Cliques, each with the number of its parent, in place of those on the way; None where one is too large."""
+        """New cliques in place of those on the way, each with its parent's number; None where one is too large."""
         variables = sorted(frozenset().union(*(self._bags[k] for k in on_way)))
         mask = sum(1 << i for i in variables)
         # In one order, in which equal choices are made: a verdict has to be the same when the table is added.
@@ -267,7 +267,7 @@ class GrowingTree:
 
 
 def _maximal(bags: Iterable[frozenset[int]]) -> list[frozenset[int]]:
-    """Those that lie in no other."""
+    """The bags that lie in no other one."""
     ordered = sorted(set(bags), key=len, reverse=True)
     return [bag for place, bag in enumerate(ordered) if not any(bag <= larger for larger in ordered[:place])]
 
@@ -316,7 +316,7 @@ class _Ways:
         self._largest, self._nearest = largest, nearest
 
     def way(self, i: int, target: int) -> list[int]:
-        """Cliques from the nearest one with variable i to `target`, both of which count."""
+        """The cliques from the nearest one with variable i to `target`, both included."""
         begin = int(self._nearest[target, self._column[i]])
         top, parents = int(self._meeting[begin, target]), self._tree.parents
         path = [top]
@@ -356,7 +356,7 @@ class _Ways:
 
 
 def by_order(scopes: Sequence[Sequence[int]]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Sets of the same number of variables together, as an array of shape (n, order), with their places.
+    """Group sets by their numbers of variables: arrays of shape (n, order), with the sets' places.
 
     Examples
     --------
@@ -374,7 +374,7 @@ def by_order(scopes: Sequence[Sequence[int]]) -> Iterator[tuple[np.ndarray, np.n
 def min_fill_cliques(
     neighbours: Mapping[int, int], sizes: Sequence[int], max_cells: float = math.inf
 ) -> list[tuple[int, int]] | None:
-    """Eliminate the variable that needs the fewest new edges, again and again: quick enough to ask hundreds of times.
+    """Eliminate the variable that needs the fewest new edges, again and again: quick enough for hundreds of calls.
 
     Parameters
     ----------

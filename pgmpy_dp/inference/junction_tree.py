@@ -1,4 +1,4 @@
-"""Junction trees by the min-fill and min-degree heuristics, and what inference on them will cost.
+"""Junction trees by the min-fill and min-degree heuristics, and the cost of inference on them.
 
 Everything here is combinatorial: nothing of the size of a table is allocated, so a model
 that is too large is refused, with its exact cost, before any memory is taken.
@@ -29,7 +29,7 @@ class InferenceTooLarge(ValueError):
 
 @dataclass(frozen=True)
 class InferenceSize:
-    """What exact inference on a junction tree costs.
+    """The cost of exact inference on a junction tree.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class JunctionTree:
 
 
 class Homes:
-    """Where in a junction tree its variables are, and what is below what.
+    """The places of variables in a junction tree, and which cliques are below which.
 
     Attributes
     ----------
@@ -147,12 +147,12 @@ class Homes:
                 self.first[parent] = min(self.first[parent], self.first[k])
 
     def child(self, k: int, below: np.ndarray) -> np.ndarray:
-        """The children of a clique in whose subtrees some cliques below it are."""
+        """The children of a clique whose subtrees have these cliques below it."""
         children = np.array(self.children[k], dtype=np.int64)
         return children[np.searchsorted(children, below)]
 
     def meeting(self) -> np.ndarray:
-        """For each two cliques the lowest one that is above or at both, shape (n_cliques, n_cliques)."""
+        """The lowest clique that is above or at both of any two, shape (n_cliques, n_cliques)."""
         count = len(self._parents)
         lowest = np.empty((count, count), dtype=np.int32)
         for k in reversed(range(count)):  # parents come first
@@ -212,14 +212,14 @@ def build_junction_tree(cliques: Cliques, extra: Sequence[Sequence[int]] = ()) -
 
 
 class BagTree:
-    """A tree of numbered bags of variables; whom each is next to, in the order in which that was said."""
+    """A tree of numbered bags of variables; the neighbours of each are in the order in which they were joined."""
 
     def __init__(self) -> None:
         self.bags: dict[int, frozenset[int]] = {}
         self.links: dict[int, dict[int, None]] = {}
 
     def add(self, node: int, bag: frozenset[int]) -> None:
-        """A bag that is next to none yet."""
+        """Add a bag without neighbours."""
         self.bags[node], self.links[node] = bag, {}
 
     def join(self, one: int, other: int) -> None:
@@ -239,7 +239,7 @@ _Graph = dict[int, set[int]]
 
 
 def _least_fill(near: _Graph) -> int | None:
-    """The node whose elimination adds the fewest edges, of equal ones that of the least degree; None if all are joined.
+    """The node whose elimination adds the fewest edges, the least degree first; None if all nodes are joined.
 
     Node by node, from the least degree up: the first that adds none is taken.
     """
@@ -261,7 +261,7 @@ def _least_fill(near: _Graph) -> int | None:
 
 
 def _least_degree(start: _Graph) -> Callable[[_Graph], int | None]:
-    """What chooses a node of the least degree, of equal ones the one that has had it longest."""
+    """A function that chooses a node of the least degree, among equal ones the one that has had it longest."""
     age = itertools.count()
     queue = [(len(others), next(age), node) for node, others in start.items()]
     heapq.heapify(queue)
@@ -282,7 +282,7 @@ def _least_degree(start: _Graph) -> Callable[[_Graph], int | None]:
 
 
 def _from_end_to_end(start: _Graph, cardinalities: Sequence[int], most: int) -> Callable[[_Graph], int | None]:
-    """What chooses the nodes of a grid diagonal by diagonal (Cuthill-McKee), until a clique has `most` cells.
+    """A function that chooses a grid's nodes diagonal by diagonal (Cuthill-McKee), until a clique has `most` cells.
 
     The other rules go inward from all sides, and meet in one very large clique.
     """
@@ -301,7 +301,7 @@ def _from_end_to_end(start: _Graph, cardinalities: Sequence[int], most: int) -> 
 def _eliminated(
     graph: _Graph, choose: Callable[[_Graph], int | None]
 ) -> tuple[list[tuple[int, set[int]]], frozenset[int]]:
-    """Nodes in their order, each with the neighbours that it has then and that are joined for it; and what is left."""
+    """Eliminate nodes as `choose` says; return each with its neighbours, which are joined, and the nodes left."""
     near = {node: set(others) - {node} for node, others in graph.items()}
     order = []
     while (node := choose(near)) is not None:
@@ -314,7 +314,7 @@ def _eliminated(
 
 
 def _bag_tree(order: list[tuple[int, set[int]]], rest: frozenset[int]) -> BagTree:
-    """A bag for each node with its neighbours, from the last up, next to the first one that holds these."""
+    """A tree of bags: each node with its neighbours, from the last up, next to the first bag that holds these."""
     bags = [rest]
     parents = []
     for node, others in reversed(order):
@@ -339,7 +339,7 @@ def _merged(tree: BagTree) -> BagTree:
 
 
 def rooted(tree: BagTree, cardinalities: tuple[int, ...], scopes: Sequence[Sequence[int]] = ()) -> JunctionTree:
-    """A junction tree from one of bags, of which those inside a neighbouring one are merged into it.
+    """Turn a tree of bags into a junction tree; bags inside a neighbouring one are merged into it.
 
     Orients the tree, orders the axes of each clique, and gives each scope its home.
     """

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a minimisation ended.
+    """The point at which a minimisation ended.
 
     Attributes
     ----------

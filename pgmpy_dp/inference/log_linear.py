@@ -118,13 +118,13 @@ class LogLinearModel:
 
     @property
     def approximate_log_partition(self) -> float:
-        """What the model's inference says A(theta) is: exact, Bethe's estimate, or an upper bound ("trw")."""
+        """A(theta) by the model's inference: exact, Bethe's estimate, or an upper bound ("trw")."""
         with self._lock:
             return self._calibrated[1]
 
     @property
     def inference_status(self) -> InferenceStatus:
-        """Which inference `marginals` rests on, and how it ended."""
+        """The inference that `marginals` depends on, and how it ended."""
         if self.inference == "exact":
             return InferenceStatus("exact")
         with self._lock:
@@ -137,7 +137,7 @@ class LogLinearModel:
             return self._calibrated[0]
 
     def marginals_of(self, scopes: Sequence[Sequence[Hashable]]) -> list[np.ndarray]:
-        """Marginal tables of any sets of variables, each with its axes in the order given.
+        """Marginal tables of any sets of variables, each with its axes in the order of the set.
 
         Exact inference builds one junction tree that covers the model and all the sets together where that is small.
         Else it takes the model's own (:mod:`pgmpy_dp.inference.scope_marginals`), in memory that does not depend
@@ -185,7 +185,7 @@ class LogLinearModel:
         return wanted.split(marginals[self.cliques.n_cells :])
 
     def marginal(self, variables: Sequence[Hashable]) -> np.ndarray:
-        """Marginal table of some variables, axes in the order given; see `marginals_of`."""
+        """Marginal table of some variables, axes in their order; see `marginals_of`."""
         return self.marginals_of([variables])[0]
 
     def log_probability(self, codes: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ class LoopyFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class LoopySettings:
-    """How loopy belief propagation is run.
+    """Settings of loopy belief propagation.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def require_loopy_memory(cliques: Cliques, memory_limit: int) -> None:
 
 @dataclass(frozen=True)
 class _Group:
-    """Tables of one shape, as arrays with one leading axis for each variable and the tables last."""
+    """Tables of one shape, as arrays with an axis for each variable and the tables last."""
 
     shape: tuple[int, ...]
     cells: np.ndarray  # places in the flat vector, (*shape, n_tables)
@@ -238,7 +238,7 @@ class _Group:
 
 
 def _absorb(cliques: Cliques) -> tuple[Cliques, sparse.csr_array | None]:
-    """The tables that are in no other one, and the matrix that adds the others' cells to theirs (None: it is 1).
+    """The tables that lie in no other one, and the matrix that adds the others' cells to theirs (None: the identity).
 
     Its transpose takes the marginals of the former to those of all tables.
     """
@@ -488,7 +488,7 @@ class LoopyBeliefPropagation:
         return log_partition
 
     def _step(self, potentials: Sequence[np.ndarray]) -> tuple[np.ndarray, float, float]:
-        """The messages that the present ones call for, the residual, and the Lagrangian, which is A_c at a fixed point.
+        """The next messages, the residual, and the Lagrangian, which is A_c at a fixed point.
 
         The Lagrangian is stationary in beliefs and messages, so its error is of second order in the residual.
         """
@@ -551,7 +551,7 @@ class LoopyBeliefPropagation:
         return change
 
     def _solve(self, right: np.ndarray) -> np.ndarray:
-        """x with x - L x = right, L the derivative of one step along messages."""
+        """Solve x - L x = right, with L the derivative of one step along messages."""
         if not right.any():
             return np.zeros_like(right)
         from scipy.sparse.linalg import LinearOperator, gmres  # most models never come here

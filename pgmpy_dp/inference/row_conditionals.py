@@ -1,4 +1,4 @@
-"""The distribution of one variable in each of many records of which other variables are known, not all in each."""
+"""The distribution of one variable in each of many records, given what each record has of the others."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def row_conditionals(model: LogLinearModel, codes: np.ndarray, target: int) -> n
 
 
 def _connected(model: LogLinearModel, unknown: set[int], target: int) -> set[int]:
-    """The target, and what is unknown and connected with it by tables."""
+    """The target, and the unknown variables that tables connect with it."""
     reached, new = {target}, {target}
     while new:
         beside = {i for scope in model.cliques.indices if new.intersection(scope) for i in scope}
@@ -87,7 +87,7 @@ def _connected(model: LogLinearModel, unknown: set[int], target: int) -> set[int
 
 
 def _order(model: LogLinearModel, scopes: Sequence[set[int]], open_: set[int], target: int) -> tuple[list[int], int]:
-    """In which order to sum over variables, the smallest table first, and the cells of the largest."""
+    """The order in which to sum over variables, the smallest table first, and the cells of the largest."""
     left, order = [set(scope) for scope in scopes], list[int]()
     waiting = open_ - {target}
     sizes = model.cliques.cardinalities
@@ -107,7 +107,7 @@ def _order(model: LogLinearModel, scopes: Sequence[set[int]], open_: set[int], t
 
 
 def _factors(model: LogLinearModel, tables: Sequence[int], codes: np.ndarray, open_: set[int]) -> Iterator[Factor]:
-    """The tables at what each record has."""
+    """The tables at each record's known states."""
     split = model.cliques.split(model.theta)
     for c in tables:
         scope = model.cliques.indices[c]
@@ -135,7 +135,7 @@ def _summed(factors: Iterator[Factor], order: Sequence[int], none: Factor) -> np
 
 
 def _product(factors: Sequence[Factor]) -> Factor:
-    """Sums of logarithms, over the union of the variables."""
+    """The product of tables, as sums of logarithms over the union of their variables."""
     axes = tuple(sorted({i for scope, _ in factors for i in scope}))
     total: np.ndarray | float = 0.0
     for scope, table in factors:

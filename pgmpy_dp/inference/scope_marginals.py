@@ -78,7 +78,7 @@ class ScopeMarginals:
         self._ways: _Ways | None = None
 
     def at(self, theta: np.ndarray) -> ScopeMarginals:
-        """The same object under other parameters: what follows from the tree alone is kept."""
+        """This object under other parameters: what follows from the tree alone is kept."""
         self._engine.calibrate(theta)  # writes into the arrays of `_beliefs`
         self._far.forget()
         return self
@@ -91,7 +91,7 @@ class ScopeMarginals:
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
     def flat(self, scopes: Sequence[Scope]) -> tuple[np.ndarray, np.ndarray]:
-        """The same in one array, the tables one after the other, each in C order; and the size of each.
+        """The tables in one array, one after the other, each in C order; and the size of each.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class ScopeMarginals:
         return np.maximum(flat, 0.0, out=flat), sizes
 
     def _within_cliques(self, scopes: np.ndarray, home: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> None:
-        """Sums of a clique's belief, shared by all sets that lie in it."""
+        """Fill in tables of sets within a clique: sums of its belief, shared by all of them."""
         for (k,), places in equal_rows(home[:, None]):
             axes = self._tree.cliques[k]
             wanted = [tuple(scope) for scope in scopes[places].tolist()]
@@ -123,7 +123,7 @@ class ScopeMarginals:
                 flat[start : start + table.size] = table.ravel()
 
     def _across_cliques(self, scopes: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> None:
-        """By what is carried to a clique, as many together as memory allows; the others one by one."""
+        """Fill in tables of sets across cliques: as many together as memory allows, the others one by one."""
         waiting = [np.arange(len(scopes))]
         if len(scopes) > _FEW:
             if self._ways is None:
@@ -147,7 +147,7 @@ class ScopeMarginals:
 
 
 class _Ways:
-    """How variables come into cliques, as far as the tree alone says.
+    """The ways on which variables come into cliques, as far as the tree alone says.
 
     A way into a clique is the number of a clique: its own, with the number of cliques added, for the way from above
     through its separator, or that of a child, for the way from below.
@@ -180,7 +180,7 @@ class _Ways:
             self._nearest[k, clique] = k
 
     def targets(self, scopes: np.ndarray) -> np.ndarray:
-        """For each set a clique into which those of its variables that are not in it come by different ways, or -1."""
+        """A clique for each set, into which the variables that it lacks come by different ways; -1 if there is none."""
         home, first = self.homes.home, self.homes.first
         target, lowest = np.full(len(scopes), -1), np.full(len(scopes), self.count)
         for column in range(scopes.shape[1]):
@@ -197,7 +197,7 @@ class _Ways:
         return target
 
     def needs(self, scopes: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Which variables come by which way, shape (2 n_cliques, n_variables), for sets to come into cliques."""
+        """The variables that come by each way so that sets come into cliques, shape (2 n_cliques, n_variables)."""
         needs = np.zeros((2 * self.count, len(self.sizes)), dtype=bool)
         ways = self.into[target[:, None], scopes]
         needs[ways[ways >= 0], scopes[ways >= 0]] = True
@@ -224,13 +224,13 @@ class _Rows:
         self.table = np.empty((int(self._ends[-1]), math.prod(self._shape)))
 
     def at(self, variables: np.ndarray) -> np.ndarray:
-        """Which rows are those of some variables, in their order."""
+        """The places of some variables' rows, in the order of the variables."""
         positions = np.searchsorted(self._variables, variables)
         ends = np.cumsum(self._sizes[positions])
         return np.repeat(self._ends[positions] - ends, self._sizes[positions]) + np.arange(int(ends[-1]))
 
     def of(self, variables: np.ndarray) -> np.ndarray:
-        """These rows, of shape (rows, states of `axes`...)."""
+        """The rows of some variables, of shape (rows, states of `axes`...)."""
         return self.table[self.at(variables)].reshape(-1, *self._shape)
 
 
@@ -269,7 +269,7 @@ class _Pass:
         return tuple(a for a in self._ways.tree.cliques[k] if a in inside)
 
     def _send(self, k: int, way: int) -> None:
-        """What leaves clique k through a separator, of all that came into it and of its own variables."""
+        """Send the rows of clique k through a separator: those of its variables, and those that came into it."""
         axes, variables = self._ways.through[way], np.flatnonzero(self._needs[way])
         if len(variables) == 0:
             return
@@ -293,7 +293,7 @@ class _Pass:
         np.divide(made.table, weight, out=made.table, where=weight > 0)  # where it is 0, so is the row
 
     def _at_clique(self, k: int, scopes: np.ndarray, starts: np.ndarray) -> None:
-        """Sets that clique k separates, by what of it they depend on."""
+        """Fill in tables of the sets that clique k separates, grouped by what of it they depend on."""
         n_ways, sizes = len(self._ways.through), self._ways.sizes
         clique, belief = self._ways.tree.cliques[k], self._beliefs[k]
         codes = self._ways.into[k][scopes]
@@ -337,7 +337,7 @@ class _Pass:
         index: np.ndarray,
         done: list[tuple[np.ndarray, int]],
     ) -> None:
-        """By the rows of one column after the other, each summed over what no later one depends on.
+        """Multiply by the rows of one column after the other, and sum over what no later one depends on.
 
         Parameters
         ----------
@@ -376,7 +376,7 @@ class _Pass:
     def _write(
         self, table: np.ndarray, axes: Axes, sets: _Sets, index: np.ndarray, done: list[tuple[np.ndarray, int]]
     ) -> None:
-        """The tables of sets out of that of all combinations of rows."""
+        """Write the tables of sets out of that of all combinations of rows."""
         n = len(done)
         for _, some in equal_rows(sets.kinds[index][:, None]):
             at = index[some]
@@ -394,7 +394,7 @@ class _Pass:
 
 
 def admissible(cliques: Cliques, scopes: Iterable[Scope], max_cells: int) -> list[Scope]:
-    """Sets that a model can be given a table of while no clique of its junction tree exceeds `max_cells` cells.
+    """The sets whose table can be added to a model while no clique of its junction tree exceeds `max_cells` cells.
 
     Of a model that grows, ask its :class:`~pgmpy_dp.inference.growing_tree.GrowingTree`.
 

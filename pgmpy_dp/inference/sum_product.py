@@ -43,7 +43,7 @@ class Marginalisation:
 
 @dataclass(frozen=True)
 class CliquePlan:
-    """Work at one clique; see the module's text.
+    """The work at one clique; see the module's text.
 
     Attributes
     ----------

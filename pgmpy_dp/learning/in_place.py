@@ -99,7 +99,7 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
 
 
 def _finds_graph(estimator: Any) -> bool:
-    """Whether an estimator finds a graph, or learns a given graph's parameters. Its tags say so: models import none."""
+    """Whether an estimator finds a graph; others learn a given graph's. An attribute tells: models import none."""
     return hasattr(estimator, "_learns_parameters")
 
 

@@ -1,4 +1,4 @@
-"""A guarantee as what it leaves to an attacker: rates, guesses, and the curve as a picture."""
+"""A guarantee as the success that it leaves to an attacker: rates, guesses, and the curve as a picture."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CURVE = np.concatenate([[0.0], np.geomspace(1e-3, 0.1, 13), np.linspace(0.15, 1
 
 @dataclass(frozen=True)
 class AttackWords:
-    """What pages say of attacks.
+    """The words about attacks on a page.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ def at_most(share: float) -> str:
 
 
 def who_is_protected(privacy: Privacy) -> str:
-    """What neighbours differ in, as pages name it.
+    """The unit that is protected, as pages name it.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def who_is_protected(privacy: Privacy) -> str:
 
 
 def attack_words(privacy: Privacy, guarantee: Guarantee | None = None, whom: str | None = None) -> AttackWords | None:
-    """What a guarantee leaves to attacks, its priors' included (`Privacy.total`); None where nothing is protected.
+    """The words for attacks on a guarantee, its priors' included (`Privacy.total`); None where nothing is protected.
 
     Parameters
     ----------

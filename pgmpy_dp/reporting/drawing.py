@@ -1,4 +1,4 @@
-"""The graph of a model as what an SVG needs: lines, circles, names."""
+"""The graph of a model as parts of an SVG: lines, circles, names."""
 
 from __future__ import annotations
 

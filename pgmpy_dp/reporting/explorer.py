@@ -83,7 +83,7 @@ def explorer_page(
 
 
 def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[str, Any]:
-    """What the page computes from; see templates/inference.js.
+    """The data that the page computes from; see templates/inference.js.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[s
 
 
 def _worth(network: Answers, posterior: Any, place: Mapping[Hashable, int]) -> dict[str, Any]:
-    """What answers are worth, and the sentences that say it."""
+    """The worth of answers, and the sentences that say it."""
     names = list(network)
     refused = {name: network._refusal([name], posterior) for name in names}
     return {
@@ -171,7 +171,7 @@ def _worth(network: Answers, posterior: Any, place: Mapping[Hashable, int]) -> d
 
 
 def _check_size(cells: int, posterior: ParameterPosterior, n_draws: int) -> None:
-    """Before anything is encoded: base64 takes four letters for three bytes."""
+    """Refuse a page that would be too large, before anything is encoded: base64 takes four letters for three bytes."""
     wanted = (8 * cells + 4 * n_draws * posterior.draws.cliques.n_cells) * 4 / 3
     if wanted > MOST_BYTES:
         fit = int((0.75 * MOST_BYTES - 8 * cells) / (4 * posterior.draws.cliques.n_cells))

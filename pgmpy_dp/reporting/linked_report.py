@@ -71,7 +71,7 @@ def linked_report_page(model: Any, title: str | None = None, about: str | None =
 
 
 def _whole(model: Any, parent: str, child: str) -> str:
-    """In one sentence what is promised to whom, where something is."""
+    """A sentence that says what is promised to whom, where something is."""
     if model.privacy_of_a_child is None:
         return ""
     return (
@@ -92,7 +92,7 @@ def _of_two(model: Any, name: Hashable, level: float) -> Answer:
 
 
 def _told(name: Hashable, answer: Answer) -> dict[str, Any]:
-    """How often two of one parent have the same state, and their table."""
+    """Words on how often two children of one parent have the same state, and their table."""
     table, (listed, _) = answer.shares, answer.states.values()
     states = [state_text(state) for state in listed]
     apart = np.outer(table.sum(axis=1), table.sum(axis=0))

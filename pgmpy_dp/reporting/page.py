@@ -1,4 +1,4 @@
-"""Templates to pages."""
+"""Turn templates into pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BESIDE_ROWS = 3  # the height of what a table has beside its rows
 
 
 def _finalized(value: object) -> object:
-    """Signs that turn the direction of what follows are as good as a wrong name, and pages are copied to terminals."""
+    """Replace signs that turn the direction of text: they can fake a name, and pages are copied to terminals."""
     return shown(value) if type(value) is str else value
 
 
@@ -55,7 +55,7 @@ def render(template: str, **content: Any) -> str:
 
 
 def in_columns(variables: Sequence[Mapping[str, Any]], most: int = 3) -> list[list[dict[str, Any]]]:
-    """Neighbours in columns as short as they can be, each with its place: a printed page fills its columns so.
+    """Items in columns as short as they can be, each with its place: so a printed page fills its columns.
 
     Browsers balance columns on a screen, and leave those of a last printed page empty.
 

@@ -1,4 +1,4 @@
-"""What pages say in sentences: the guarantee, the number of records, when not to trust intervals, how to cite."""
+"""The sentences of pages: the guarantee, the number of records, when not to trust intervals, how to cite."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class GuaranteeWords:
 
 
 def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
-    """What a model's privacy record promises.
+    """The promise of a model's privacy record, in words.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _neighbours(privacy: Privacy) -> str:
 
 
 def _rows(privacy: Privacy) -> str:
-    """How many rows of a unit count, where that is known."""
+    """Words for how many rows of a unit count, where that is known."""
     if privacy.rows_per_unit is None:
         return ""
     if privacy.rows_per_unit == "shares":
@@ -127,7 +127,7 @@ def _factor(epsilon: float) -> str:
 
 
 def size_words(network: Answers) -> str:
-    """How many records, or persons, a model was learned from, as far as it says."""
+    """A sentence about how many records, or persons, a model was learned from, as far as it says."""
     posterior = network.posterior
     if posterior is None or not math.isfinite(posterior.n_records):
         return "The model's file does not say how many. It does if fit or refit writes it with --draws."
@@ -135,7 +135,7 @@ def size_words(network: Answers) -> str:
 
 
 def count_words(number: float, deviation: float, privacy: Privacy | None) -> str:
-    """How many there are: rounded as its error allows, and never as if it were counted.
+    """A sentence about how many there are: rounded as the error allows, and never as if it were counted.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def variation(distance: float) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """So many of something.
+    """A count with its noun, in the singular or the plural.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def counted(count: int, what: str) -> str:
 
 
 def interval_words(posterior: object | None, level: float) -> str:
-    """What the intervals of a page are."""
+    """A sentence that says what the intervals of a page are."""
     if posterior is None:
         return (
             "The model's file has no posterior, so there are no intervals. fit and refit keep one with --draws 50; in "
@@ -203,7 +203,7 @@ def interval_words(posterior: object | None, level: float) -> str:
 
 
 def when_not_to_trust(posterior: ParameterPosterior | None) -> list[str]:
-    """In which cases intervals say less than they seem to."""
+    """The cases in which intervals say less than they seem to."""
     if posterior is None:
         return ["This page has none: every number is an estimate whose error the page does not know."]
     graph = (

@@ -1,4 +1,4 @@
-"""What an office asks before it publishes a model: a registry's entry, answers, rates of attacks, digests."""
+"""The evidence that an office wants before it publishes a model: a registry's entry, answers, attacks, digests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write_evidence(
     about: str | None = None,
     files: Iterable[str | os.PathLike] = (),
 ) -> None:
-    """Write what an office, a registry or a referee asks of a model; post-processing, which costs nothing.
+    """Write the evidence about a model for an office, a registry or a referee; post-processing, which costs nothing.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ _SOURCES = (
 
 
 def _number(model: Any) -> tuple[float | None, float]:
-    """How many records, or units, there are, as far as the model says."""
+    """The number of records, or units, as far as the model says."""
     for holder, name in ((getattr(model, "posterior", None), "n_records"), (model, "n_records"), (model, "n_records_")):
         if (number := getattr(holder, name, None)) is not None:
             sd = getattr(holder, name.replace("n_records", "n_records_sd"), 0.0)
@@ -176,7 +176,7 @@ def _child(model: Any, privacy: Privacy, child: Privacy) -> dict[str, Any]:
 
 
 def _unprotected(privacy: Privacy, model: Any, number: float | None, deviation: float) -> list[str]:
-    """What the guarantee says nothing about."""
+    """Sentences on what the guarantee does not protect."""
     schema = "The schema: names of variables, their states, bounds and cuts, and rules about what cannot be"
     if privacy.schema is None:
         schema += ". Whoever wrote it vouches that it was known without these records."
@@ -380,7 +380,7 @@ def _registry(
 
 
 def _variant(privacy: Privacy) -> tuple[str, dict[str, str]]:
-    """What the registry calls the measure, and its parameters, as YAML writes numbers."""
+    """The registry's name for the measure, and its parameters, as YAML writes numbers."""
     guarantee = privacy.guarantee
     if isinstance(guarantee, PureDP):
         return "Pure DP", {"epsilon": _yaml_number(guarantee.epsilon)}
