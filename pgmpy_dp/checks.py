@@ -33,9 +33,9 @@ class ArgumentError(TypeError):
         self.name, self.remedy = name, remedy
 
 
-def is_exactly(value: object, *kinds: type) -> bool:
+def is_exactly(value: object, *types: type) -> bool:
     """Whether the class of a value is one of these, not a subclass of one."""
-    return type(value) in kinds
+    return type(value) in types
 
 
 def checked_number(

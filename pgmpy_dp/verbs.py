@@ -83,7 +83,7 @@ _OF_LINKED = {
 }
 
 
-def require_for(kind: str, passed: Mapping[str, Any]) -> None:
+def require_for(case: str, passed: Mapping[str, Any]) -> None:
     """Refuse the first argument that is not for tables, or a model, of this kind.
 
     Raises
@@ -91,10 +91,10 @@ def require_for(kind: str, passed: Mapping[str, Any]) -> None:
     ArgumentError
     """
     for name, value in passed.items():
-        kinds, remedy = FOR.get(name, ({kind}, ""))
-        if kind in kinds:
+        cases, remedy = FOR.get(name, ({case}, ""))
+        if case in cases:
             continue
-        if kind == LINKED:
+        if case == LINKED:
             remedy = _OF_LINKED.get(name, "linked tables are learned in one way; leave it out")
         raise ArgumentError(name, value, remedy)
 
@@ -104,7 +104,7 @@ def _passed(arguments: Mapping[str, Any], *without: str) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None and name not in without}
 
 
-def kind_of(tables: Any, schema: Any, passed: Mapping[str, Any]) -> str:
+def case_of(tables: Any, schema: Any, passed: Mapping[str, Any]) -> str:
     """Tell linked tables from one table, and where the graph comes from; refuses arguments that are not for it."""
     structure = passed.get("structure")
     if (
@@ -112,16 +112,16 @@ def kind_of(tables: Any, schema: Any, passed: Mapping[str, Any]) -> str:
         or isinstance(schema, LinkedSchema)
         or passed.keys() & {"children", "key"}
     ):
-        kind = LINKED
+        case = LINKED
     elif structure is None:
-        kind = LEARNED if passed.get("graph") is None else GIVEN
+        case = LEARNED if passed.get("graph") is None else GIVEN
     else:
         require_choice("structure", structure, tuple(STRUCTURES))
         if "graph" in passed:
             raise ArgumentError("structure", structure, "the graph was passed too; pass one of them")
-        kind = STRUCTURES[structure]
-    require_for(kind, passed)
-    return kind
+        case = STRUCTURES[structure]
+    require_for(case, passed)
+    return case
 
 
 def check(
@@ -175,7 +175,7 @@ def check(
     ({'sex': 'all', 'age': 'nothing'}, ['age'])
     """
     passed = _passed(locals(), "df", "budget", "schema")
-    if kind_of(df, schema, passed) == LINKED:
+    if case_of(df, schema, passed) == LINKED:
         from pgmpy_dp.linked.family_check import check_linked
 
         return check_linked(df, passed.pop("children", None), budget, schema, **passed)
@@ -404,20 +404,20 @@ optimise, missing_at_random, siblings
     if not isinstance(schema, Schema | LinkedSchema | Mapping):
         require_for(SCORED, passed)
         return _plan_of_score(schema, budget, n, passed)
-    kind = kind_of(None, schema, passed)
-    if kind == LINKED:
+    case = case_of(None, schema, passed)
+    if case == LINKED:
         from pgmpy_dp.linked.linked_plan import plan_linked
 
         preview = plan_linked(schema, budget, n, **passed)
         return Plan(preview.table, n, budget, preview.facts(), str(preview), preview)
     assert not isinstance(schema, LinkedSchema)
     schema = Schema.coerce(schema, "schema")
-    if kind == GIVEN:
+    if case == GIVEN:
         graph, passed["estimator"] = (
             graph_on(schema.variables, ()) if graph is None else graph,
             _estimator(estimator, prior),
         )
-    elif kind == TREE:
+    elif case == TREE:
         _take_prior(PrivateChowLiu(), prior)
     return plan_table(schema, budget, n, graph, {**passed, "test_share": test_share})
 
@@ -532,8 +532,8 @@ selection_share, probe_share, merge_rare, max_order, workload, prior, target, nu
     passed = _passed(locals(), "df", "budget", "schema", "children", "graph", "structure", "estimator", "draws")
     require_budget(budget)
     further = {"children": children, "graph": graph, "structure": structure, "estimator": estimator}
-    kind = kind_of(df, schema, {**passed, **_passed(further)})
-    if kind == LINKED:
+    case = case_of(df, schema, {**passed, **_passed(further)})
+    if case == LINKED:
         from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork, learn_linked
 
         _require_draws(PrivateLinkedNetwork, draws)
@@ -542,11 +542,11 @@ selection_share, probe_share, merge_rare, max_order, workload, prior, target, nu
     if isinstance(df, PrivateTable):
         passed = {"adjacency": str(df.adjacency), **passed}
     passed |= {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho, "state_names": schema}
-    if kind == LEARNED:
+    if case == LEARNED:
         _require_draws(PrivateNetwork, draws)
         return _drawn(PrivateNetwork(**passed).fit(df, **whose), draws)
     prior = passed.pop("prior", None)
-    if kind == TREE:
+    if case == TREE:
         learner: Any = PrivateChowLiu(**passed)
         _take_prior(learner, prior)
         _require_draws(learner, draws)
@@ -763,7 +763,7 @@ workload, prior, target, number_share, optimise, missing_at_random, draws
     (True, '(1, 1e-09)-DP')
     """
     passed = _passed(locals(), "df", "budget", "criteria", "schema", "ledger", "test_share", "again", "draws")
-    require_for(kind_of(df, schema, passed), {"criteria": criteria})
+    require_for(case_of(df, schema, passed), {"criteria": criteria})
     passed.pop("structure", None)
     if missing_at_random is not None:
         raise ArgumentError("missing_at_random", missing_at_random, "completed models are not tested; leave it out")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pgmpy_dp.cli.application import ask_for, show
 from pgmpy_dp.cli.files import load_linked_model, require_writable, write_output
-from pgmpy_dp.cli.synthetic import StyleOptions, kind_of, parquet_of, text_of
+from pgmpy_dp.cli.synthetic import StyleOptions, parquet_of, suffix_of, text_of
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def linked_sample(
         ask_for("--out-parents", None, "the model is of linked tables; pass --out-parents and --out-children")
     outs = {"--out-parents": out_parents, "--out-children": out_children}
     written = [
-        None if out is None else (out, kind_of(out, option), style.written(out, kind_of(out, option)))
+        None if out is None else (out, suffix_of(out, option), style.written(out, suffix_of(out, option)))
         for option, out in outs.items()
     ]
     drawn = model.sampled_columns(n, random_state, labels)
@@ -79,8 +79,8 @@ def linked_sample(
     for columns, how in zip(drawn, written, strict=True):
         if how is None:
             continue
-        out, kind, as_text = how
-        content = parquet_of(columns) if kind == ".parquet" else text_of(columns, as_text, style.safe, quiet)
+        out, suffix, as_text = how
+        content = parquet_of(columns) if suffix == ".parquet" else text_of(columns, as_text, style.safe, quiet)
         contents.append((out, gzip.compress(content, mtime=0) if out.suffix.lower() == ".gz" else content))
     for out, content in contents:
         write_output(out, content)

@@ -24,7 +24,7 @@ from pgmpy_dp.cli.files import (
     require_writable,
     write_output,
 )
-from pgmpy_dp.cli.synthetic import StyleOptions, kind_of, parquet_of, text_of
+from pgmpy_dp.cli.synthetic import StyleOptions, parquet_of, suffix_of, text_of
 from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
@@ -268,8 +268,8 @@ def sample(
             ask_for(name, str(path), "the model is of one table; pass --out")
     if out is None:
         ask_for("--out", None, "pass the name of a file to write, or - to print")
-    kind = ".csv" if out == STANDARD_OUTPUT else kind_of(out)
-    written = style.written(out, kind)
+    suffix = ".csv" if out == STANDARD_OUTPUT else suffix_of(out)
+    written = style.written(out, suffix)
     if out == STANDARD_OUTPUT and copies is not None:
         ask_for("--copies", str(copies), "several files cannot go to standard output; pass --out with a name")
     outs = [out] if copies is None else [_numbered(out, k + 1) for k in range(copies)]
@@ -287,7 +287,7 @@ def sample(
             columns = sampled_columns(drawn, n, stream, labels, evidence=known, method=method.value)
         except ImpossibleEvidence:
             ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
-        content = parquet_of(columns) if kind == ".parquet" else text_of(columns, written, style.safe, quiet)
+        content = parquet_of(columns) if suffix == ".parquet" else text_of(columns, written, style.safe, quiet)
         quiet = True  # said once
         write_output(file, gzip.compress(content, mtime=0) if file.suffix.lower() == ".gz" else content)
     if out == STANDARD_OUTPUT:

@@ -37,12 +37,12 @@ class StyleOptions:
         bool, typer.Option("--spreadsheet-safe", help="Put a ' before texts that a spreadsheet would compute.")
     ] = False
 
-    def written(self, out: Path, kind: str) -> TextFile:
+    def written(self, out: Path, suffix: str) -> TextFile:
         """The options, checked, with what is usual for a kind of file; none of them is for Parquet."""
         from pgmpy_dp.private.data.text_file import TextFile
 
         passed = {name: value for name, value in vars(self).items() if value}
-        if kind == ".parquet":
+        if suffix == ".parquet":
             for name, value in passed.items():
                 ask_for(
                     "--spreadsheet-safe" if name == "safe" else f"--{name}",
@@ -50,7 +50,7 @@ class StyleOptions:
                     "it is for files of text; write .csv or .tsv",
                 )
         passed.pop("safe", None)
-        if (sign := passed.get("delimiter", "\t" if kind == ".tsv" else ",")) in ("tab", "\\t"):
+        if (sign := passed.get("delimiter", "\t" if suffix == ".tsv" else ",")) in ("tab", "\\t"):
             sign = "\t"
         return TextFile(out, **passed | {"delimiter": sign})
 
@@ -89,7 +89,7 @@ def text_of(columns: Mapping[Hashable, Drawn], written: TextFile, safe: bool, qu
         ask_for("--encoding", written.encoding, f"it has no sign for {shown(sign)!r}, which a name has; use utf-8")
 
 
-def kind_of(out: Path, option: str = "--out") -> str:
+def suffix_of(out: Path, option: str = "--out") -> str:
     """The format of a file by its name: .csv, .tsv or .parquet."""
     name = out.name.lower().removesuffix(".gz")
     for ending in (".csv", ".tsv"):

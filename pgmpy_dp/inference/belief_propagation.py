@@ -265,10 +265,10 @@ class _Tables:
 
         def view(term: tuple[str, int], axes: Sequence[int]) -> np.ndarray:
             """The term's array with length-1 axes where it lacks a variable of `axes`."""
-            kind, index = term
-            if kind == "sum":
+            source, index = term
+            if source == "sum":
                 term_axes, array = clique.additions[index].axes, buffers[index]
-            elif kind == "message":
+            elif source == "message":
                 term_axes, array = self.plan.cliques[index].separator, self.messages[index]
             else:
                 scope = self.plan.scopes[index]

@@ -95,7 +95,7 @@ class InferenceStatus:
     def __str__(self) -> str:
         if self.method == "exact":
             return "exact inference on a junction tree"
-        kind = {0.0: "Bethe", 1.0: "tree-reweighted"}.get(self.convexity, f"fractional ({self.convexity:g})")
+        counting = {0.0: "Bethe", 1.0: "tree-reweighted"}.get(self.convexity, f"fractional ({self.convexity:g})")
         if self.converged:
             ending = f"converged in {self.n_iter} iterations to a residual of {self.residual:.1e}"
         else:
@@ -109,7 +109,7 @@ class InferenceStatus:
             ending += "; the optimiser stopped short of an optimum, where the approximation is not smooth"
         if self.n_response_failures:
             ending += f"; {self.n_response_failures} derivatives are inaccurate"
-        return f"loopy belief propagation, {kind} counting numbers: {ending}"
+        return f"loopy belief propagation, {counting} counting numbers: {ending}"
 
 
 @lru_cache(maxsize=32)

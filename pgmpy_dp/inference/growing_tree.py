@@ -56,7 +56,7 @@ class GrowingTree:
         self.max_cells = max_cells
         self.n_built = 1
         self._changed = False
-        self._around: dict[int, int] = dict.fromkeys(range(len(cliques.variables)), 0)
+        self._adjacent: dict[int, int] = dict.fromkeys(range(len(cliques.variables)), 0)
         self._too_large: set[tuple[int, ...]] = set()
         self._fitting: dict[tuple[int, ...], frozenset[_Stamp]] = {}
         self._next_try = 0
@@ -86,7 +86,7 @@ class GrowingTree:
             self._known_stamps = {}
             for k, bag in enumerate(self._bags):
                 mask = sum(1 << i for i in bag)
-                edges = tuple(self._around[i] & mask for i in sorted(bag))
+                edges = tuple(self._adjacent[i] & mask for i in sorted(bag))
                 beside = frozenset(self._bags[other] for other in self._ways.beside[k])
                 self._known_stamps[bag, edges, beside] = k
         return self._known_stamps
@@ -95,7 +95,7 @@ class GrowingTree:
         for scope in scopes:
             mask = sum(1 << i for i in scope)
             for i in scope:
-                self._around[i] |= mask & ~(1 << i)
+                self._adjacent[i] |= mask & ~(1 << i)
         self._known_stamps = None
 
     def has(self, scope: Iterable[int]) -> bool:
@@ -227,7 +227,7 @@ class GrowingTree:
         if not self._changed:
             return self.tree
         # Of all that it ever took in, rules about what is impossible among it.
-        edges = [(i, j) for i, mask in self._around.items() for j in range(i) if mask >> j & 1]
+        edges = [(i, j) for i, mask in self._adjacent.items() for j in range(i) if mask >> j & 1]
         names = cliques.variables
         fresh = build_junction_tree(replace(cliques, scopes=tuple((names[i], names[j]) for i, j in edges)))
         self.n_built += 1
@@ -252,7 +252,7 @@ class GrowingTree:
         variables = sorted(frozenset().union(*(self._bags[k] for k in on_way)))
         mask = sum(1 << i for i in variables)
         # In one order, in which equal choices are made: a verdict has to be the same when the table is added.
-        adjacent = {i: self._around[i] & mask for i in variables}
+        adjacent = {i: self._adjacent[i] & mask for i in variables}
         # What other cliques share with these has to stay together.
         beside = ((k, other) for k in on_way for other in self._ways.beside[k] if other not in on_way)
         shared = {self._bags[k] & self._bags[other] for k, other in beside}

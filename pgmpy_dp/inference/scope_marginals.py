@@ -239,7 +239,7 @@ class _Sets(NamedTuple):
 
     scopes: np.ndarray  # variables in the order in which they are multiplied
     order: np.ndarray  # which column of the set each was
-    kinds: np.ndarray  # a number for each of their orders and numbers of states
+    layouts: np.ndarray  # a number for each of their orders and numbers of states
     starts: np.ndarray  # where their tables go
 
 
@@ -302,7 +302,7 @@ class _Pass:
         codes, ordered = np.take_along_axis(codes, order, 1), np.take_along_axis(scopes, order, 1)
         sets = _Sets(ordered, order, np.empty(len(scopes), dtype=np.int64), starts)
         for number, (_, places) in enumerate(equal_rows(np.hstack([order, sizes[ordered]]))):
-            sets.kinds[places] = number
+            sets.layouts[places] = number
         if scopes.shape[1] > 2 and belief.size <= _WHOLE:
             rows = [self._conditionals(k, np.unique(scopes))] * scopes.shape[1]
             self._multiply(belief[None], clique, rows, sets, np.arange(len(scopes)), [])
@@ -378,7 +378,7 @@ class _Pass:
     ) -> None:
         """Write the tables of sets out of that of all combinations of rows."""
         n = len(done)
-        for _, some in equal_rows(sets.kinds[index][:, None]):
+        for _, some in equal_rows(sets.layouts[index][:, None]):
             at = index[some]
             scope, place = sets.scopes[at[0]].tolist(), np.zeros(len(at), dtype=np.int64)
             for (first, total), i in zip(done, scope, strict=False):

@@ -7,7 +7,7 @@ people in each of these cells.
 Here a cell of a pair's table holds R times what independence of the two variables would give. R is 0 with a probability
 that the table itself tells, the spike. Otherwise it is log-normal, with a part of a quarter that is uniform in log R,
 between 1/32 and 1: in dense tables too some cells are nearly empty, and without that part they were taken for empty.
-(R below 1/32 counts as 0.) Centre and spread of the log-normal are averaged over their posterior, as the share of
+(R below 1/32 counts as 0.) Centre and deviation of the log-normal are averaged over their posterior, as the share of
 spikes is. A table has empty cells at all if they are a tenth or more with a probability of .95. A cell of it is
 believed empty if the posterior probability of its spike, the local false discovery rate of
 "somebody is there", exceeds one half.
@@ -48,9 +48,9 @@ _NOTHING = 1e-24  # probability of a share that makes no difference
 
 
 def _alternatives() -> np.ndarray:
-    """p(R | centre, spread) on the grid, shape (n_ratios, n_centres * n_spreads)."""
-    centres, spreads = np.log(2.0) * np.arange(-2, 9), np.array([0.5, 1.0, 1.5, 2.0, 3.0])
-    density = np.exp(-0.5 * ((np.log(_RATIOS)[:, None, None] - centres[:, None]) / spreads) ** 2)
+    """p(R | centre, deviation) on the grid, shape (n_ratios, n_centres * n_deviations)."""
+    centres, deviations = np.log(2.0) * np.arange(-2, 9), np.array([0.5, 1.0, 1.5, 2.0, 3.0])
+    density = np.exp(-0.5 * ((np.log(_RATIOS)[:, None, None] - centres[:, None]) / deviations) ** 2)
     density = density.reshape(len(_RATIOS), -1)
     left = (_RATIOS <= 1)[:, None]
     return (1 - _LEFT) * density / density.sum(axis=0) + _LEFT * left / left.sum()
@@ -276,9 +276,9 @@ def _two_groups(
         return moments
     scale = np.sqrt(variance / 2 if noise == "laplace" else variance)[:, None]
     expected = independent[:, None] * np.concatenate([[0.0], _RATIOS])
-    # A ratio of the grid stands for those around it.
-    spread = expected + (_STEP * expected) ** 2 + 1e-4 * scale**2
-    log_p = log_density(expected - counts[:, None], spread, noise, scale)
+    # A ratio of the grid stands for those near it.
+    spread_variance = expected + (_STEP * expected) ** 2 + 1e-4 * scale**2
+    log_p = log_density(expected - counts[:, None], spread_variance, noise, scale)
     p = np.maximum(np.exp(log_p - log_p.max(axis=1, keepdims=True)), 1e-300)
     spike, alternative = p[:, :1], p[:, 1:] @ _ALTERNATIVES
     log_posterior = np.array([np.log(s * spike + (1 - s) * alternative).sum(axis=0) + np.log(1 - s) for s in _SHARES])

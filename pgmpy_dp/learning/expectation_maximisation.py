@@ -146,7 +146,7 @@ def collective_em(
                 "node_variances": problem.node_variances,
                 "gradient_norm": solution.gradient_norm,
                 "expected_counts": expected,
-                "slopes": mean_slope(problem.y - expected, energy.spread, noisy.noise, problem.scale)[1],
+                "slopes": mean_slope(problem.y - expected, energy.variance, noisy.noise, problem.scale)[1],
             },
             stalled=solution.n_iter < most and solution.gradient_norm > STALLED_ROUND,
         )
@@ -154,14 +154,14 @@ def collective_em(
     return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
 
 
-def mean_slope(residual: np.ndarray, spread: np.ndarray, noise: str, scale: np.ndarray) -> tuple[float, np.ndarray]:
+def mean_slope(residual: np.ndarray, variance: np.ndarray, noise: str, scale: np.ndarray) -> tuple[float, np.ndarray]:
     """sum(R) and R' of the noise's negative log-density, averaged over a normal exact count; constants left out.
 
     Parameters
     ----------
     residual : ndarray
         Released less expected exact counts.
-    spread : ndarray, broadcastable
+    variance : ndarray, broadcastable
         Variance s of the exact counts, positive.
     noise : {"laplace", "gaussian"}
     scale : ndarray, broadcastable
@@ -181,7 +181,7 @@ def mean_slope(residual: np.ndarray, spread: np.ndarray, noise: str, scale: np.n
     if noise == "gaussian":
         slope = residual / scale**2
         return 0.5 * float(residual @ slope), slope
-    width = np.sqrt(2 * spread)
+    width = np.sqrt(2 * variance)
     u = residual / width
     sign = erf(u)
     return float(np.sum((residual * sign + width / math.sqrt(math.pi) * np.exp(-(u**2))) / scale)), sign / scale
@@ -207,14 +207,14 @@ class FreeEnergy:
     ----------
     start, scale : ndarray of shape (2 n_cells,)
         Of the vector; scales are for `minimize_lbfgs`.
-    spread : ndarray of shape (n_cells,)
+    variance : ndarray of shape (n_cells,)
         s, the variance of the exact counts given the release.
     """
 
     def __init__(self, problem: CollectiveObjective, theta: np.ndarray) -> None:
         state = problem.state
         assert state is not None
-        self._problem, self.spread = problem, state.variance
+        self._problem, self.variance = problem, state.variance
         mu, _ = problem.engine.calibrate(theta)
         information = problem.n * mu * (1 - mu)
         noise = problem.scale**2
@@ -243,4 +243,4 @@ class FreeEnergy:
 
     def _misfit(self, marginals: np.ndarray) -> tuple[float, np.ndarray]:
         problem = self._problem
-        return mean_slope(problem.y - problem.n * marginals, self.spread, problem.noisy.noise, problem.scale)
+        return mean_slope(problem.y - problem.n * marginals, self.variance, problem.noisy.noise, problem.scale)

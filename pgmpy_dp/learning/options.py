@@ -28,7 +28,7 @@ class Rule:
     check : callable
         From the option's name and what was passed to the value that is used, of Python's own types; a TypeError or
         ValueError that says what was got and what to pass.
-    kind : str
+    type : str
         "whole", "number", "choice", "flag" or "other".
     least, most : float
         Of numbers; the range holds `least` unless `above`, and `most` unless `below`.
@@ -41,7 +41,7 @@ class Rule:
     """
 
     check: Callable[[str, Any], Any]
-    kind: str = "other"
+    type: str = "other"
     least: float = -math.inf
     most: float = math.inf
     above: bool = False

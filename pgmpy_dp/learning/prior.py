@@ -157,8 +157,8 @@ class Prior:
             Probabilities in the states of the release: of up to three variables, pairs in place of larger tables.
         """
         schema = release.schema
-        singles = [(name,) for name in schema.variables]
-        layout = Cliques(schema.variables, tuple(schema.cardinalities.values()), (*singles, *measured))
+        one_way = [(name,) for name in schema.variables]
+        layout = Cliques(schema.variables, tuple(schema.cardinalities.values()), (*one_way, *measured))
         held = [set(scope) for scope in measured]
         wanted: list[tuple] = []
         for scope in self.model.cliques.scopes:
@@ -171,17 +171,17 @@ class Prior:
             if largest_clique(layout, [tuple(layout.position[name] for name in scope)]) <= max_clique_cells:
                 held.append(set(scope))
                 layout = replace(layout, scopes=(*layout.scopes, scope))
-        scopes = list(layout.scopes[len(singles) + len(measured) :])
+        scopes = list(layout.scopes[len(one_way) + len(measured) :])
         return dict(zip(scopes, self.tables(scopes, release), strict=True))
 
     def base(self, release: Release, forbidden: Sequence[tuple], max_clique_cells: int) -> LogLinearModel:
         """The prior as a model in the states of a release, whose junction tree is small enough."""
         tables = self.further_tables(release, (), forbidden, max_clique_cells)
         scopes = [(name,) for name in release.schema.variables]
-        singles = dict(zip(scopes, self.tables(scopes, release), strict=True))
+        one_way = dict(zip(scopes, self.tables(scopes, release), strict=True))
         sizes = tuple(release.schema.cardinalities.values())
-        cliques = Cliques(release.schema.variables, sizes, (*singles, *tables))
-        return LogLinearModel(cliques, prior_potentials(cliques, [*singles.values(), *tables.values()]))
+        cliques = Cliques(release.schema.variables, sizes, (*one_way, *tables))
+        return LogLinearModel(cliques, prior_potentials(cliques, [*one_way.values(), *tables.values()]))
 
     def _translation(self, name: Hashable, schema: Schema, within: Values | None) -> np.ndarray | None:
         """P(state of the schema | state of the prior); None where they are the same."""

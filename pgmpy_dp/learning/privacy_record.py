@@ -44,8 +44,8 @@ class Privacy:
         What may differ between neighbours: None is one record; else the column each of whose values is protected with
         all of its rows, e.g. "user", or a `Unit`, which says how its cells are compared.
     prior : Privacy, optional
-        Of an earlier release that what was learned rests on too, through a prior model. It is not part of `guarantee`,
-        which is of this release: see `total`. What speaks of protection speaks of `together`, and of `unprotected`.
+        Of an earlier release, on which the fit depends too through a prior model. It is not part of `guarantee`, which
+        is of this release: see `total`. Whatever speaks of protection uses `together` and `unprotected`.
     schema : Privacy, optional
         Of the releases in which parts of the schema were found, together. It is part of `guarantee`.
     requested : ApproxDP or other guarantee, optional
@@ -182,11 +182,11 @@ class Privacy:
         said = (self.together or self).said
         return float(getattr(said, "delta", getattr(said, "eta", 0.0)))
 
-    def resting_on(self, earlier: Privacy | None) -> Privacy:
+    def depending_on(self, earlier: Privacy | None) -> Privacy:
         """This record with one more prior, unless it has that one already."""
         if earlier is None or earlier == self.prior:
             return self
-        return replace(self, prior=earlier if self.prior is None else self.prior.resting_on(earlier))
+        return replace(self, prior=earlier if self.prior is None else self.prior.depending_on(earlier))
 
     @property
     def promises_nothing(self) -> bool:
@@ -478,10 +478,10 @@ def require_agreement(data: PrivateData, adjacency: str, **arguments: tuple[Any,
     adjacency : str
         The estimator's.
     **arguments : tuple of (value, shared)
-        What the estimator was told, None for nothing, and what the data say.
+        The estimator's value, None for none, and that of the data.
     """
-    kind = type(data).__name__
-    whose = kind + ("'" if kind.endswith("s") else "'s")
+    holder = type(data).__name__
+    whose = holder + ("'" if holder.endswith("s") else "'s")
     if adjacency != data.adjacency:
         raise ValueError(
             f"adjacency={str(adjacency)!r} differs from the {whose} {str(data.adjacency)!r}; "
@@ -493,6 +493,6 @@ def require_agreement(data: PrivateData, adjacency: str, **arguments: tuple[Any,
         unsaid = [cost for cost in getattr(value, "discovered", ()) if cost not in getattr(shared, "discovered", ())]
         if unsaid:
             raise ValueError(
-                f"{name} was found in records, at a cost of which the {whose} schema says nothing; make the {kind} "
+                f"{name} was found in records, at a cost of which the {whose} schema says nothing; make the {holder} "
                 f"with it, or pass {name}=None if what its schema declares is known without records"
             )

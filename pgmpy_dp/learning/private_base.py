@@ -108,7 +108,7 @@ class PrivateFit:
         return taken
 
     def _prior_privacy(self) -> Privacy | None:
-        """The privacy of an earlier release that the fit rests on too."""
+        """The privacy of an earlier release that the fit depends on too."""
         return None
 
     def _pick(self, *names: str) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class PrivateFit:
         nobody may be `told` yet.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
-        privacy = privacy.resting_on(taken._prior_privacy())  # of the release's own prior, or of another one
+        privacy = privacy.depending_on(taken._prior_privacy())  # of the release's own prior, or of another one
         with nullcontext() if data is None else handed_over(release):
             learned = taken._learned(release, privacy, **context)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}

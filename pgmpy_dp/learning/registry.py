@@ -42,12 +42,12 @@ def list_estimators(**tags: Any) -> list[type]:
     return [one for one in list_objects(BaseEstimator, **tags) if getattr(one, "_fits_one_table", True)]
 
 
-def list_objects(kind: type, **tags: Any) -> list[type]:
-    """The classes of this package derived from `kind`, optionally those with certain tags.
+def list_objects(base: type, **tags: Any) -> list[type]:
+    """The classes of this package derived from `base`, optionally those with certain tags.
 
     Parameters
     ----------
-    kind : type
+    base : type
         A class of scikit-base.
     **tags
         Tag names and values. A tag that holds several values matches any one of them.
@@ -68,7 +68,7 @@ def list_objects(kind: type, **tags: Any) -> list[type]:
     >>> [estimator.__name__ for estimator in list_objects(BaseEstimator, task="sequences")]
     ['PrivateMarkovChain']
     """
-    classes = all_objects(object_types=kind, package_name="pgmpy_dp", return_names=False, suppress_import_stdout=False)
+    classes = all_objects(object_types=base, package_name="pgmpy_dp", return_names=False, suppress_import_stdout=False)
     known = set().union(*(one.get_class_tags() for one in classes))
     unknown = sorted(set(tags) - known)
     if unknown:

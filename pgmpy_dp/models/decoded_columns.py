@@ -60,8 +60,8 @@ def as_column(number: Number, drawn: np.ndarray, whole: bool) -> pd.Series:
 
 def states_of(states: Sequence, codes: np.ndarray) -> pd.Series:
     """The states with these numbers; a column of one plain type where all states are of that type."""
-    kinds = {type(state) for state in states}
-    if len(kinds) == 1 and kinds <= {str, int, float, bool}:
+    types = {type(state) for state in states}
+    if len(types) == 1 and types <= {str, int, float, bool}:
         return pd.Series(pd.Index(states).take(codes))
     labels = np.empty(len(states), dtype=object)
     labels[:] = states

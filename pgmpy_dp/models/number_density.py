@@ -101,9 +101,9 @@ class NumberDensity:
         """The cells that are spikes, as booleans: they have counts of their own."""
         counts, density = self.fine.values, self.fine.values / self.cell_size
         beside = np.pad(density, 1)
-        around = np.maximum(np.maximum(beside[:-2], beside[2:]), 0.0) * self.cell_size
+        nearby = np.maximum(np.maximum(beside[:-2], beside[2:]), 0.0) * self.cell_size
         sd = np.sqrt(2 * self.fine.deviation**2 + np.maximum(counts, 0.0))
-        return ((counts - around > _SPIKE * sd) & (counts > _HIGHER * around)) | self.alone
+        return ((counts - nearby > _SPIKE * sd) & (counts > _HIGHER * nearby)) | self.alone
 
     @cached_property
     def _observations(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -168,13 +168,13 @@ class NumberDensity:
         (bend, *_), a, n = choice, self._bend, len(self.place)
         base = np.log(max(float(counts[0].sum()), 1.0) / self.size.sum()) + level
         weights = self._inside(choice) * ~self.spikes[self.cell]
-        kinds = [(group, counts[k], precision) for k, (group, _, precision) in enumerate(self._observations)]
+        counted = [(group, counts[k], precision) for k, (group, _, precision) in enumerate(self._observations)]
 
         def at(f: np.ndarray) -> tuple[float, np.ndarray, list[np.ndarray], np.ndarray]:
             expected = np.exp(np.minimum(f, 50.0)) * weights
-            away = [np.bincount(group, expected, len(seen)) - seen for group, seen, _ in kinds]
+            away = [np.bincount(group, expected, len(seen)) - seen for group, seen, _ in counted]
             curve = a[0] * f[:-2] + a[1] * f[1:-1] + a[2] * f[2:] - bends
-            value = sum(precision @ off**2 for (_, _, precision), off in zip(kinds, away, strict=True))
+            value = sum(precision @ off**2 for (_, _, precision), off in zip(counted, away, strict=True))
             value += curve @ curve / bend**2 + ((f - base) ** 2).sum() / _LEVEL**2
             return 0.5 * float(value), expected, away, curve
 
@@ -182,15 +182,15 @@ class NumberDensity:
             """A Cholesky factor of what is banded; of the rest the columns and the matrix in the middle."""
             hessian = self._stiff / bend**2
             hessian[_BAND] += 1 / _LEVEL**2
-            group, _, precision = kinds[0]
+            group, _, precision = counted[0]
             for d in range(min(_BAND + 1, n)):
                 hessian[_BAND - d, d:] += (
                     self._same_cell[_BAND - d, d:] * expected[d:] * expected[: n - d] * precision[group[d:]]
                 )
             factor = _factor(hessian)
-            if len(kinds) == 1:
+            if len(counted) == 1:
                 return factor, None, None
-            group, seen, precision = kinds[1]
+            group, seen, precision = counted[1]
             columns = np.zeros((n, len(seen)))
             columns[np.arange(n), group] = expected * np.sqrt(precision)[group]
             solved = cho_solve_banded((factor, False), columns, check_finite=False)
@@ -202,11 +202,11 @@ class NumberDensity:
             gradient = (f - base) / _LEVEL**2
             for i in range(3):
                 gradient[i : i + len(curve)] += a[i] * curve / bend**2
-            for (group, _, precision), off in zip(kinds, away, strict=True):
+            for (group, _, precision), off in zip(counted, away, strict=True):
                 gradient += expected * (precision * off)[group]
             step = -cho_solve_banded((factor, False), gradient, check_finite=False)
             if solved is not None and middle is not None:
-                group, _, precision = kinds[1]
+                group, _, precision = counted[1]
                 inner = np.bincount(group, expected * np.sqrt(precision)[group] * step, len(precision))
                 step -= solved @ np.linalg.solve(middle, inner)
             step *= min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-12))

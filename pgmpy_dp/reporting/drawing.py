@@ -42,7 +42,7 @@ def drawing(network: Answers, rows: list[dict[str, Any]]) -> dict[str, Any]:
     edges = [(u, v) for u, v in network.edges if u != v]
     strengths = {frozenset(row["ends"]): row["strength"] for row in rows}
     values, _ = edge_values(network, edges, strengths, "")  # type: ignore[arg-type]
-    places, around = placed_nodes(network, edges, values, None)
+    places, circular = placed_nodes(network, edges, values, None)
     largest = max(strengths.values(), default=0.0)
     named = len(network) <= _NAMED
     short = {node: name if len(name := str(node)) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for node in network}
@@ -61,8 +61,8 @@ def drawing(network: Answers, rows: list[dict[str, Any]]) -> dict[str, Any]:
     nodes = []
     for node in network:
         x, y = at(node)
-        side = float(places[node][0]) if around else 1.0
-        anchor = "middle" if around and abs(side) < 0.2 else ("start" if side > 0 else "end")
+        side = float(places[node][0]) if circular else 1.0
+        anchor = "middle" if circular and abs(side) < 0.2 else ("start" if side > 0 else "end")
         up = -16 if float(places[node][1]) > 0 else 16
         across, down = (0, up) if anchor == "middle" else (10 if anchor == "start" else -10, 0)
         nodes.append({

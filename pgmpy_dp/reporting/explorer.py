@@ -185,5 +185,5 @@ def _refuse(size: float, posterior: ParameterPosterior | None, fit: int) -> None
     raise ValueError(f"the page would have {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:g}: {remedy}")
 
 
-def _encoded(values: np.ndarray, kind: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
+def _encoded(values: np.ndarray, dtype: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()

@@ -64,8 +64,8 @@ def write_evidence(
     Raises
     ------
     ValueError
-        If the model has no guarantee, any of the noise that it rests on came from a seed, its guarantee and that of its
-        prior cannot be added up, or the release is of another fit.
+        If the model has no guarantee, any of its noise came from a seed, its guarantee and that of its prior cannot be
+        added up, or the release is of another fit.
 
     Notes
     -----

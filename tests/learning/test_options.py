@@ -42,23 +42,23 @@ ARGUMENTS = [(function, name) for function in FUNCTIONS for name in rules_of(fun
 
 def bad_values(rule: Rule, default: Any) -> Iterator[tuple[Any, type[Exception]]]:
     """What no value of a rule is, and the error that says so."""
-    kind = TypeError if rule.kind in ("whole", "number", "flag") else ValueError
+    kind = TypeError if rule.type in ("whole", "number", "flag") else ValueError
     yield from ((value, kind) for value in ([1, 2], {"a": 1}, object()))
-    if rule.kind in ("whole", "number"):
+    if rule.type in ("whole", "number"):
         yield from ((value, TypeError) for value in ("2", True, np.True_, 1j, b"2", [1], np.arange(2)))
         yield from ((value, ValueError) for value in _outside(rule))
-    if rule.kind == "whole":
+    if rule.type == "whole":
         yield from ((value, TypeError) for value in (2.5, 3.0, np.float64(3.0), math.nan, math.inf))
-    if rule.kind == "choice":
+    if rule.type == "choice":
         yield from ((value, ValueError) for value in ("nonsense", "", 0, True, math.nan, np.array(["auto"])))
-    if rule.kind == "flag":
+    if rule.type == "flag":
         yield from ((value, TypeError) for value in ("yes", 0, 1, 1.0, math.nan))
-    if default is not None and rule.kind in ("whole", "number", "flag"):
+    if default is not None and rule.type in ("whole", "number", "flag"):
         yield None, TypeError
 
 
 def _outside(rule: Rule) -> Iterator[Any]:
-    if rule.kind == "whole":
+    if rule.type == "whole":
         yield rule.least - 1
         yield np.int64(rule.least - 1)
         yield from () if math.isinf(rule.most) else (rule.most + 1, 10**400)
@@ -71,14 +71,14 @@ def _outside(rule: Rule) -> Iterator[Any]:
 
 def good_values(rule: Rule) -> Iterator[tuple[Any, Any]]:
     """Scalars of NumPy's, and the value that is used for each."""
-    if rule.kind == "whole":
+    if rule.type == "whole":
         yield from ((of(rule.least + 1), int(rule.least + 1)) for of in (np.int64, np.uint8, np.int32))
-    if rule.kind == "number":
+    if rule.type == "number":
         value = 0.5 if rule.most == 1.0 else 1.5
         yield from ((of(value), value) for of in (np.float64, np.float32, np.float16))
-    if rule.kind == "flag":
+    if rule.type == "flag":
         yield from ((np.bool_(value), value) for value in (True, False))
-    if rule.kind == "choice":
+    if rule.type == "choice":
         yield from ((np.str_(choice), choice) for choice in rule.choices)
 
 
@@ -102,7 +102,7 @@ def test_a_wrong_value_is_refused_in_one_sentence_before_anything_is_spent(estim
     rule, default = rules_of(estimator)[name]
     case = FIRST[estimator]
     described = {"state_names": STATES} if "state_names" in rules_of(estimator) else {}
-    for value, error in bad_values(rule, default) if rule.kind != "other" else ():
+    for value, error in bad_values(rule, default) if rule.type != "other" else ():
         made = estimator(**{**described, **case.options, name: value})
         before = dict(vars(made))
         with pytest.raises(error) as raised:
@@ -223,10 +223,10 @@ def test_docstrings_say_what_is_declared(estimator):
     assert set(types) == set(rules_of(estimator))
     for name, (rule, default) in rules_of(estimator).items():
         said = types[name]
-        assert {"whole": "int", "number": "float", "flag": "bool"}.get(rule.kind, "") in said, (name, said)
+        assert {"whole": "int", "number": "float", "flag": "bool"}.get(rule.type, "") in said, (name, said)
         if choices := re.search(r"\{(.*)\}", said):
             texts = [choice.strip().strip('"') for choice in choices[1].split(",")]
-            assert rule.kind != "choice" or [text for text in texts if text != "None"] == list(rule.choices), name
+            assert rule.type != "choice" or [text for text in texts if text != "None"] == list(rule.choices), name
         if told := re.search(r"default:? (\S+)", said):
             assert told[1].strip('",') == str(default), (name, said)
         if told := re.search(r"in ([\[(])(\S+), (\S+)([\])])", said):
@@ -250,7 +250,7 @@ def test_the_command_line_has_the_same_defaults():
 @pytest.mark.parametrize("name", [name for name in rules_of(PrivateNetwork) if name not in ("epsilon", "delta", "rho")])
 def test_learn_refuses_what_its_estimator_refuses(name, charges):
     rule, default = rules_of(PrivateNetwork)[name]
-    for value, error in bad_values(rule, default) if rule.kind != "other" else ():
+    for value, error in bad_values(rule, default) if rule.type != "other" else ():
         if value is None:
             continue  # to a verb it was not passed
         with pytest.raises(error) as raised:

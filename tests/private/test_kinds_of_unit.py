@@ -133,7 +133,7 @@ class TestWhatSaysIt:
 
     def test_priors_of_the_other_do_not_add_up(self):
         texts, whole = (Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "m", unit=unit) for unit in ("house", WHOLE))
-        assert texts.resting_on(texts).total == PureDP(2.0) and texts.resting_on(whole).total is None
+        assert texts.depending_on(texts).total == PureDP(2.0) and texts.depending_on(whole).total is None
 
     def test_the_command_line(self, tmp_path):
         path = tmp_path / "ledger.json"

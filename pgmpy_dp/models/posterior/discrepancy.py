@@ -123,8 +123,8 @@ class Discrepancy:
     ----------
     measured : tuple of frozenset of int
         Sets of two or more variables whose tables the model was fitted to.
-    weights : mapping of kind to ndarray of shape (121,)
-        Posterior probabilities of the values of the grid; kinds are those of :func:`kind_of_table`.
+    weights : mapping of name to ndarray of shape (121,)
+        Posterior probabilities of the values of the grid; names are those of :func:`tau_name`.
     drawn : Drawn
         What probes vouch for.
     """
@@ -165,11 +165,11 @@ class Discrepancy:
         if len(margins[0]) == len(scope):  # the table itself was measured
             return np.sqrt(variances) * NormalDist().inv_cdf(0.5 + level / 2)
         slopes = [gradient.ravel() for gradient in gradients]
-        spreads = [
+        per_tau = [
             slope @ unmeasured_covariance(table, margins) @ slope for slope, table in zip(slopes, shares, strict=True)
         ]
-        kind = kind_of_table(scope, self.measured, self.weights)
-        return _half_widths(np.asarray(variances), np.maximum(spreads, 0.0), self.weights[kind], level)
+        name = tau_name(scope, self.measured, self.weights)
+        return _half_widths(np.asarray(variances), np.maximum(per_tau, 0.0), self.weights[name], level)
 
     def expected_variation(self, scope: Scope, shares: np.ndarray, variances: np.ndarray) -> float:
         """The expected total variation between a table and the population's.
@@ -188,7 +188,7 @@ class Discrepancy:
         """
         root, basis = _known_directions(shares, measured_margins(scope, self.measured))
         free = root**2 * np.maximum(1.0 - (basis**2).sum(axis=1), 0.0)
-        weights = self.weights[kind_of_table(scope, self.measured, self.weights)]
+        weights = self.weights[tau_name(scope, self.measured, self.weights)]
         scale = np.sqrt(variances.ravel()[:, None] + np.multiply.outer(free, TAU_GRID**2))
         return float((scale @ weights).sum() / math.sqrt(2.0 * math.pi))
 
@@ -202,7 +202,7 @@ def measured_margins(scope: Scope, measured: Iterable[frozenset[int]]) -> list[t
     return sorted(margins) + [(axis,) for axis, i in enumerate(scope) if i not in covered]
 
 
-def kind_of_table(scope: Scope, measured: Iterable[frozenset[int]], kinds: Iterable[str]) -> str:
+def tau_name(scope: Scope, measured: Iterable[frozenset[int]], names: Iterable[str]) -> str:
     """The name of a table's tau: "pair", "triple", or, if there is one, "tied" for two or more measured pairs.
 
     Larger tables have that of triples, which no probe vouches for.
@@ -210,7 +210,7 @@ def kind_of_table(scope: Scope, measured: Iterable[frozenset[int]], kinds: Itera
     if len(scope) <= 2:
         return "pair"
     pairs = sum(any(set(pair) <= known for known in measured) for pair in itertools.combinations(scope, 2))
-    return "tied" if pairs >= 2 and "tied" in kinds else "triple"
+    return "tied" if pairs >= 2 and "tied" in names else "triple"
 
 
 def unmeasured_covariance(shares: np.ndarray, margins: Sequence[tuple[int, ...]]) -> np.ndarray:
@@ -282,7 +282,7 @@ def learn_discrepancy(
             margin = _margin(probe, axes)
             residuals = _residuals(margin, measured_margins(margin.scope, known))
             if residuals is not None:
-                seen[kind_of_table(margin.scope, known, seen)].append(residuals)
+                seen[tau_name(margin.scope, known, seen)].append(residuals)
     everything = [part for parts in seen.values() for part in parts]
     return Discrepancy(known, {kind: _posterior(parts or everything) for kind, parts in seen.items()}, drawn)
 
@@ -324,10 +324,10 @@ def _posterior(parts: Sequence[tuple[np.ndarray, ...]]) -> np.ndarray:
     return p / p.sum()
 
 
-def _half_widths(variances: np.ndarray, spreads: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
+def _half_widths(variances: np.ndarray, per_tau: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
     """Half widths by Newton's method from 0: the probability is concave, so that no step goes too far."""
     kept = weights > _NO_WEIGHT
-    scale = np.sqrt(variances[:, None] + np.multiply.outer(spreads, TAU_GRID[kept] ** 2))
+    scale = np.sqrt(variances[:, None] + np.multiply.outer(per_tau, TAU_GRID[kept] ** 2))
     safe, weight = np.maximum(scale, _NO_WIDTH), weights[kept] / weights[kept].sum()
     half, within = np.zeros(len(scale)), _within(len(scale))
     for _ in range(_MOST_STEPS):

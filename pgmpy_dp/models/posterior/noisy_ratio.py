@@ -13,12 +13,12 @@ _HALF = 0.5
 direction: ``P(abs(Z) >= k)`` of discrete Laplace noise is below that of its continuous counterpart at k - 1/2."""
 
 
-def difference_quantile(kind: str, first: float, second: float, level: float) -> float:
+def difference_quantile(distribution: str, first: float, second: float, level: float) -> float:
     """c with ``P(abs(X - Y) <= c) = level`` for independent X and Y of the scales `first` and `second`.
 
     Parameters
     ----------
-    kind : str
+    distribution : str
         "discrete_laplace" or "discrete_gaussian"; X and Y are of its continuous counterpart.
     first, second : float
         Positive, and not negative: of 0, Y is 0.
@@ -31,7 +31,7 @@ def difference_quantile(kind: str, first: float, second: float, level: float) ->
     >>> round(difference_quantile("discrete_laplace", 10.0, 0.0, 0.9), 2)
     23.03
     """
-    if kind == "discrete_gaussian":
+    if distribution == "discrete_gaussian":
         return -float(special.ndtri((1.0 - level) / 2)) * math.hypot(first, second)
     wide = max(first, second)
     narrow = min(first, second, wide * (1.0 - 1e-6))  # where both are equal the formula has another form
@@ -46,7 +46,7 @@ def difference_quantile(kind: str, first: float, second: float, level: float) ->
 
 
 def ratio_interval(
-    numerator: float, denominator: float, kind: str, scales: tuple[float, float], level: float
+    numerator: float, denominator: float, distribution: str, scales: tuple[float, float], level: float
 ) -> tuple[float, float]:
     """An interval for U/N in [0, 1], from ``U + noise`` and ``N + noise``.
 
@@ -54,7 +54,7 @@ def ratio_interval(
     ----------
     numerator, denominator : float
         Noisy whole numbers. U was rounded to one.
-    kind : str
+    distribution : str
         Of both noises, see `difference_quantile`.
     scales : (float, float)
         Of the noise of the numerator, and of the denominator.
@@ -82,7 +82,7 @@ def ratio_interval(
         return 0.0, 1.0
 
     def reach(t: float) -> float:
-        return difference_quantile(kind, scales[0], t * scales[1], level) + (2.0 + t) * _HALF
+        return difference_quantile(distribution, scales[0], t * scales[1], level) + (2.0 + t) * _HALF
 
     high = 1.0
     for _ in range(_ROUNDS):
@@ -110,5 +110,5 @@ def sampling_distance(probabilities: np.ndarray, n_records: float) -> float:
     0.00399
     """
     n = max(n_records, 1.0)
-    spread = np.maximum(n * probabilities * (1.0 - probabilities), 0.0)
-    return min(1.0, 0.5 * float(np.minimum(np.sqrt(2.0 * spread / np.pi), 2.0 * spread).sum()) / n)
+    variance = np.maximum(n * probabilities * (1.0 - probabilities), 0.0)
+    return min(1.0, 0.5 * float(np.minimum(np.sqrt(2.0 * variance / np.pi), 2.0 * variance).sum()) / n)

@@ -56,7 +56,7 @@ def sample_posterior(
     fit : Fit
         `collective_map` of the same release: where the covariance and the prior are taken.
     rng : numpy.random.Generator
-        Post-processing: no privacy rests on it.
+        Post-processing: no privacy depends on it.
     n_draws : int
         Number of independent draws.
     dense_limit : int

@@ -299,12 +299,12 @@ class ParameterPosterior:
             return []
         names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
         few = replace(self.draws, theta=self.draws.theta[:_DRAWS_OF_PAIRS])
-        spreads = [drawn.var(axis=0, ddof=1) for drawn in few.tables(pairs)]
+        variances = [drawn.var(axis=0, ddof=1) for drawn in few.tables(pairs)]
         rows: list[tuple[Any, ...]]
         if self.model is None or self.discrepancy is None:
             rows = [
-                (*both, None, float(np.sqrt(spread).sum() / math.sqrt(2.0 * math.pi)))
-                for both, spread in zip(names, spreads, strict=True)
+                (*both, None, float(np.sqrt(variance).sum() / math.sqrt(2.0 * math.pi)))
+                for both, variance in zip(names, variances, strict=True)
             ]
         else:
             known, expected = self.discrepancy.measured, self.discrepancy.expected_variation
@@ -314,8 +314,8 @@ class ParameterPosterior:
                 model_cliques, self.model.theta, SumProduct(model_cliques, memory_limit=self.model.memory_limit)
             ).tables(places)
             rows = [
-                (*both, any(set(pair) <= part for part in known), expected(pair, table, spread))
-                for pair, both, table, spread in zip(pairs, names, tables, spreads, strict=True)
+                (*both, any(set(pair) <= part for part in known), expected(pair, table, variance))
+                for pair, both, table, variance in zip(pairs, names, tables, variances, strict=True)
             ]
         return sorted(rows, key=lambda row: -row[3])
 
