@@ -1,7 +1,7 @@
 """The verbs: discover, check, plan, learn, publish_if; of one table, or of parents with their children.
 
-Each takes both kinds. Tables are linked if a `LinkedSchema`, `PrivateLinkedTables`, `children` or a `key` says so. An
-argument that is None was not passed; what an argument is for, `FOR` says.
+Each takes one table or linked ones. Tables are linked if a `LinkedSchema`, `PrivateLinkedTables`, `children` or a `key`
+says so. An argument that is None was not passed; `FOR` says what each argument is for.
 """
 
 from __future__ import annotations
@@ -137,9 +137,9 @@ def check(
     unit: Hashable = None,
     rows_per_unit: int | str | None = None,
 ) -> SchemaCheck | FamilyCheck:
-    """Check how many records match a schema, or what linked tables hold, for a small part of a budget, before a fit.
+    """Check how many records match a schema, or what linked tables hold, for a small share of a budget, before a fit.
 
-    A fit leaves out in silence what its schema does not declare, and spends its whole budget on the rest.
+    A fit silently leaves out whatever its schema does not declare, and spends its whole budget on the rest.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def discover(
     random_state: int | None = None,
     unit: Hashable = None,
 ) -> Discovery | LinkedDiscovery:
-    """Discover a schema for columns whose values nobody has listed, for a part of a budget.
+    """Discover a schema for columns whose values nobody has listed, for a share of a budget.
 
     Reading a list of categories off the records would tell of the one person who has a rare one. This finds the
     categories that many records have, and with `bins` cuts numbers where about equally many records lie between two.
@@ -213,19 +213,18 @@ def discover(
     df : dataframe, path or None
         As `learn` takes it: of linked tables the parents.
     variables : mapping of hashable to declaration
-        All columns of the schema, in its order. The word ``"categories"``: they are to be found. A
-        :class:`~pgmpy_dp.Number` or Date without cuts and bins, where `bins` is passed: its cuts are to be
-        found, within its bounds.
-        Anything else, a list of states or a Number with cuts, goes to the schema as it is and costs nothing.
-        Of linked tables the arguments of :class:`~pgmpy_dp.LinkedSchema` by name: ``{"parent": {...}, "child": {...},
-        "key": "household", "most": 6}``, whose columns say the same.
+        All columns of the schema, in its order. ``"categories"`` declares a column whose categories are to be found. A
+        :class:`~pgmpy_dp.Number` or Date without cuts and bins has its cuts found within its bounds, if `bins` is
+        passed. Anything else, a list of states or a Number with cuts, goes to the schema as it is and costs nothing.
+        For linked tables, the arguments of :class:`~pgmpy_dp.LinkedSchema` by name: ``{"parent": {...}, "child": {...},
+        "key": "household", "most": 6}``, whose columns are declared in the same way.
     budget : Budget
-        What this spends. For categories it needs a delta: ``Budget(epsilon=0.2, delta=1e-8)``. Each category found has
-        noise, and the threshold grows with the number of columns.
+        What this spends. For categories it needs a delta: ``Budget(epsilon=0.2, delta=1e-8)``. The count of each
+        category has noise, and the threshold for categories grows with the number of columns.
     children : dataframe or path, optional
-        Of linked tables.
+        The children of linked tables.
     ledger : Ledger or Budget, optional
-        What may be spent on these records by everything together: pass the same Ledger to the
+        What everything together may spend on these records: pass the same Ledger to the
         :class:`~pgmpy_dp.PrivateTable` that is learned from. Default: a ledger of its own.
     missing, strip, casefold, recode
         How cells are read, as for :class:`~pgmpy_dp.Schema`, which keeps them. A category that `recode` names as
@@ -278,10 +277,10 @@ def discover(
     -----
     Privacy: the only access to the records is the release of :mod:`pgmpy_dp.tables.category_search`, which has the
     proof; linked tables have one for each, and both charge one ledger. The label of a category is the one text of its
-    key (``7`` for ``"7.0"``), however the records spell it. What is made of noisy counts, cuts among it, is
+    key (``7`` for ``"7.0"``), however the records spell it. Whatever is made of noisy counts, cuts included, is
     post-processing.
 
-    The schema is no public fact any more: whoever uses it owes what it cost. In one ledger the two add up.
+    The schema is no longer a public fact: whoever uses it owes its cost too. In one ledger both costs add up.
 
     Bias: cuts are at quantiles of noisy counts, so cells hold equally many records up to noise of about ``sd`` times
     the root of the number of fine cells in them. The count of a category that is barely found is too large
@@ -353,8 +352,9 @@ def plan(
     Parameters
     ----------
     schema : Schema, dict of variable to list of states, LinkedSchema, or a model
-        Of the tables that `learn` would learn from. A model (one of pgmpy's or of this package's, a fitted estimator,
-        or the path of a model's file): how well :func:`pgmpy_dp.score_model` would know how far it is from the records.
+        Of the tables that `learn` would learn from. For a model (one of pgmpy's or of this package's, a fitted
+        estimator, or the path of a model's file) the plan says how wide the intervals of
+        :func:`pgmpy_dp.score_model` would be.
     budget : Budget
         What would be spent.
     n : int
@@ -366,9 +366,9 @@ optimise, missing_at_random, siblings
     criteria, test_share
         As `publish_if` takes them: how sharp its test is.
     model : MarkovNetwork or LogLinearModel, optional
-        *Public*: what the records might be like, where the graph is given. Default: random models.
+        *Public*: a model that the records might be like, for a fit on a given graph. Default: random models.
     simulations : int, optional
-        How many times made-up records are learned from, where the graph is given; default 5, 0 for noise alone.
+        How many fits to made-up records there are, on a given graph; default 5, 0 for noise alone.
     random_state : int, optional
         For repeatable simulations.
     width, min_weight, alpha : float, optional
@@ -479,21 +479,21 @@ def learn(
     ----------
     df : dataframe, path, PrivateTable, PrivateLinkedTables or None
         The records: anything with columns, or files. Of linked tables the parents; None where the schema has none.
-        Of one file with several rows a person pass it alone, with `key`.
+        One file with several records of each person is passed alone, with `key`.
     budget : Budget
     schema : Schema, dict of variable to list of states, or LinkedSchema
         Public description of the data; required unless `df` is private data, which have one.
     children : dataframe or path, optional
-        Of linked tables.
+        The children of linked tables.
     key : hashable, optional
-        Column that says whose row it is, of one file whose `schema` is of its columns: up to eight rows of each value
-        count together, and are learned as children without parents.
+        For one file, whose `schema` is that of its columns: the column that says whose record it is. Up to eight
+        records of each value count together, and are learned as children without parents.
     graph : networkx.Graph, Bayesian network, or list of tuple of variables, optional
-        A public graph, of which the parameters are learned alone. Default: it is learned too.
+        A public graph, whose parameters alone are learned. Default: the graph is learned too.
     structure : {"learn", "chow-liu", "independent"}, optional
-        Where the graph comes from if it is not given.
+        Where the graph comes from if none is passed.
     estimator : {"collective-map", "naive-mle", "collective-em"}, or CollectiveMAP, CollectiveEM or NaiveMLE, optional
-        How parameters of a given graph are learned. Of an estimator its options are used, apart from budget, states,
+        How parameters of a given graph are learned. An estimator gives its options, apart from budget, states,
         adjacency and number of records.
     adjacency, n_records, random_state, required_edges, forbidden_edges, max_clique_cells, n_rounds, one_way_share, \
 selection_share, probe_share, merge_rare, max_order, workload, prior, target, number_share, optimise, missing_at_random
@@ -626,7 +626,7 @@ def _graph(graph: Any, schema: Schema) -> nx.Graph:
 
 
 def _estimator(estimator: str | BaseMarginalsEstimator | None, prior: Any = None, **settings: Any) -> Any:
-    """An estimator of a given graph's parameters, with these settings, whose prior can be used."""
+    """An estimator of a given graph's parameters, with these options, whose prior can be used."""
     if isinstance(estimator, BaseMarginalsEstimator):
         learner: Any = type(estimator)(**{**estimator.get_params(deep=False), **settings})
     else:
@@ -721,7 +721,7 @@ workload, prior, target, number_share, optimise, missing_at_random, draws
     Returns
     -------
     Decision
-        On "no" it says nothing else.
+        If the answer is "no" it says nothing else.
 
     Raises
     ------
@@ -739,15 +739,15 @@ workload, prior, target, number_share, optimise, missing_at_random, draws
         budget, and are charged as one (``private/ledger.md``). Everything that leaves is a function of these answers
         and of public arguments: "no", or the model and the numbers. So it has the budget's guarantee, whatever the
         criteria are, and "no" tells less than a release would have. An (epsilon, delta) budget is spent as the rho that
-        converts to it. What a published model says of its guarantee is the budget's, test included.
+        converts to it. A published model states the budget's guarantee, test included.
 
-        How long it takes is no part of what the guarantee covers, as of every fit (known limits). The same holds for a
-        failure of the program: that it ended without an answer is seen. While it runs nothing of this process is logged
-        or warned of, and other attempts wait, as reading other records does. Other threads that set filters of warnings
-        meanwhile could let one through: run it alone.
+        The guarantee does not cover how long it takes, as with every fit (known limits). Nor does it cover a failure of
+        the program: everybody sees that it ended without an answer. While it runs, this process logs nothing and warns
+        of nothing; other attempts wait, and so does reading other records. Another thread that sets filters of warnings
+        meanwhile could let a warning through: run it alone.
 
-    Errors. `plan` says how near a bound they are. Each attempt may say "yes" to a bad model by chance: of several, the
-    published one was selected by its noise too.
+    Errors. `plan` says how near to a bound they happen. Each attempt may say "yes" to a bad model by chance: among
+    several attempts, the published one was selected by its noise too.
 
     Examples
     --------

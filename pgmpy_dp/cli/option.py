@@ -131,7 +131,7 @@ class BudgetOptions:
 
 @dataclass(frozen=True)
 class LinkedOptions:
-    """Two tables that belong together, or one with several rows a person."""
+    """Two tables that belong together, or one with several records of a person."""
 
     parents: Parents = None
     children: Children = None

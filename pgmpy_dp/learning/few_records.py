@@ -7,8 +7,8 @@ FEW = 5.0
 
 _HARDLY_ANY = 0.01  # of the records: what noise alone leaves of a column at most
 _HARDLY, _FEW_EDGES = 0.1, 6
-"""Part of the budget for tables of several variables below which a graph has hardly what there is to find, and how many
-variables there are for each edge then."""
+"""The share of the budget for tables of several variables below which a graph can hardly find its edges, and the number
+of variables for each edge then."""
 
 
 class _Doubt(UserWarning):

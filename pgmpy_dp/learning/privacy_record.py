@@ -42,7 +42,7 @@ class Privacy:
         the release came from a file.
     unit : hashable
         What may differ between neighbours: None is one record; else the column each of whose values is protected with
-        all of its rows, e.g. "user", or a `Unit`, which says how its cells are compared.
+        all of its records, e.g. "user", or a `Unit`, which says how its cells are compared.
     prior : Privacy, optional
         Of an earlier release, on which the fit depends too through a prior model. It is not part of `guarantee`, which
         is of this release: see `total`. Whatever speaks of protection uses `together` and `unprotected`.
@@ -52,7 +52,7 @@ class Privacy:
         The budget that was passed, where it is another guarantee than `guarantee`, which implies it: (epsilon, delta)
         is spent as the zCDP that converts to it. None where it is the same, or the release does not say.
     rows_per_unit : int or "shares", optional
-        How many rows of a unit count at most; "shares": all count, and are 1 together. None without a unit, or where
+        How many records of a unit count at most; "shares": all count, and are 1 together. None without a unit, or where
         the release does not say.
     published_if : mapping, optional
         What had to hold for it to be published, tested with noise (:func:`~pgmpy_dp.publish_if`): ``name``, the texts

@@ -1,4 +1,4 @@
-"""Release how far a model is from the records that it was learned from, for a part of their budget."""
+"""Release how far a model is from the records that it was learned from, for a share of their budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score a model on the records for a part of their budget: what a quality report says, within the guarantee."""
+"""Score a model on the records for a share of their budget: what a quality report says, within the guarantee."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def score_model(
     unit: Hashable = None,
     rows_per_unit: int | str | None = None,
 ) -> ModelScore:
-    """How far a released model is from the records, for a part of their budget.
+    """How far a released model is from the records, for a share of their budget.
 
     A report that compares a model with its records without noise tells of the records what the model's guarantee
     promised not to. This spends a little, and says how well it knows.

@@ -93,7 +93,7 @@ def _neighbours(privacy: Privacy) -> str:
 
 
 def _rows(privacy: Privacy) -> str:
-    """Words for how many rows of a unit count, where that is known."""
+    """Words for how many records of a unit count, where that is known."""
     if privacy.rows_per_unit is None:
         return ""
     if privacy.rows_per_unit == "shares":
