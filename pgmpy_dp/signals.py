@@ -1,4 +1,4 @@
-"""How a signal ends the command line: once. It imports nothing of the package, for it is there before the rest is.
+"""A signal ends the command line once. This imports nothing of the package, for it is there before the rest is.
 
 The first of Ctrl-C, SIGTERM and SIGHUP unwinds the stack; those after it are ignored, so that a command can keep what
 was paid for. A signal that was ignored when this process began (``nohup``) stays ignored.

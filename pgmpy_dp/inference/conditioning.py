@@ -19,13 +19,13 @@ def conditioned(model: LogLinearModel, evidence: Mapping[Hashable, int | np.ndar
     """The distribution of the other variables, given states of some, or likelihoods of their states.
 
     Every table is sliced at the states that are known, so inference on the result is never harder than on the model.
-    A variable of which several states are possible stays in it, with a table of its own ("virtual evidence").
+    A variable with several possible states stays in the model, with a table of its own ("virtual evidence").
 
     Parameters
     ----------
     model : LogLinearModel
     evidence : mapping of variable to int or array
-        Number of the state that each of them has; not of all variables. Or how likely what is known is in each of its
+        The number of each variable's state; not of all variables. Or the likelihood of the evidence in each of its
         states: not negative, up to a factor; where one of them alone is positive, that is the state.
 
     Returns

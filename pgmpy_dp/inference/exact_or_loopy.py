@@ -24,7 +24,7 @@ from pgmpy_dp.inference.loopy_belief_propagation import (
 from pgmpy_dp.inference.sum_product import inference_size
 
 Inference = Literal["exact", "loopy", "auto"] | LoopySettings
-"""What a caller may ask for; settings mean loopy inference with these settings."""
+"""The choices of a caller; settings mean loopy inference with these settings."""
 
 
 class InferenceUnavailable(ValueError):

@@ -32,7 +32,7 @@ _KEPT = 1 << 25
 """Numbers in the matrices that are kept for further sets (256 MiB)."""
 
 _ROUTES = 100
-"""Sets whose way through the tree is kept, for when they are asked for again."""
+"""The number of sets whose way through the tree is kept, for the next request."""
 
 Ranges = Mapping[int, tuple[int, int]]
 """The states of each variable that a pass is about: from the first number up to the second."""

@@ -286,7 +286,7 @@ def _from_end_to_end(start: _Graph, cardinalities: Sequence[int], most: int) -> 
 
     The other rules go inward from all sides, and meet in one very large clique.
     """
-    import networkx as nx  # for large trees alone: a model is asked without it
+    import networkx as nx  # for large trees alone: a query to a model does without it
 
     nodes = nx.utils.cuthill_mckee_ordering(nx.from_dict_of_lists(start))
 

@@ -33,7 +33,7 @@ def row_conditionals(model: LogLinearModel, codes: np.ndarray, target: int) -> n
     Returns
     -------
     ndarray of shape (n, states)
-        Rows sum to 1; nan where no state is possible with what is known.
+        Rows sum to 1; nan where no state is possible with the evidence.
 
     Raises
     ------

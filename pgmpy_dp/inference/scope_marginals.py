@@ -56,7 +56,7 @@ class ScopeMarginals:
     theta : ndarray of shape (n_cells,)
         Log-potentials.
     engine : SumProduct, optional
-        Of `cliques`; it is calibrated here, and must not be calibrated again while tables are asked for.
+        The engine of `cliques`; it is calibrated here, and must not be calibrated again while tables are computed.
 
     Examples
     --------
@@ -347,7 +347,7 @@ class _Pass:
             For each of the first columns. The others are in the clique.
         sets : _Sets
         index : ndarray of int
-            Which of the sets.
+            The places of the sets in `sets`.
         done : list of (first rows, number of rows)
             Of each column that is done: where each set's rows begin, and how many there are.
         """

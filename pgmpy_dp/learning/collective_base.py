@@ -97,7 +97,7 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
     n_iter_ : int
     objective_ : float
     inference_ : {"exact", "loopy"}
-        Which inference the fit was made with.
+        The inference of the fit.
     inference_status_ : InferenceStatus
         How it ended: whether it converged, its residual, how many calibrations did not.
     """
@@ -123,7 +123,7 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
     inference: Inference = option("exact", by(checked_inference))
 
     def __post_init__(self) -> None:
-        # Of pgmpy's base only what it is counts (`DiscreteBayesianNetwork.fit` takes no other estimators). Its
+        # pgmpy's base counts only as a type (`DiscreteBayesianNetwork.fit` takes no other estimators). Its
         # constructor would set states again, and its way to start a fit reads them from the records.
         super(parameter_estimator.DiscreteParameterEstimator, self).__init__()
 

@@ -156,9 +156,9 @@ class Floor:
     def factors(self, rng: np.random.Generator) -> np.ndarray:
         """Draw the factor by which the records in each of `cells` exceed the prior's.
 
-        Of all together the law of the noise says it, as far as their sum is above nothing. How that divides among them
-        is not known: half of it as the prior has it and half alike, and a cell's part varies as the square of a normal
-        variable.
+        The law of the noise says how many records all cells may hold together, where their sum is above nothing. Their
+        division among the cells is unknown: half of it is as the prior has it and half is equal, and a cell's part
+        varies as the square of a normal variable.
         """
         none = NormalDist().cdf(-self.total / self.deviation)
         above = NormalDist().inv_cdf(min(none + (1 - none) * rng.uniform(1e-6, 1), 1 - 1e-12))

@@ -209,7 +209,7 @@ def few_records(n_records: float, sd: float) -> str | None:
     Parameters
     ----------
     n_records, sd : float
-        The estimate and its standard deviation; 0 where the number is public, of which nothing is said.
+        The estimate and its standard deviation, 0 where the number is public: then there is no warning.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from pgmpy_dp.metrics import list_metrics
 from pgmpy_dp.schema import Schema
 
 # pgmpy's base class of structure learners has a private name, and is imported here alone. Ours stands before it among a
-# class's bases, so that `fit`, `score` and tags are ours; `isinstance` and scikit-learn's tags are what it is for. Its
+# class's bases, so that `fit`, `score` and tags are ours; it serves `isinstance` and scikit-learn's tags. Its
 # `_check_fit_data` reads the data and raises because of records: nothing here calls it. Where a version of pgmpy has
 # moved it, our base stands alone (`tests/test_pgmpy_contract.py` says so).
 if TYPE_CHECKING:

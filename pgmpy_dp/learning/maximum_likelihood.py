@@ -58,7 +58,7 @@ class Fit:
     objective : float
         Final value of what was minimised.
     details : dict
-        What the method chose on the way (penalty, scales, path), by name. "inference" is an
+        The choices of the method on the way (penalty, scales, path), by name. "inference" is an
         `InferenceStatus`: which inference was used and how it ended. Of a model that obeys rules, "theta" has finite
         log-potentials of the released tables, without the rules.
     """

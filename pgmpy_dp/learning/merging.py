@@ -1,4 +1,4 @@
-"""Fewer states for large tables: neighbouring cells of a fine grid, or rare categories, made one by what was released.
+"""Fewer states for large tables: released counts decide which neighbouring cells, or rare categories, become one.
 
 A fine table of one variable is cheap: its noise is that of one table, however many cells. A table of two fine variables
 is mostly noise. So a plan releases the fine tables first, merges their cells here, and counts larger tables in merged
@@ -53,7 +53,7 @@ def likely_proportions(counts: np.ndarray, deviation: float, n_cells: int | None
     deviation : float
         Standard deviation of the noise in a cell.
     n_cells : int, optional
-        The first so many states are cells of a grid, others states of their own. Default: all.
+        The number of states that are cells of a grid; they come first. Default: all.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def equal_bins(proportions: np.ndarray, n_bins: int) -> np.ndarray:
     proportions : ndarray of shape (k,)
         Not negative.
     n_bins : int
-        At most so many.
+        The largest number of bins.
 
     Returns
     -------

@@ -38,7 +38,7 @@ class Prior:
     ----------
     model : LogLinearModel
     declared : dict of variable to Number or tuple of states
-        What the states of the prior were, before any were merged; empty for a `LogLinearModel`, which has numbers only.
+        The prior's states before any were merged; empty for a `LogLinearModel`, which has numbers only.
     states : dict of variable to tuple
         The prior's own states.
     within : dict of variable to Values
@@ -145,11 +145,11 @@ class Prior:
         ----------
         release : Release
         measured : sequence of scopes
-            What the model has in any case; tables within these are left out.
+            The tables that the model has in any case; tables within these are left out.
         forbidden : sequence of sets of variables
             No table has all variables of one of these.
         max_clique_cells : int
-            Of the junction tree of the model, which tables that would exceed it are left out of.
+            The limit for cliques of the model's junction tree; tables that would exceed it are left out.
 
         Returns
         -------

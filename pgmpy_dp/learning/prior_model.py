@@ -1,9 +1,9 @@
 """CollectiveMAP around a model of something else: last year's release, public records of the same kind, a guess.
 
-The prior's log-potentials take the place of 0: what is learned are deviations from them, each interaction's and each
-variable's as large as the release speaks for (`collective_objective`). Whether the prior is worth starting from at all
-is asked of the release too. A fit with the prior has to have clearly more evidence than the fit without it, and clearly
-smaller deviations than that has interactions, or the latter is what is returned: so a prior of something altogether
+The prior's log-potentials take the place of 0. The fit learns deviations from them, and each interaction and variable
+deviates as far as the release speaks for (`collective_objective`). The release also decides whether the prior is used
+at all. The fit with it must have clearly more evidence than the fit without it, and its deviations must be clearly
+smaller than the interactions of the other; else the fit without it is returned. So a prior of something altogether
 different costs time and hardly any accuracy.
 """
 
@@ -61,12 +61,12 @@ def collective_map_with_prior(
     noisy : NoisyMarginals
         Released tables with their noise.
     tables : sequence of ndarray, or None
-        What the prior says of each table of `noisy` (`tables_of_prior`): probabilities. None is no prior.
+        The prior's table for each table of `noisy` (`tables_of_prior`): probabilities. None is no prior.
     memory_limit, inference, margin_share, callback
         See `collective_map`. `margin_share` is of the fit without the prior; with it the entropy term is the
         divergence from the prior.
     unmeasured : mapping of scope to ndarray, optional
-        Tables that the prior has and the release has not: what the release says nothing about follows the prior. If the
+        Tables of the prior that the release lacks: where the release says nothing, the model follows the prior. If the
         prior is used the model has these tables too, after those of `noisy`.
     **options
         Further ones of `collective_map`.

@@ -30,10 +30,10 @@ class Privacy:
     Attributes
     ----------
     guarantee : PureDP, ZCDP or ApproxDP
-        Of the release that was learned from, together with those in which its schema was found, if it was. Everything
+        That of the release, together with those in which its schema was found, if there were any. Everything
         computed from them has the same guarantee.
     adjacency : Adjacency
-        Which datasets count as neighbours; the guarantee says nothing without it.
+        The relation of neighbouring datasets; the guarantee says nothing without it.
     mechanism : str
     reproducible : bool
         True where the noise came from a seed: then nothing is protected, whatever `guarantee` says.
@@ -41,7 +41,7 @@ class Privacy:
         Everything charged to the ledger of the data up to and including this release; empty where
         the release came from a file.
     unit : hashable
-        What may differ between neighbours: None is one record; else the column each of whose values is protected with
+        The unit that is protected: None is one record; else the column each of whose values is protected with
         all of its records, e.g. "user", or a `Unit`, which says how its cells are compared.
     prior : Privacy, optional
         Of an earlier release, on which the fit depends too through a prior model. It is not part of `guarantee`, which
@@ -55,7 +55,7 @@ class Privacy:
         How many records of a unit count at most; "shares": all count, and are 1 together. None without a unit, or where
         the release does not say.
     published_if : mapping, optional
-        What had to hold for it to be published, tested with noise (:func:`~pgmpy_dp.publish_if`): ``name``, the texts
+        The criteria that it met to be published, in a noisy test (:func:`~pgmpy_dp.publish_if`): ``name``, texts
         of ``criteria``, their ``digest``, and which ``attempt`` it was. The test is part of `guarantee`.
     earned_by : tuple of model and str, optional
         A model of pgmpy's own class that has this record among its attributes, and the :func:`parameters_digest` that
@@ -288,7 +288,7 @@ def record_of(model: Any) -> Privacy | None:
 def earned(name: str) -> Any:
     """A property of a pgmpy model that is None once its graph or tables are others than when it was set.
 
-    What was learned privately says nothing of other parameters: those may be exact statistics of the records.
+    A record of what was learned says nothing of other parameters: those may be exact statistics of the records.
     """
 
     def get(model: Any) -> Any:
@@ -471,7 +471,7 @@ def steps_taken(release: Release, number: int, fixed: str) -> str:
 
 
 def require_agreement(data: PrivateData, adjacency: str, **arguments: tuple[Any, Any]) -> None:
-    """Raise a ValueError if an estimator's arguments contradict the private data that it is given.
+    """Raise a ValueError if an estimator's arguments contradict the private data that were passed.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class PrivateFit:
     state_names : Schema or dict of variable to list of states
         Public description of the variables; required unless the data come as a `PrivateTable`.
     adjacency : {"add_remove", "replace_one"}
-        What one record's difference means.
+        The relation of neighbouring tables: what a difference in one record means.
     n_records : int, optional
         The number of records, if it is public. Required under "replace_one".
     random_state : int, optional
@@ -66,7 +66,7 @@ class PrivateFit:
     Attributes
     ----------
     release_ : Release
-        What was released: save it to learn again without the records and without further cost.
+        The release: save it to learn again without the records and without further cost.
     privacy_ : Privacy
         Guarantee, adjacency and ledger entries.
     """

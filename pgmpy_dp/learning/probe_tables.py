@@ -23,7 +23,7 @@ def probe_tables(release: Release) -> range:
 
 
 def joined_probes(release: Release, cliques: Cliques) -> list[int]:
-    """Places of the probes that a model with these tables can be given too, one after the other.
+    """Places of the probes that can be added to a model with these tables, one after the other.
 
     Parameters
     ----------

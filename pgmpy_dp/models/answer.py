@@ -119,7 +119,7 @@ class Answer(Shown):
     states : mapping of name to sequence
         The states of these variables.
     evidence : mapping of name to Evidence
-        What is known, as it was requested and as it counts.
+        The evidence, as it was passed and as it counts.
     shares : ndarray
         An axis for each name.
     worth : Worth
@@ -131,9 +131,9 @@ class Answer(Shown):
     number : Number or None
         As which it is declared.
     of : str or None
-        Of linked tables, of whom.
+        Whom the question is about, in a model of linked tables.
     level : float
-        Of intervals.
+        The level of intervals.
     """
 
     states: Mapping[Hashable, Sequence]

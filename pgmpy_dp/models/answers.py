@@ -90,7 +90,7 @@ class Answers:
 
         Parameters
         ----------
-        evidence : mapping of node to what is known, or None
+        evidence : mapping of node to evidence, or None
             See `query`.
 
         Returns
@@ -167,12 +167,12 @@ class Answers:
         Parameters
         ----------
         variables : list of nodes, or one node
-        evidence : dict of node to what is known, optional
+        evidence : dict of node to evidence, optional
             As `query` takes it.
         of : None
-            Of whom; for models of linked tables.
+            Whom the question is about; for models of linked tables.
         level : float in (0, 1)
-            Of intervals, which the answer has where the model has a `posterior`.
+            The level of intervals, which the answer has where the model has a `posterior`.
         counts : bool, default False
             Whether to say too how many records these are, of as many as the release was made from.
         quantiles : sequence of float in [0, 1]

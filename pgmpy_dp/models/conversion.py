@@ -1,7 +1,7 @@
 """Between the log-space engine and pgmpy's objects: factors one way and back, and junction trees.
 
 pgmpy works with products of probabilities in float64 and keeps factors in sets, so the scale of
-what it is given decides whether it overflows, stops before it has converged, or mistakes two
+its input decides whether it overflows, stops before it has converged, or mistakes two
 factors for one. What is handed over here is chosen for that:
 
 * factors: one for each maximal clique of the graph, so that no two have the same scope; each with

@@ -54,7 +54,7 @@ class VariableElimination(_VariableElimination):
             Of a `MarkovNetwork` all that its `query` takes: numbers and days, which count as the cell that they are in,
             ranges, sets of states, and likelihoods of them.
         virtual_evidence : list of TabularCPD or DiscreteFactor, optional
-            Each of one variable: the likelihood of what is known in each of its states. It may be asked about.
+            Each of one variable: the likelihood of the evidence in each of its states. The query may ask about it too.
         *more, **options
             As of pgmpy's.
 

@@ -1,6 +1,6 @@
 """Evidence about a variable, as a person says it: states, numbers, ranges, likelihoods. It is read in a model's states.
 
-There is one form for all of them, :class:`Evidence`: how likely what is known is in each state.
+There is one form for all of them, :class:`Evidence`: the likelihood of the evidence in each state.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Evidence:
     states : sequence
         All states of the variable in the model.
     shares : ndarray of shape (3, states)
-        How likely what is known is in each state; then at least and at most, wherever values lie in the states. The
+        The likelihood of the evidence in each state; then at least and at most, wherever values lie in the states. The
         three differ where a range cuts through a state.
     values : Values
         How values are distributed within the states, without those that are excluded.

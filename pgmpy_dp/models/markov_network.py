@@ -66,7 +66,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     memory_limit : int
         Bytes that inference may take; a larger model is refused before anything is allocated.
     inference : {"exact", "loopy", "auto"} or LoopySettings
-        What `marginal` is computed by. A fit by loopy inference sets it. Then marginals within a factor are
+        The inference that `marginal` uses. A fit by loopy inference sets it. Then marginals within a factor are
         approximate, `sample` draws by Gibbs sampling, and what needs exact inference (other marginals,
         `log_likelihood`, `get_partition_function`) raises `InferenceUnavailable`; setting it to "exact" asks for exact
         inference again.
@@ -86,7 +86,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     missing_at_random : mapping of node to tuple of nodes
         Of a model that :meth:`complete` made: the variables that were missing, and what was taken to decide that.
     posterior : ParameterPosterior or None
-        What an estimator's ``posterior()`` gave, if it was assigned: files keep it, for intervals and several synthetic
+        The result of an estimator's ``posterior()``, if it was assigned: files keep it, for intervals and synthetic
         data sets without the release. It is of the factors as they were learned, and None while they are others.
 
     Examples
@@ -531,7 +531,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         ----------
         variables : list of nodes, or one node
             Axes of the result, in this order.
-        evidence : dict of node to what is known, optional
+        evidence : dict of node to evidence, optional
             A state; of numbers and days a value too, None for missing, or a range: ``(30, 40)``, ``slice(30, None)``,
             ``"30:40"`` or a pandas Interval. Several of these as a set, or as a text with ``|`` between them; with a
             likelihood for each ("virtual evidence") as a mapping. See Notes.
@@ -545,7 +545,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         ------
         ValueError
             For evidence that is no state, outside the bounds, an empty range, or impossible in the model, and for a
-            variable that is asked about although its state is known.
+            query about a variable whose state is known.
         InferenceUnavailable
             Under loopy inference, for variables that no factor has together.
 
@@ -622,10 +622,10 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             Only for repeatable draws; it has no part in privacy.
         labels : bool, default False
             The states of numbers and days ("[18,65)") instead of values within them.
-        evidence : dict of node to what is known, optional
-            Records of whom this holds alone: a state, a value, None for missing, or a range; as `query` takes them.
+        evidence : dict of node to evidence, optional
+            Only records for which this holds: a state, a value, None for missing, or a range, as `query` takes them.
         method : {"stratified", "independent"}, default "stratified"
-            Whether the records of each configuration are split by what the model says of them, rounded up or down at
+            Whether the records of each configuration are split in the model's proportions, rounded up or down at
             random, or each is drawn by itself; see Notes.
 
         Returns
@@ -680,7 +680,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         Parameters
         ----------
         n_samples : int
-        evidence : dict of node to what is known, optional
+        evidence : dict of node to evidence, optional
         seed : int, optional
 
         Returns
@@ -749,7 +749,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         -------
         pandas.DataFrame
             A row for each record (with the index of `X`, if it is one of pandas), a column for each state of the
-            target; nan where none of them is possible with what is known.
+            target; nan where none of them is possible with the evidence.
 
         Raises
         ------
@@ -787,7 +787,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         -------
         pandas.DataFrame
             `data` with the other columns behind. Several unknown variables of a record have their most likely joint
-            state. A cell of which no state is possible with what is known stays missing.
+            state. A cell stays missing where no state is possible with the evidence.
 
         Raises
         ------
@@ -853,11 +853,11 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         release : Release, optional
             That the model was learned from: the page tells what was measured.
         level : float in (0, 1)
-            Of intervals, which the page has where the model has a `posterior`.
+            The level of intervals, which the page has where the model has a `posterior`.
         score : ModelScore or Release, optional
-            What `pgmpy_dp.score_model` found of this model: the page tells how far it is from the records.
+            The result of `pgmpy_dp.score_model` for this model: the page tells how far it is from the records.
         title, about : str, optional
-            What the page is called, and what the data are and who published them, as Markdown. Not of two models.
+            The title of the page; and what the data are and who published them, as Markdown. Not of two models.
 
         Raises
         ------
@@ -899,7 +899,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         n_draws : int, optional
             Draws of the posterior that the page carries, for its intervals; default: all.
         level : float in (0, 1)
-            Of intervals.
+            The level of intervals.
         title, about : str, optional
             As of `report`.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 
 _MOST_CELLS = 2**20  # of a table with all drivers beside it: beyond, as many of these as fit
-_AT_ONCE = 2**23  # cells of tables that are asked for together
+_AT_ONCE = 2**23  # cells of tables that are computed together
 _BARELY = -20.0  # where a structural zero was, while the others are fitted
 _MAX_ITER, _TOL = 500, 3e-5
 

@@ -49,10 +49,10 @@ def score_model(
     unit: Hashable = None,
     rows_per_unit: int | str | None = None,
 ) -> ModelScore:
-    """How far a released model is from the records, for a share of their budget.
+    """Score how far a released model is from the records, for a share of their budget.
 
-    A report that compares a model with its records without noise tells of the records what the model's guarantee
-    promised not to. This spends a little, and says how well it knows.
+    A report that compares a model with its records without noise reveals what the model's guarantee promised to hide.
+    This spends a little, and says how sure it is.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def score_model(
         What the scores spend, e.g. ``Budget(epsilon=0.1)``. The noise of a mean has a standard deviation of
         about ``6.5/epsilon`` records, over their number: see `plan`.
     workload : mapping of sets of variables to positive numbers, or list of such sets, optional
-        What the mean is over, and how much each set of up to eight variables counts in it. Default: two means, over all
+        The sets of up to eight variables that the mean is over, and their weights in it. Default: two means, over all
         pairs and over all triples, or over 500 of each that are drawn by a fixed rule; of a model under loopy inference
         over the tables that it has.
     worst : bool
@@ -72,7 +72,7 @@ def score_model(
     each : bool
         Whether to measure every set by itself: k of them have k times the noise, or sqrt(k) times under rho.
     level : float in (0, 1)
-        Of intervals; `ModelScore.at` gives others without further cost.
+        The level of intervals; `ModelScore.at` gives others without further cost.
     schema : Schema or dict of variable to list of states, optional
         How the records are read. Default: that of the `PrivateTable`, or the one that the model was learned with. Its
         states are those of the model, in any order, or finer: cells of numbers of which the model's are made up.
@@ -107,9 +107,9 @@ def score_model(
     -----
     Privacy: the only access to the records is the release of :mod:`pgmpy_dp.models.model_distances`, which has the
     proof. A model that was learned from the same records has a guarantee of its own, and both costs add up: pass the
-    `PrivateTable` that it was learned from, or its ledger. What it cost to find the model's states is part of what the
-    model cost, to those whom they were found in; of other people's records, which may have any ledger, the scores
-    alone tell. Whoever picks the better of two models by their scores owes what both scores cost.
+    `PrivateTable` that it was learned from, or its ledger. If the model's states were found in records, that cost is
+    part of the model's cost, to the people in those records. Records of other people may have any ledger: only the
+    scores tell of them. Whoever picks the better of two models by their scores owes what both scores cost.
 
     Examples
     --------

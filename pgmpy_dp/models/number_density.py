@@ -393,7 +393,7 @@ def number_density(number: Number, fine: Counts, coarse: Counts | None = None) -
 
 
 _KNOWN: dict[tuple, tuple[Number, NumberDensity]] = {}
-"""The same counts are asked about by a search, the models that are learned from it, and their intervals."""
+"""A search, the models that are learned from it, and their intervals all need the density of the same counts."""
 _MOST_KNOWN = 256
 
 

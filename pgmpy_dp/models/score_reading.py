@@ -82,7 +82,7 @@ class ModelScore(Shown):
         ----------
         release : Release
         level : float in (0, 1)
-            Of intervals.
+            The level of intervals.
         privacy : Privacy, optional
             Default: what the release says.
 

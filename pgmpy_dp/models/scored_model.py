@@ -59,12 +59,12 @@ class ModelTables:
         Probabilities.
     means : sequence of Mean
     digest : str
-        Which model it is.
+        The digest of the model.
     merged : (Schema, mapping of variable to places), optional
         States to count in, where they are not the records' own; see
         :meth:`~pgmpy_dp.private.curator.curator_base.Curator.merge`.
     discovered : sequence of mapping
-        What it cost to find the model's states (`Schema.discovered`), as part of what the model cost.
+        The cost of finding the model's states (`Schema.discovered`), which is part of the model's cost.
     """
 
     scopes: Sequence[tuple[Hashable, ...]]
@@ -95,8 +95,8 @@ def schema_of_model(model: Any, schema: Schema | None = None) -> Schema:
     Returns
     -------
     Schema
-        Without what the model's own cost contains (`Schema.discovered`): to look at records through states that were
-        found in others tells nothing of these others that the model does not.
+        Without the costs that the model's own contains (`Schema.discovered`). Its states may have been found in other
+        people's records: to count records in these states tells no more of those people than the model does.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class ScoredModel:
     numbers: Mapping[Hashable, Number] = field(default_factory=dict)
     within: Mapping[Hashable, Values] = field(default_factory=dict)
     read_schema: Schema | None = None
-    discovered: Sequence[Mapping[str, Any]] = ()  # what it cost to find its states, as part of what it cost itself
+    discovered: Sequence[Mapping[str, Any]] = ()  # the costs of finding its states, a part of its own cost
 
     @classmethod
     def of(cls, model: Any) -> ScoredModel:

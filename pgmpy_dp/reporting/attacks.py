@@ -48,9 +48,9 @@ class AttackWords:
     guesses : tuple of (str, str, str)
         What is known beforehand, how often a guess is right then, and with the model at most.
     question : str
-        What the attack is to find out.
+        The question that the attack answers.
     picture : dict
-        What the template of the curve needs.
+        The values that the template of the curve needs.
     """
 
     sentence: str

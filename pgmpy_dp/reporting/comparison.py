@@ -30,9 +30,9 @@ def comparison_page(
     one, other : Answers
         They need not have the same variables or states; what is not in both is listed.
     names : pair of str
-        What the page calls them.
+        The names of the models on the page.
     level : float in (0, 1)
-        Of intervals.
+        The level of intervals.
 
     Returns
     -------

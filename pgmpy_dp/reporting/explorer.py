@@ -42,7 +42,7 @@ def explorer_page(
     n_draws : int, optional
         Draws of the posterior that the page carries; default: all.
     level : float in (0, 1)
-        Of intervals.
+        The level of intervals.
     title, about : str, optional
         As of `report_page`.
 

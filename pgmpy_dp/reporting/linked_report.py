@@ -25,9 +25,9 @@ def linked_report_page(model: Any, title: str | None = None, about: str | None =
     ----------
     model : LinkedModel
     title, about : str, optional
-        What the page is called, and what the data are and who published them, as Markdown.
+        The title of the page; and what the data are and who published them, as Markdown.
     level : float in (0, 1)
-        Of intervals, which the page has where the model has a `posterior`.
+        The level of intervals, which the page has where the model has a `posterior`.
 
     Returns
     -------

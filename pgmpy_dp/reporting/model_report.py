@@ -61,11 +61,11 @@ def report_page(
     release : Release, optional
         That it was learned from: then the page tells what was measured.
     level : float in (0, 1)
-        Of intervals.
+        The level of intervals.
     score : ModelScore or Release, optional
         Of this model: then the page tells how far it is from the records, and what that cost.
     title, about : str, optional
-        What the page is called, and what the data are and who published them, as Markdown.
+        The title of the page; and what the data are and who published them, as Markdown.
 
     Returns
     -------

@@ -57,7 +57,7 @@ def write_evidence(
     release : Release, optional
         That it was learned from: then the tables that were measured are told.
     title, about : str, optional
-        What it is called, and what the data are and who published them, as Markdown.
+        The title; and what the data are and who published them, as Markdown.
     files : iterable of str or path
         Whose digests are told: the files that are published.
 

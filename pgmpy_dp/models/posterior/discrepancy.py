@@ -126,7 +126,7 @@ class Discrepancy:
     weights : mapping of name to ndarray of shape (121,)
         Posterior probabilities of the values of the grid; names are those of :func:`tau_name`.
     drawn : Drawn
-        What probes vouch for.
+        The tables that probes vouch for.
     """
 
     measured: tuple[frozenset[int], ...]
@@ -265,7 +265,7 @@ def learn_discrepancy(
     measured : iterable of frozenset of int
         What the model was fitted to: the probes are not among them.
     drawn : Drawn
-        What the probes were drawn from.
+        The tables that the probes were drawn from.
 
     Notes
     -----

@@ -1,6 +1,6 @@
 """A posterior of a model's parameters given noisy tables: draws, intervals, several synthetic data sets.
 
-What is asked for is the *population*: the marginals mu(theta) of the distribution that the N records were drawn from,
+The target is the *population*: the marginals mu(theta) of the distribution that the N records were drawn from,
 not the tables of those records. Two errors lie between it and the release y, both known up to theta:
 
     n = N mu(theta) + sampling error,   covariance A = N Cov(T), exact, also between tables (`SumProduct.derivative`)

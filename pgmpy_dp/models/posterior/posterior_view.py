@@ -64,7 +64,7 @@ class ParameterPosterior:
     n_records, n_records_sd : float
         The number of records, public or estimated, and the standard deviation of the estimate.
     model : LogLinearModel, optional
-        What the draws spread around, and what intervals are around where there is a `discrepancy`.
+        The centre of the draws, and of intervals where there is a `discrepancy`.
     discrepancy : Discrepancy, optional
         How far tables that were not measured may be from the model, for reasons other than noise. Without it the graph
         counts as the truth.
@@ -107,7 +107,7 @@ class ParameterPosterior:
         ----------
         variables : list of nodes
         evidence : dict of node to state, value or range, optional
-            What is known of others, as :meth:`~pgmpy_dp.MarkovNetwork.query` takes it.
+            Evidence about others, as :meth:`~pgmpy_dp.MarkovNetwork.query` takes it.
         level : float in (0, 1)
             Posterior probability of each interval by itself.
         counts : bool, default False
@@ -148,7 +148,7 @@ class ParameterPosterior:
         ----------
         question, level, counts
         drawn : Drawn, optional
-            What `tables` gives of it.
+            The result of `tables` for it.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class ParameterPosterior:
         values, within : Values
             How its numbers lie within states: by the model, and under the draws.
         levels : sequence of float in [0, 1]
-            Of the quantiles.
+            The levels of the quantiles.
         level : float
 
         Notes
@@ -329,7 +329,7 @@ class ParameterPosterior:
             raise ValueError(f"n={n!r} must be from 1 to the number of draws, {self.draws.n_draws}")
         graph, models = nx.Graph(self.graph), []
         for k in range(n):
-            rng = np.random.default_rng(k)  # the same model whenever it is asked for
+            rng = np.random.default_rng(k)  # the same model at each call
             within = {name: values.drawn_weights(rng) for name, values in self.within.items()}
             models.append(self.network.from_log_linear(self.draws.model(k), graph, self.schema, self.privacy, within))
         return models

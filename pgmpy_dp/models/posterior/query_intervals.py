@@ -21,7 +21,7 @@ class Axis:
     Parameters
     ----------
     shares : ndarray of shape (3, states)
-        How likely what is known is in each state, at least and at most, as of `Evidence`; 1 where nothing is known.
+        The likelihood of the evidence in each state, at least and at most, as in `Evidence`; 1 where nothing is known.
     told : ndarray of shape (told, states), optional
         Of which states each one is that an answer tells; of a variable that is known and not asked about, None.
     """
@@ -57,7 +57,7 @@ class Question:
     Parameters
     ----------
     axes : mapping of variable to Axis
-        Of those that are asked about, in their order; then of those of which something is known.
+        Those of the query's variables, in their order; then those of the evidence's.
     exchanged : sequence of mappings of variable to Axis
         Questions whose answers are as good, being about variables that can be exchanged with these.
     around_model : bool
@@ -88,7 +88,7 @@ class Question:
         Raises
         ------
         ImpossibleEvidence
-            If what is known has the probability 0.
+            If the evidence has the probability 0.
         """
         return _possible(_answer(table, self.axes, end, joint=joint))
 
@@ -160,17 +160,17 @@ def query_intervals(
     discrepancy : Discrepancy
     level : float in (0, 1)
     joint : bool, default False
-        Whether what is known is part of what is asked about, and not a condition.
+        Whether the answer is the probability of query and evidence together, and not a conditional one.
 
     Returns
     -------
     Interval
-        Of the shape of the variables asked about, within [0, 1].
+        An array with an axis for each variable of the query, within [0, 1].
 
     Notes
     -----
     A conditional probability R = a/b moves by ``((1 - R) da - R d(b - a))/b`` where its table moves a little, so the
-    table that is told apart has two states of each variable: whether it is in the cell, and in what is known; and a
+    table that is told apart has two states of each variable: whether it is in the cell, and in the evidence; and a
     third one of a variable with states that are never told.
 
     Examples
@@ -226,7 +226,7 @@ def number_interval(
     draws : ndarray of shape (n_draws, n_states)
         The number's distribution under each draw of the posterior.
     levels : sequence of float in [0, 1]
-        Of the quantiles.
+        The levels of the quantiles.
     level : float in (0, 1)
 
     Returns
@@ -273,11 +273,11 @@ def unmeasured_numbers(
     Parameters
     ----------
     values : Values
-        Of the one variable that is asked about.
+        The values of the query's one variable.
     table, answers, question, scope, discrepancy
         As of `query_intervals`.
     levels : sequence of float in [0, 1]
-        Of the quantiles.
+        The levels of the quantiles.
     level : float in (0, 1)
 
     Returns
