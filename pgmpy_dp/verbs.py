@@ -251,10 +251,10 @@ def discover(
     random_state : int, optional
         Tests and benchmarks only: reproducible noise protects nobody.
     unit : hashable, optional
-        Column of `df` that says whose record it is: then persons are protected, each with all of its records, as by
-        `unit` of a fit, which this schema is for. One record of each person counts, drawn at random, with the noise and
-        the threshold of single records: what is found is what many *persons* have. Records without a person are
-        dropped; `n_records` is the public number of persons. Of linked tables it is the key, and so in each table.
+        Column of `df` that says whose record it is. Then persons are protected, each with all of its records, as by the
+        `unit` of a fit with this schema. One record of each person counts, drawn at random, with the noise and the
+        threshold of single records: the categories are those of many *persons*. Records without a person are dropped;
+        `n_records` is the public number of persons. The unit of linked tables is the key, and so in each table.
 
     Returns
     -------

@@ -79,8 +79,8 @@ class GrowingTree:
     def _stamps(self) -> dict[_Stamp, int]:
         """The clique's number by all that triangulating it anew depends on.
 
-        Neighbours count by what they are, not by what they share: one that comes between two cliques on a way, or
-        beside one of them, may share the same variables, which then have to stay together where they had not.
+        Neighbouring cliques themselves count, not only the variables that they share: a new clique between two others
+        on a way, or beside one of them, may share the same variables, which from then on have to stay together.
         """
         if self._known_stamps is None:
             self._known_stamps = {}

@@ -223,13 +223,13 @@ class LogLinearModel:
             return forward_sample(self._engine, n, rng, method)
 
     def conditionals(self) -> list[tuple[tuple[Hashable, ...], tuple[Hashable, ...], np.ndarray]]:
-        """The distribution as a product of conditional ones, by junction tree: of some variables given earlier ones.
+        """The distribution as a product of conditional ones, of some variables given earlier ones, by junction tree.
 
         Returns
         -------
         list of (variables, given variables, table)
-            Axes of a table are the variables, then the given ones; it sums to 1 over the former, or to 0 where what is
-            given has the probability 0. Each variable comes once; what is given came before.
+            Axes of a table are the variables, then the given ones. It sums to 1 over the former, to 0 where the given
+            states have the probability 0. Each variable comes once, and the given ones came before.
         """
         self._require_exact("conditionals")
         names, sizes = self.cliques.variables, self.cliques.cardinalities

@@ -1,11 +1,11 @@
 """Marginals of thousands of small sets of variables at once, exact, from one calibrated junction tree.
 
-For two or three variables there is always a clique M that separates them, as far as they are not in it themselves: one
-that has all but one of them, or the median of the cliques in which they are at home. So
+Two or three variables always have a clique M that separates those of them that it lacks: a clique that has all but one
+of them, or the median of the cliques in which they are at home. So
 
     P(x_i, x_j, x_k) = sum over x_M of P(x_M) P(x_i | x_S) P(x_j | x_T) P(x_k | x_U)
 
-where S, T and U are the separators through which the three come into M; who is in M needs no factor. A matrix
+where S, T and U are the separators through which the three come into M; a variable in M needs no factor. A matrix
 P(x_v | x_S) follows from that of the separator before it by one product, for many variables together. Which variables
 have to come through which separator, in which direction, is known beforehand: only those matrices are made, in one pass
 up the tree and one down, and none is kept longer than the pass. Where they would still take too much memory, the sets
@@ -149,8 +149,8 @@ class ScopeMarginals:
 class _Ways:
     """The ways on which variables come into cliques, as far as the tree alone says.
 
-    A way into a clique is the number of a clique: its own, with the number of cliques added, for the way from above
-    through its separator, or that of a child, for the way from below.
+    A way into a clique has a number. The way from below, through a child's separator, has the child's number. The way
+    from above, through the clique's own separator, has the clique's number plus the number of all cliques.
 
     Attributes
     ----------

@@ -1,20 +1,20 @@
 """Find cells of released tables that are probably empty by the law of the noise, and make a prior that knows them.
 
-Noise raises half of the cells in which nobody is, and a fit cannot lower the others below nothing. So in a table whose
-cells are mostly empty it finds people where nobody can be. A prior around independence helps that along: it expects
-people in each of these cells.
+Noise raises half of the empty cells, and a fit cannot lower the others below nothing. So in a table whose cells are
+mostly empty a fit finds people where nobody can be. A prior centred on independence makes it worse: it expects people
+in each of these cells.
 
-Here a cell of a pair's table holds R times what independence of the two variables would give. R is 0 with a probability
-that the table itself tells, the spike. Otherwise it is log-normal, with a part of a quarter that is uniform in log R,
-between 1/32 and 1: in dense tables too some cells are nearly empty, and without that part they were taken for empty.
-(R below 1/32 counts as 0.) Centre and deviation of the log-normal are averaged over their posterior, as the share of
-spikes is. A table has empty cells at all if they are a tenth or more with a probability of .95. A cell of it is
-believed empty if the posterior probability of its spike, the local false discovery rate of
+Here a cell of a pair's table holds R times the records that independence of the two variables would give. R is 0 with
+the spike's probability, which is learned from the table itself. Otherwise R is log-normal, with a part of a quarter
+that is uniform in log R between 1/32 and 1: dense tables have some nearly empty cells too, which without that part
+were taken for empty. (R below 1/32 counts as 0.) Centre and deviation of the log-normal are averaged over their
+posterior, as is the share of spikes. A table has empty cells at all if they are a tenth or more with a probability
+of .95. A cell of it is believed empty if the posterior probability of its spike, the local false discovery rate of
 "somebody is there", exceeds one half.
 
-The model is then learned around quasi-independence: independence of the two variables in all other cells, and in those
-believed empty the posterior mean of what is there, which is never zero. Their noise is replaced by that mean and by its
-posterior deviation, in larger tables too.
+The model is then learned with a prior centred on quasi-independence: independence of the two variables in all other
+cells, and in those believed empty the posterior mean, which is never zero. Their noise is replaced by that mean and by
+its posterior deviation, in larger tables too.
 
 Efron (2008), Microarrays, empirical Bayes and the two-groups model, Statistical Science 23; Goodman (1968), The
 analysis of cross-classified data: independence, quasi-independence, and interactions, JASA 63.

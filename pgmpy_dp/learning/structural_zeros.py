@@ -174,8 +174,8 @@ def obeying(model: LogLinearModel, boxes: Sequence[Box]) -> LogLinearModel:
     Notes
     -----
     Where the model gives all possible records the probability 0, its own zeros are taken as the limit of a small
-    number: the result is on the possible records that have the fewest of them. (Under loopy inference, by which that
-    cannot be told, wherever the model has zeros.)
+    number: the result is on the possible records that have the fewest of them. (Loopy inference cannot tell that, so
+    there it is done wherever the model has zeros.)
 
     Examples
     --------

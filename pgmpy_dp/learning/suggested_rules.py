@@ -107,10 +107,10 @@ class SuggestsRules:
         Returns
         -------
         pandas.DataFrame
-            One row for each rule, the strongest first: "rule", as `Schema` takes it; "probability", that a cell which
-            it forbids is empty or nearly so (holds less than a 32nd of what independence of its two variables would
-            give), on average over these cells, .95 or more; "at_most", how many records the noise leaves room for in
-            all of them; "independent", how many independence would give.
+            One row for each rule, the strongest first. "rule" is as `Schema` takes it. "probability", .95 or more, is
+            the mean probability that a forbidden cell is empty or nearly so: that it holds less than a 32nd of the
+            records that independence of its two variables would give. "at_most" is the number of records that the
+            noise may hide in all forbidden cells, and "independent" the number that independence would give.
 
         Raises
         ------

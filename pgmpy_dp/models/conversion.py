@@ -61,11 +61,11 @@ def log_linear_to_factors(
 
     Notes
     -----
-    All factors are finite, whatever the potentials, and there is no warning; what is below the range of floats counts
-    as the smallest of them. The distribution is right to within rounding for potentials of any size, but for one case:
-    where interactions of several hundred contradict one another around a cycle of a graph that is not chordal, no
-    product of floats over its cliques has it, and the factors are of a model whose marginals are the same to 1e-7.
-    Under loopy inference they are then of a less extreme model. See `pgmpy_dp.models.bounded_tables`.
+    All factors are finite, whatever the potentials, and there is no warning; a number below the range of floats becomes
+    the smallest float. The distribution is right to within rounding for potentials of any size, with one exception:
+    interactions of several hundred may contradict one another around a cycle of a graph that is not chordal. Then no
+    product of floats over its cliques has the distribution, and the factors are of a model whose marginals are the
+    same to 1e-7; under loopy inference, of a less extreme model. See `pgmpy_dp.models.bounded_tables`.
     """
     cliques = model.cliques
     cardinality = dict(zip(cliques.variables, cliques.cardinalities, strict=True))

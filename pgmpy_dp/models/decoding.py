@@ -240,10 +240,10 @@ class Values:
 
         Notes
         -----
-        *Within a cell* a quantile may be any value. The mean of its values lies as far from its centre, of the way to
-        its ends, as the density of a neighbouring cell differs from its own, relatively: all the way where a neighbour
-        is empty or absent, as beside a spike. *Within a state* of several cells, the part of its weights that may be
-        noise may be anywhere.
+        *Within a cell* a quantile may be any value. The mean of a cell's values may lie off its centre, towards its
+        ends, by the relative difference between its density and a neighbour's: all the way where a neighbour is empty
+        or absent, as beside a spike. *Within a state* of several cells, the part of its weights that may be noise may
+        be anywhere.
 
         Examples
         --------

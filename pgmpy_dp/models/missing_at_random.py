@@ -144,9 +144,9 @@ def completed(model: LogLinearModel, missing: Mapping[Hashable, int], drivers: D
 
     Notes
     -----
-    In the table of some variables with the drivers of each, what is missing is spread as the values are that are there,
-    given all others of that table; then the drivers are summed over. With x the variable, d its drivers, z the others
-    and R whether x is there, this is P(z, d) P(x | z, d, R = 1), and P(x | z, d, R = 1) = P(x | z, d) where R is
+    In the table of some variables with the drivers of each, missing values are distributed as the values that are
+    there, given all others of that table; then the drivers are summed over. With x the variable, d its drivers, z the
+    others and R whether x is there, this is P(z, d) P(x | z, d, R = 1), and P(x | z, d, R = 1) = P(x | z, d) where R is
     independent of x given z and d. Variables come after their drivers, so that a driver that was missing itself has its
     value by then. The model of least information with these tables is the result (the maximum of its likelihood). A
     table keeps the margin of what is never missing.

@@ -40,13 +40,13 @@ class ModelScore(Shown):
     Attributes
     ----------
     table : pandas.DataFrame
-        One row for each score: "pairs" and "triples", or "workload"; and "worst", the set of variables that was chosen
-        as about the furthest off, if it was asked for. ``tables``, how many the mean is over; ``distance``, the
-        estimated total variation between the model's tables and those of the records; ``lower`` and ``upper``, its
-        interval, of `level`; ``sampling``, the expected distance of so many records from a model that they were drawn
-        from: less than that is nothing to aim at.
+        One row for each score: "pairs" and "triples", or "workload"; and "worst", if it was requested, the set of
+        variables that was chosen as about the furthest off. ``tables`` is the number of tables in the mean.
+        ``distance`` is the estimated total variation between the model's tables and those of the records; ``lower``
+        and ``upper`` are its interval, of `level`. ``sampling`` is the distance that as many records would have from
+        the very model that they were drawn from, in expectation: no model needs to be nearer.
     each : pandas.DataFrame or None
-        The same for every set by itself, where that was asked for.
+        The same columns for every set by itself, where that was requested.
     worst : tuple of variables or None
     level : float
     n_records, n_records_sd : float

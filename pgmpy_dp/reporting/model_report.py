@@ -59,11 +59,11 @@ def report_page(
     ----------
     network : Answers
     release : Release, optional
-        That it was learned from: then the page tells what was measured.
+        The release that the model was learned from: then the page tells what was measured.
     level : float in (0, 1)
         The level of intervals.
     score : ModelScore or Release, optional
-        Of this model: then the page tells how far it is from the records, and what that cost.
+        The score of this model: then the page tells how far it is from the records, and what that cost.
     title, about : str, optional
         The title of the page; and what the data are and who published them, as Markdown.
 

@@ -53,13 +53,13 @@ def write_evidence(
         deployments; "evidence.html", a page with the guarantee in other words, what is not protected, and the
         questions of NIST SP 800-226; "evidence.json", the same numbers for programs.
     model : MarkovNetwork, LinkedModel or other
-        What has a privacy record as its attribute ``privacy``, or ``privacy_`` as fitted estimators have.
+        Anything with a privacy record as its attribute ``privacy``, or ``privacy_`` as fitted estimators have.
     release : Release, optional
-        That it was learned from: then the tables that were measured are told.
+        The release that the model was learned from: then the evidence tells the measured tables.
     title, about : str, optional
         The title; and what the data are and who published them, as Markdown.
     files : iterable of str or path
-        Whose digests are told: the files that are published.
+        The published files, whose digests are told.
 
     Raises
     ------
