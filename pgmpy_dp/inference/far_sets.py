@@ -186,11 +186,11 @@ class _Step:
     starting : Axes
         Variables of the set that are carried from here on.
     feeders : list of _Step
-        Whose rows come in, the fewest first: intermediate products are the smaller for it.
+        The steps whose rows come in, the fewest rows first: so intermediate products are smaller.
     carried : Axes
         Variables whose states are the rows that leave, in this order.
     axes : list of Axes
-        Of the clique's variables, those that are needed before the rows of each feeder have come in, and at the end.
+        The clique's variables that are needed before the rows of each feeder come in, and at the end.
     """
 
     clique: int
@@ -235,7 +235,7 @@ class _Route:
     steps : dict of int to _Step
         Of each clique on the way.
     inside : ndarray of bool, shape (n_arrays, len(scope))
-        Which variables' states each array has.
+        The variables whose states each array has.
     """
 
     def __init__(self, tree: JunctionTree, homes: Homes, scope: Sequence[int]) -> None:

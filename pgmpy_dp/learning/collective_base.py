@@ -324,7 +324,7 @@ def private_table(
     budget : Budget
         Of the new table's ledger.
     unit, rows_per_unit
-        Of the new table, or that the one that was passed must have; None for nothing.
+        Those of the new table, or those that a table that was passed must have; None for nothing.
     """
     schema, table = schema_and_table(estimator, data, unit, rows_per_unit)
     return _new_table(estimator, data, schema, budget, unit, rows_per_unit) if table is None else table
@@ -375,7 +375,7 @@ def schema_and_table(
         With attributes `state_names`, `n_records` and `adjacency`.
     data : dataframe or PrivateTable
     unit, rows_per_unit
-        What the table must have, if it is one; None for nothing.
+        Those that a table must have, if one was passed; None for nothing.
     """
     if not isinstance(data, PrivateTable):
         return Schema.coerce(estimator.state_names), None

@@ -150,11 +150,11 @@ class _Stage:
     Attributes
     ----------
     schema : Schema
-        Of the states before.
+        The schema with the states before.
     tables : int
-        How many tables were released by then, in these or finer states.
+        The number of tables that were released by then, in these or finer states.
     places : dict of name to ndarray of int
-        Of each variable that changed, what each state before became.
+        The place among the new states of each state before, for each variable that changed.
     """
 
     schema: Schema

@@ -22,7 +22,8 @@ def least_noise(
     Parameters
     ----------
     noises : callable
-        From a cost to the noise of each array, by the operator's own formula; ValueError where it would bury any count.
+        A function from a cost to the noise of each array, by the operator's formula; ValueError where it would bury any
+        count.
     sizes : sequence of int
         Entries of each array.
     budget : Budget
@@ -71,7 +72,7 @@ def noise_for_ledger(noise: str, budget: Budget, data: PrivateData) -> str:
     budget : Budget
         Of the fit.
     data : PrivateData
-        Whose ledger it is; its charges are public, and nothing else is read.
+        The data with the ledger; its charges are public, and nothing else is read.
 
     Examples
     --------

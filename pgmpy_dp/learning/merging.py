@@ -31,7 +31,7 @@ class Merging:
     Attributes
     ----------
     schema : Schema
-        In which these variables have their merged states, and all others are as they were.
+        The schema in which these variables have their merged states, and all others are as they were.
     places : dict of name to tuple of int
         For each of these variables the merged state of each fine one.
     """
@@ -143,11 +143,11 @@ def merge_states(
         Of the variables to merge: noisy counts of their fine states, and the standard deviation of the noise in a cell;
         or their proportions, without noise, and 0.
     n_bins : int
-        Of each number at most.
+        The largest number of bins of each number.
     least : float
         A category with a noisy count below it is rare.
     merge_rare : sequence of names
-        Of the categorical variables among `tables`. Those that rules about what is impossible name keep their states.
+        Categorical variables among `tables`. Those that rules about what is impossible name keep their states.
     cuts : mapping of name to sequence of float, optional
         Where numbers are divided in any case; edges of their cells.
 

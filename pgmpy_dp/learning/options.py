@@ -26,18 +26,19 @@ class Rule:
     Attributes
     ----------
     check : callable
-        From the option's name and what was passed to the value that is used, of Python's own types; a TypeError or
-        ValueError that says what was got and what to pass.
+        A function of the option's name and the value that was passed: it returns the value that is used, of one of
+        Python's types, or raises a TypeError or ValueError that says what was got and what to pass.
     type : str
         "whole", "number", "choice", "flag" or "other".
     least, most : float
-        Of numbers; the range holds `least` unless `above`, and `most` unless `below`.
+        The range of a number; it holds `least` unless `above`, and `most` unless `below`.
     above, below, infinite : bool
     choices : tuple of str
     nothing : bool
         Whether None is a value, even where it is not the default.
     names : callable, optional
-        From the value that is used to the columns that it names. Estimators of tables hold these against the schema.
+        A function of the used value that gives the columns that it names. Estimators of tables hold these against the
+        schema.
     """
 
     check: Callable[[str, Any], Any]

@@ -44,7 +44,7 @@ class Prior:
     within : dict of variable to Values
         How values are distributed within them, where that is not uniform.
     privacy : Privacy, optional
-        Of the release that it was learned from; None for what is public.
+        The record of the release that it was learned from; None for a public prior.
     """
 
     model: LogLinearModel

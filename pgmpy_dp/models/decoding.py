@@ -29,14 +29,14 @@ class Values:
     declared : Number or sequence of states
         What the values are: cells of numbers, within which they are uniform, or states.
     state : ndarray of int, optional
-        Of each state of `declared`, the number of the model's state that it is part of; default: they are the model's.
+        The number of the model's state that each state of `declared` is part of; default: they are the model's states.
     weights : ndarray of float, optional
         How likely each state of `declared` is among those of its state, up to a factor for each; not negative. By
         default, and where all are 0, cells count by their numbers of values, other states equally.
     noise : float, optional
         Standard deviation of the noise in a weight, for `ends`. Default: unknown, so that all weights may be noise.
     density : NumberDensity, optional
-        What the weights are the mean of, for `drawn_weights`.
+        The posterior whose mean the weights are, for `drawn_weights`.
 
     Examples
     --------

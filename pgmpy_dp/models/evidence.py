@@ -98,7 +98,7 @@ def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = 
     Parameters
     ----------
     schema : Schema
-        Whose states of the variable are the model's.
+        The schema in which the variable has the model's states.
     name : hashable
     value : object
         A state; for a variable of numbers also a number, a day or its text, None for missing, or a range: a pair of
@@ -117,7 +117,7 @@ def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = 
     Returns
     -------
     Evidence
-        Of a state 1, or its likelihood; of a range, the share of each state's values that lie in it.
+        For a state 1, or its likelihood; for a range, the share of each state's values that lie in it.
 
     Raises
     ------

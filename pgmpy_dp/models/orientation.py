@@ -46,7 +46,7 @@ def hill_climbed(model: LogLinearModel, edges: Iterable[tuple], n_records: float
     edges : iterable of pairs of variables
         Of its graph: no other two are joined, so that noise that made no edge there makes none here.
     n_records : float
-        Of how many records the tables are as sure: `effective_records`, or fewer than there were.
+        The number of records that tables as sure as these would need: `effective_records`, or fewer than there were.
 
     Returns
     -------

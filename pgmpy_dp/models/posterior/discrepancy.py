@@ -263,7 +263,7 @@ def learn_discrepancy(
     ----------
     probes : sequence of Probe
     measured : iterable of frozenset of int
-        What the model was fitted to: the probes are not among them.
+        The sets whose tables the model was fitted to: the probes are not among them.
     drawn : Drawn
         The tables that the probes were drawn from.
 

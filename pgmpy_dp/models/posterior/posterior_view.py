@@ -116,7 +116,7 @@ class ParameterPosterior:
         Returns
         -------
         dict of str to ndarray
-            Of each joint state, an axis for each variable, "estimate", "lower", "upper"; with `counts` then "count",
+            Arrays with an axis for each variable: "estimate", "lower", "upper"; with `counts` also "count",
             "count_lower", "count_upper": under evidence, records that have both. Where a range cuts through a state,
             the interval reaches from none of the state's records in the range to all of them.
 
@@ -173,7 +173,7 @@ class ParameterPosterior:
         Parameters
         ----------
         questions : sequence of Question
-            Of many, tables of few variables; of one, any.
+            Several must be about few variables each; a single one may be about any.
         """
         scopes = [[tuple(axes) for axes in (one.axes, *one.exchanged)] for one in questions]
         every = list(dict.fromkeys(itertools.chain.from_iterable(scopes)))
@@ -221,9 +221,9 @@ class ParameterPosterior:
 
         Notes
         -----
-        Intervals of the draws (`number_interval`), a mean's wider by what its interval is wider for tables that were
-        not measured, and a quantile's reaching to quantiles of levels that are so much lower and higher. Where a range
-        cuts a state, both reach as far beyond the extremes as beyond the estimate.
+        The intervals are those of the draws (`number_interval`). A mean's is widened for tables that were not measured;
+        a quantile's reaches to quantiles of levels as much lower and higher. Where a range cuts a state, both reach as
+        far beyond the extremes as beyond the estimate.
         """
         answers = question.answers(drawn.draws)
         if (len(answers) + 1) * (1 - level) < 2 - 1e-9:

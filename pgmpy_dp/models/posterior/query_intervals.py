@@ -23,7 +23,7 @@ class Axis:
     shares : ndarray of shape (3, states)
         The likelihood of the evidence in each state, at least and at most, as in `Evidence`; 1 where nothing is known.
     told : ndarray of shape (told, states), optional
-        Of which states each one is that an answer tells; of a variable that is known and not asked about, None.
+        The states that each told state of the answer consists of; None for a variable of the evidence alone.
     """
 
     shares: np.ndarray
