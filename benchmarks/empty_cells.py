@@ -142,12 +142,12 @@ def _measured(release: Release, table: Table, seen: np.ndarray) -> tuple[list, l
 
 
 def _without_spike(learned: PrivateNetwork) -> PrivateNetwork:
-    kept = maximum_a_posteriori.around_empty_cells
-    maximum_a_posteriori.around_empty_cells = lambda noisy: (noisy, None, [])
+    kept = maximum_a_posteriori.with_empty_cells
+    maximum_a_posteriori.with_empty_cells = lambda noisy: (noisy, None, [])
     try:
         return PrivateNetwork().fit_release(learned.release_)
     finally:
-        maximum_a_posteriori.around_empty_cells = kept
+        maximum_a_posteriori.with_empty_cells = kept
 
 
 def run_numbers(epsilon: float, seed: int) -> list[dict]:

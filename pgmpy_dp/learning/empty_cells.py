@@ -168,7 +168,7 @@ class Floor:
         return (total * alike * parts)[self.of]
 
 
-def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarray | None, list[Floor]]:
+def with_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarray | None, list[Floor]]:
     """Replace the noise of empty cells in tables, and give log-potentials for a prior to be centred on.
 
     Parameters
@@ -188,7 +188,7 @@ def around_empty_cells(noisy: NoisyMarginals) -> tuple[NoisyMarginals, np.ndarra
     >>> from pgmpy_dp.inference.cliques import Cliques
     >>> cliques = Cliques(("a", "b"), (2, 2), (("a", "b"),))
     >>> dense = NoisyMarginals(cliques, np.array([30.0, 20.0, 20.0, 30.0]), "laplace", np.array([1.0]))
-    >>> around_empty_cells(dense)[1] is None
+    >>> with_empty_cells(dense)[1] is None
     True
     """
     tables = [table for table in pair_tables(noisy) if table.believed.any()]

@@ -18,7 +18,7 @@ import numpy as np
 from pgmpy_dp.inference.exact_or_loopy import Inference, InferenceEngine
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.lbfgs import Solution, minimize_lbfgs
-from pgmpy_dp.learning.empty_cells import around_empty_cells
+from pgmpy_dp.learning.empty_cells import with_empty_cells
 from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE
 from pgmpy_dp.learning.maximum_likelihood import Fit, finished_fit, first_sound_fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -88,7 +88,7 @@ def collective_map(
         Shape of the Gamma(shape, rate 1) prior of the prior variances, positive. Larger expects stronger effects;
         smaller stays nearer the uniform model where the release says little.
     find_empty : bool
-        Whether the prior is around quasi-independence where cells are believed empty; not with a `base`.
+        Whether the prior is centred on quasi-independence where cells are believed empty; not with a `base`.
     callback : callable, optional
         Called after each iteration.
 
@@ -98,7 +98,7 @@ def collective_map(
         ``details`` holds "interaction_variances" (n_cliques,), "node_variances" (n_nodes,), "log_evidence" (an
         approximation of log p(y), in nats), and the arguments "prior_tail", "variance_shape" and "base", if one was
         passed, which the posterior needs. If cells are believed empty "empty_cells" has the tables without their noise,
-        what the priors were around, and what noise leaves room for.
+        the centre of the priors, and the records that noise may hide.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def collective_map(
         base = _checked_base(base, noisy.cliques.n_cells)
         details = {"base": base}
     elif find_empty:
-        noisy, centre, floors = around_empty_cells(noisy)
+        noisy, centre, floors = with_empty_cells(noisy)
         base, details = centre, {} if centre is None else {"empty_cells": (noisy, centre, floors)}
 
     def fit(engine: InferenceEngine) -> Fit:

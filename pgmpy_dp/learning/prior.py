@@ -1,4 +1,4 @@
-"""A model to learn around, public or learned from an earlier release, in the states of another schema if need be."""
+"""A prior model, public or learned from an earlier release, in the states of another schema if need be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CollectiveMAP around a model of something else: last year's release, public records of the same kind, a guess.
+"""CollectiveMAP with a prior model: last year's release, public records of the same sort, a guess.
 
 The prior's log-potentials take the place of 0. The fit learns deviations from them, and each interaction and variable
 deviates as far as the release speaks for (`collective_objective`). The release also decides whether the prior is used
@@ -20,7 +20,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.exact_or_loopy import Inference, InferenceUnavailable
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.learning.empty_cells import around_empty_cells
+from pgmpy_dp.learning.empty_cells import with_empty_cells
 from pgmpy_dp.learning.interaction_split import free_share
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit, maximum_likelihood
@@ -40,7 +40,7 @@ _NOTHING_KNOWN = 1e4
 
 _NEARER = 0.8
 """How much smaller the variance of the deviations from the prior must be than that of interactions without it. Evidence
-alone can prefer a prior of the right signs and twice the strength, around which strong data are fitted worse."""
+alone can prefer a prior of the right signs and twice the strength, with which strong data are fitted worse."""
 
 
 def collective_map_with_prior(
@@ -105,7 +105,7 @@ def collective_map_with_prior(
     scale = math.exp(np.average(shrunk, weights=weights)) if any(weights) else 1.0
     trusted = gain > _CONVINCING and scale < _NEARER
     fit, said = (with_prior, "with the prior") if trusted else (alone, "without the prior")
-    if not trusted and around_empty_cells(noisy)[1] is not None:
+    if not trusted and with_empty_cells(noisy)[1] is not None:
         fit = collective_map(noisy, margin_share=margin_share, **how)
     return replace(
         fit,

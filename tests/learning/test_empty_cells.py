@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.learning.empty_cells import Floor, around_empty_cells, pair_tables
+from pgmpy_dp.learning.empty_cells import Floor, pair_tables, with_empty_cells
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
@@ -37,7 +37,7 @@ def test_a_dense_table_is_fitted_as_before():
     for seed in range(3):
         counts = np.random.default_rng(seed).dirichlet(np.full(64, 2.0)).reshape(8, 8) * 5000
         noisy = noisy_pair(counts, 20.0, seed)
-        found, base, floors = around_empty_cells(noisy)
+        found, base, floors = with_empty_cells(noisy)
         assert base is None and found is noisy and floors == []
 
 
@@ -52,7 +52,7 @@ def test_empty_cells_of_a_pair_are_those_of_larger_tables_too():
     counts = np.stack([DIAGONAL, DIAGONAL]).ravel()
     noise = np.random.default_rng(1).normal(0, 20.0, counts.size)
     noisy = NoisyMarginals(cliques, counts + noise, "gaussian", np.array([20.0]))
-    found, base, (floor,) = around_empty_cells(noisy)
+    found, base, (floor,) = with_empty_cells(noisy)
     believed = next(table for table in pair_tables(noisy) if table.scope == (1, 2)).believed
     assert believed[EMPTY].mean() > 0.9 and not believed[~EMPTY].any()
     (replaced,), (kept,) = cliques.split(found.counts), cliques.split(noisy.counts)

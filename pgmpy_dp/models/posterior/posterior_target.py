@@ -51,7 +51,7 @@ class Target:
 
     def __init__(self, noisy: NoisyMarginals, fit: Fit, n_draws: int, rng: np.random.Generator) -> None:
         model = fit.model
-        # What the fit's prior is around: 0, the uniform model, unless cells are believed empty or it was given another.
+        # The centre of the fit's prior: 0, the uniform model, unless cells are believed empty or another was passed.
         base = fit.details.get("base", np.zeros(noisy.cliques.n_cells))
         noisy, base, floors = fit.details.get("empty_cells", (noisy, base, []))
         centre = base if "empty_cells" in fit.details else None
