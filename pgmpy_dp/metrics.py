@@ -1,4 +1,4 @@
-"""How far an estimated undirected graph is from the true one: metrics in the form of pgmpy's, which are for DAGs.
+"""Metrics of the distance between an estimated undirected graph and the true one; pgmpy's are for DAGs.
 
 Each takes two undirected graphs on the same nodes and counts their edges: tp in both, fp only in the estimate, fn only
 in the truth. Where a ratio has no edges to divide by, it is 1 if both graphs are empty, for the estimate is then exact,

@@ -67,7 +67,7 @@ FOR: Mapping[str, tuple[set[str], str]] = {
     **dict.fromkeys(("estimator", "model"), ({GIVEN}, _A_GRAPH)),
     **dict.fromkeys(("worst", "each", "level"), ({SCORED}, "it is for the scores of a model; leave it out")),
 }
-"""What each argument is for, and what is said where it is passed for something else."""
+"""The cases that each argument is for, and what is said where it is passed for something else."""
 
 _BESIDE = (
     "linked tables are learned in one way, and do not take it: pairs of columns of a child and of two children are "

@@ -110,7 +110,7 @@ Nothing that is printed depends on a record, except through releases with noise.
 
 
 _called: dict[str, str] = {}
-"""How the command that runs writes its arguments: ``{"max_order": "--max-order"}``, which ``say`` puts in."""
+"""The options of the command that runs, by argument: ``{"max_order": "--max-order"}``, which ``say`` puts in."""
 
 _ALIASES = {"state_names": "schema", "criteria": "publish_if", "df": "data", "n_simulations": "simulations"}
 

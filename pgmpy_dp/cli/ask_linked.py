@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Of(StrEnum):
-    """Of whom a question about linked tables is."""
+    """The person or family that a question about linked tables is about."""
 
     CHILD = "child"
     FAMILY = "family"

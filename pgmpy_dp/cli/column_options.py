@@ -90,7 +90,7 @@ class DeclarationOptions:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How cells are read."""
+    """Options of reading cells."""
 
     missing: MissingOption = None
     strip: StripOption = False

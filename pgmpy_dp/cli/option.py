@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class TableAdjacency(StrEnum):
-    """Which tables are neighbours."""
+    """The relation of neighbouring tables."""
 
     ADD_REMOVE = "add_remove"
     REPLACE_ONE = "replace_one"
 
 
 class Structure(StrEnum):
-    """Where the graph comes from when it is not given."""
+    """The source of the graph when none is passed."""
 
     LEARN = "learn"
     CHOW_LIU = "chow-liu"
@@ -29,7 +29,7 @@ class Structure(StrEnum):
 
 
 class Parameters(StrEnum):
-    """How parameters are learned from noisy tables of a given graph."""
+    """The ways to learn parameters from noisy tables of a given graph."""
 
     COLLECTIVE_MAP = "collective-map"
     NAIVE_MLE = "naive-mle"
@@ -109,7 +109,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 @dataclass(frozen=True)
 class BudgetOptions:
-    """What a command spends."""
+    """The budget that a command spends."""
 
     epsilon: Epsilon = None
     delta: Delta = 0.0
@@ -139,7 +139,7 @@ class LinkedOptions:
 
 @dataclass(frozen=True)
 class KeyOptions:
-    """How two tables belong together."""
+    """The key that joins two tables."""
 
     key: Annotated[
         str | None, typer.Option("--key", help="Linked tables: the column that both have, such as household.")
@@ -162,7 +162,7 @@ class KeyOptions:
 
 @dataclass(frozen=True)
 class ProtectionOptions:
-    """What is protected."""
+    """The unit that is protected."""
 
     adjacency: Adjacency = TableAdjacency.ADD_REMOVE
     n_records: NRecords = None
@@ -199,7 +199,7 @@ MissingAtRandom = Annotated[
 
 @dataclass(frozen=True)
 class LearnOptions:
-    """What is learned, and how."""
+    """The model to learn, and the way to learn it."""
 
     structure: Annotated[
         Structure | None,
@@ -233,7 +233,7 @@ TEST_SHARE = 0.1
 
 @dataclass(frozen=True)
 class PublishOptions:
-    """What has to hold for a model to be published."""
+    """The criteria that a model must meet to be published."""
 
     publish_if: Annotated[
         Path | None,
@@ -249,7 +249,7 @@ class PublishOptions:
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How a text file is written."""
+    """The format of a text file."""
 
     delimiter: Delimiter = None
     encoding: Encoding = None

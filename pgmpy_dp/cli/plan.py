@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TheoryOptions:
-    """What theory's bounds depend on."""
+    """The numbers that theory's bounds depend on."""
 
     width: Annotated[
         float | None, typer.Option("--width", help="For theory: bound on the sum of weights at a variable.")

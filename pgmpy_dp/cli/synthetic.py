@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StyleOptions:
-    """How text files are written: as the file of the records was, by the options that it was read with."""
+    """The format of text files that are written: by the options of reading, that of the file of the records."""
 
     delimiter: option.Delimiter = None
     encoding: option.Encoding = None

@@ -140,7 +140,7 @@ class Cliques:
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
-        """Where each table lies in the flat vector."""
+        """The place of each table in the flat vector."""
         ends = np.cumsum(self.sizes, dtype=np.int64).tolist()
         return tuple(slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True))
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 LOG_ZERO = -1e4
-"""What a structural zero lies below the largest entry of its table: exp of it is 0, and sums keep 12 digits."""
+"""The distance of a structural zero below the largest entry of its table: exp of it is 0, and sums keep 12 digits."""
 
 _TINY = 1e-300
 _PATIENCE = 20

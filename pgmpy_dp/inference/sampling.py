@@ -188,7 +188,7 @@ def gibbs_sample(
 
 
 Neighbourhood = list[tuple[list[tuple[int, int]], np.ndarray]]
-"""Of one variable: for each table that has it, the others with their strides, and the table as (others, states)."""
+"""The tables that have one variable: the others in each with their strides, and an array (others, states)."""
 
 
 def _neighbourhoods(cliques: Cliques, theta: np.ndarray) -> list[Neighbourhood]:

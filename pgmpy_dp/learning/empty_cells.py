@@ -40,7 +40,7 @@ _SEEN = 3.0  # standard deviations of the noise, from which on a cell is not emp
 _RATIOS = np.geomspace(1 / 32, 1024, 46)
 _STEP = 0.5 * np.log(_RATIOS[1] / _RATIOS[0])
 _SHARES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98])
-"""Of empty cells; their prior is Beta(1, 2)."""
+"""Shares of empty cells; their prior is Beta(1, 2)."""
 _LEFT = 0.25
 """Part of the cells with somebody in them whose R is anything below 1."""
 _SWEEPS, _LEAST = 100, 1e-3  # of proportional fitting; the share of a margin that is left for cells not believed empty

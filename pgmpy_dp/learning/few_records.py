@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FEW = 5.0
-"""So many standard deviations from 0 an estimated number is next to nothing."""
+"""An estimated number within so many standard deviations of 0 is next to nothing."""
 
 _HARDLY_ANY = 0.01  # of the records: what noise alone leaves of a column at most
 _HARDLY, _FEW_EDGES = 0.1, 6
@@ -19,7 +19,7 @@ class _Doubt(UserWarning):
 
 
 class FewRecordsWarning(_Doubt):
-    """What was learned is noise: the estimated number of records is within a few standard deviations of 0.
+    """The fit learned noise: the estimated number of records is within a few standard deviations of 0.
 
     It depends on the release alone, as everything that is learned does.
 

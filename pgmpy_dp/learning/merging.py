@@ -18,7 +18,7 @@ from pgmpy_dp.learning.noisy_marginals import project_on_simplex
 from pgmpy_dp.schema import Reading, Schema, match_key
 
 MOST_BINS = 32
-"""Of one variable, however much budget there is."""
+"""The largest number of bins of one variable, however much budget there is."""
 
 _ERROR = 0.1
 _SEEN = 1.0  # standard deviations

@@ -28,7 +28,7 @@ from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
 
 _CONTRADICTED = 5.0
-"""So many standard deviations between a public number of records and the tables' sums are no noise."""
+"""A difference of so many standard deviations between a public number of records and the tables' sums is not noise."""
 
 
 def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:

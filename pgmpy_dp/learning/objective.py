@@ -37,7 +37,7 @@ MAIN_TAIL = 0.1
 frequent states and rare ones, and noise must not even them out."""
 
 _CAUTION = 0.8, 0.9
-"""What is taken of the learned variances of interactions and of main effects: too large costs more than too small."""
+"""Parts of the learned variances of interactions and of main effects: too large costs more than too small."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ _NOTHING_KNOWN = 1e4
 """Noise of a table that was not measured, in numbers of records."""
 
 _NEARER = 0.8
-"""How much smaller the variance of the deviations from the prior must be than that of interactions without it. Evidence
+"""The largest ratio of the variance of deviations from the prior to that of interactions without it. Evidence
 alone can prefer a prior of the right signs and twice the strength, with which strong data are fitted worse."""
 
 

@@ -31,7 +31,7 @@ SENTENCES = {
     "refusal": "There are no intervals: {why}.",
     "outside": "Nothing vouches for these intervals: {why}. They may be too narrow.",
 }
-"""What is said of an answer, in Python and on the explorer's page."""
+"""The sentences about an answer, in Python and on the explorer's page."""
 
 NO_DRAWS = "the model has no posterior, which fit and refit write with --draws 30"
 
@@ -63,7 +63,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Worth:
-    """What vouches for an answer, and what does not.
+    """The worth of an answer: its unmeasured pairs, its records, and the reasons for missing intervals.
 
     Attributes
     ----------

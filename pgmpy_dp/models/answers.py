@@ -453,7 +453,7 @@ class SavedModel(Answers):
 
     @property
     def edges(self) -> list[tuple[Hashable, Hashable]]:
-        """Of the graph."""
+        """The edges of the graph."""
         return self.file.edges
 
     def has_edge(self, u: Hashable, v: Hashable) -> bool:

@@ -89,7 +89,7 @@ class Evidence:
 
 
 Known = Mapping[Hashable, Evidence]
-"""What is known, by variable."""
+"""The evidence about each variable."""
 
 
 def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = None, event: bool = False) -> Evidence:

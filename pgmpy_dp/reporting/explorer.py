@@ -20,10 +20,10 @@ from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
 
 MOST_BYTES = 20_000_000
-"""Of a page; more is slow to send and to open."""
+"""The largest size of a page; more is slow to send and to open."""
 
 MOST_CELLS = 2_000_000
-"""Of the cliques of the junction tree, which the page holds in memory and passes through for each draw."""
+"""The most cells of all cliques of the junction tree: the page holds them in memory and passes through for each draw."""
 
 
 def explorer_page(

@@ -12,7 +12,7 @@ from pgmpy_dp.models.answer import Answer, state_text
 from pgmpy_dp.schema import Number
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Of numbers and days, on pages."""
+"""The quantiles of numbers and days on pages."""
 
 
 def number_text(number: Number, value: float, mean: bool, rounded: Callable[[float], int] = round) -> str:

@@ -139,7 +139,7 @@ def _unsure(network: Answers) -> tuple[list[dict[str, Any]], str]:
 
 
 def _scored(network: Answers, score: ModelScore | Release | None, level: float) -> dict[str, Any] | None:
-    """How far the model is from the records, by scores that were bought."""
+    """The distance between the model and the records, by scores that were bought."""
     if score is None:
         return None
     from pgmpy_dp.models.score_reading import ModelScore, digest_of

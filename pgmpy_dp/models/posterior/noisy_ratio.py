@@ -9,7 +9,7 @@ from scipy import optimize, special
 
 _ROUNDS = 60
 _HALF = 0.5
-"""By so much a number with discrete noise of a scale may be further off than one with continuous noise of it, in either
+"""How much further off a number with discrete noise of a scale may be than one with continuous noise of it, in either
 direction: ``P(abs(Z) >= k)`` of discrete Laplace noise is below that of its continuous counterpart at k - 1/2."""
 
 

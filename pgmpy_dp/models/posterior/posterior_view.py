@@ -49,7 +49,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParameterPosterior:
-    """What a release says about the population, with its uncertainty from sampling and from privacy noise.
+    """A posterior of the population behind a release, with the uncertainty from sampling and from privacy noise.
 
     Made by :meth:`~pgmpy_dp.estimators.CollectiveMAP.posterior` and
     :meth:`~pgmpy_dp.estimators.PrivateNetwork.posterior`; post-processing of one release, so under the same guarantee.
