@@ -28,7 +28,7 @@ def private_data(
     *,
     fit: bool = True,
 ) -> PrivateTable | PrivateLinkedTables:
-    """One table, or both; `fit` as `open_account` takes it. Samples of a fit have the columns as the file has them."""
+    """Open one table, or both; `fit` as `open_account` takes it. A fit keeps the file's order of columns."""
     from pgmpy_dp.linked import PrivateLinkedTables
     from pgmpy_dp.private.data.table import PrivateTable
     from pgmpy_dp.verbs import in_order_of

@@ -132,7 +132,7 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         """The parameters from noisy tables: a pure function of the release and of this object's options."""
 
     def _learn_from(self, release: Release, noisy: NoisyMarginals, progress: Progress) -> Fit:
-        """The same from the noisy tables of a release, for a subclass that needs to know the states in them."""
+        """The parameters from the noisy tables of a release, for a subclass that needs to know the states in them."""
         return self._learn(noisy, progress)
 
     def fit(

@@ -23,7 +23,7 @@ MOST_BYTES = 20_000_000
 """The largest size of a page; more is slow to send and to open."""
 
 MOST_CELLS = 2_000_000
-"""The most cells of all cliques of the junction tree: the page holds them in memory and passes through for each draw."""
+"""The most cells of all cliques of the junction tree: the page holds them and passes through for each draw."""
 
 
 def explorer_page(

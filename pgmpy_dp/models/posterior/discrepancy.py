@@ -49,7 +49,7 @@ MISSES = {
     "cells": "its table has {cells} cells, and probes have at most {most}",
     "none": "there were no probes, so the graph is taken for the truth",
 }
-"""Why probes do not vouch for a table."""
+"""The reasons why probes do not vouch for a table."""
 
 
 @dataclass(frozen=True, eq=False)

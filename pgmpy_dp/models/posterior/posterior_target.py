@@ -115,7 +115,7 @@ class Target:
         return value, gradient
 
     def whitened(self, metric: Metric, case: Case, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """The same as a function of z, theta = centre + whiten(z)."""
+        """Compute F and its gradient as a function of z, theta = centre + whiten(z)."""
         value, gradient = self.value_and_gradient(metric, case, self.centre + metric.whiten(z))
         return value, metric.whiten_adjoint(gradient)
 
