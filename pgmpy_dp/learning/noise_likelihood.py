@@ -97,7 +97,7 @@ def _laplace(magnitude: np.ndarray, variance: np.ndarray, scale: np.ndarray) -> 
 def _centre(
     near: np.ndarray, ratio: np.ndarray, standard: np.ndarray, scale: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute `_laplace` away from its tails. Overwrites `near` and `standard`: new memory costs as much as arithmetic."""
+    """Compute `_laplace` away from its tails. Overwrites `near`, `standard`: new memory costs as much as arithmetic."""
     far = ratio + standard
     far *= math.sqrt(0.5)
     e_minus, e_plus = erfcx(near, out=near), erfcx(far, out=far)
