@@ -168,16 +168,16 @@ def duration_nanoseconds(value: Any) -> int:
     True
     """
     if isinstance(value, np.timedelta64):
-        found = _numpy_nanoseconds(value)
+        nanos = _numpy_nanoseconds(value)
     elif isinstance(value, timedelta):
-        found = value.days * _DAY + value.seconds * 10**9 + value.microseconds * 1000 + getattr(value, "nanoseconds", 0)
+        nanos = value.days * _DAY + value.seconds * 10**9 + value.microseconds * 1000 + getattr(value, "nanoseconds", 0)
     elif value.months:
         raise ValueError("months have no fixed length")
     else:
-        found = value.days * _DAY + value.nanoseconds
-    if not -_LONGEST <= found <= _LONGEST:
+        nanos = value.days * _DAY + value.nanoseconds
+    if not -_LONGEST <= nanos <= _LONGEST:
         raise ValueError("a longer time than any")
-    return int(found)
+    return int(nanos)
 
 
 def _duration_text(nanoseconds: int) -> str:
@@ -195,9 +195,9 @@ def _datetime_text(value: datetime) -> str:
     seconds = value.hour * 3600 + value.minute * 60 + value.second
     part = value.microsecond * 1000 + getattr(value, "nanosecond", 0)
     days = date(value.year, value.month, value.day).toordinal() - _EPOCH
-    found = days * _DAY + seconds * 10**9 + part
+    nanos = days * _DAY + seconds * 10**9 + part
     offset = value.utcoffset()
-    return moment_text(found if offset is None else found - duration_nanoseconds(offset), offset is not None)
+    return moment_text(nanos if offset is None else nanos - duration_nanoseconds(offset), offset is not None)
 
 
 def _numpy_moment(value: np.datetime64) -> int:

@@ -80,16 +80,16 @@ def almost_intervals(states: Sequence, other: Hashable = None) -> list[str] | No
     """
     if interval_cuts(states) is not None:
         return None
-    found = [match for state in states if isinstance(state, str) and (match := _INTERVAL.fullmatch(state))]
+    matches = [match for state in states if isinstance(state, str) and (match := _INTERVAL.fullmatch(state))]
     cuts = sorted(
-        {number for match in found for text in match.groups() if text and math.isfinite(number := float(text))}
+        {number for match in matches for text in match.groups() if text and math.isfinite(number := float(text))}
     )
     if not cuts:
         return None
     meant = interval_states(cuts)
     named = [s for s in states if s is not None and s != other and not (isinstance(s, str) and _INTERVAL.fullmatch(s))]
-    written = ["".join(match.group().split()) for match in found]
-    between = any(match.group(2) for match in found)
+    written = ["".join(match.group().split()) for match in matches]
+    between = any(match.group(2) for match in matches)
     return meant if between or not named or written == meant else None
 
 

@@ -33,7 +33,7 @@ def encode_label(label: object) -> Any:
         label = label.item()
     if isinstance(label, tuple):
         return {"tuple": [encode_label(part) for part in label]}
-    if label is None or any(type(label) is own for own in (str, int, bool)):  # a metaclass may call classes equal
+    if label is None or any(type(label) is plain for plain in (str, int, bool)):  # a metaclass may call classes equal
         return label
     if isinstance(label, str):
         return str.__str__(label)

@@ -116,9 +116,9 @@ class Number:
                 f"{self.text(self.lower)} and upper={self.text(self.upper)}, without these"
             )
         for name, allowed in (("missing", ("state", "drop")), ("outside", ("clip", "drop", "state"))):
-            given = getattr(self, name)
-            if given not in allowed:
-                raise ValueError(f"{self._what} {name}={given!r}; pass one of {', '.join(allowed)}")
+            choice = getattr(self, name)
+            if choice not in allowed:
+                raise ValueError(f"{self._what} {name}={choice!r}; pass one of {', '.join(allowed)}")
         self._check_resolution()
         self._check_bins()
         # Reading and drawing ask for it cell by cell.
@@ -362,15 +362,15 @@ class Number:
         n_values = self.n_values
         near = self._fine_near
         if n_values is not None and n_values <= max(bins, _EACH):
-            found = dataclasses.replace(self, bins=n_values)
+            divided = dataclasses.replace(self, bins=n_values)
         elif near is not None:
-            found = self.with_cuts(self._narrowing(bins))
+            divided = self.with_cuts(self._narrowing(bins))
         elif n_values is None:
-            found = dataclasses.replace(self, bins=bins)
+            divided = dataclasses.replace(self, bins=bins)
         else:
             inner = (1 - (-(n_values - 2) * k // (bins - 2)) for k in range(bins - 1))
-            found = self.with_cuts(self._value(step) for step in inner)
-        return found.divided_at(cuts)
+            divided = self.with_cuts(self._value(step) for step in inner)
+        return divided.divided_at(cuts)
 
     def divided_at(self, cuts: Iterable[float]) -> Number:
         """The same variable with its cells divided at further numbers, where values lie on both sides of these.
@@ -612,16 +612,16 @@ class Number:
         -------
         dict
         """
-        found: dict[str, Any] = {}
+        content: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.name == "discovered":
                 continue  # the schema says it
             if field.name in ("lower", "upper"):
-                found[field.name] = self._json(value)
+                content[field.name] = self._json(value)
             elif value != field.default:
-                found[field.name] = [self._json(cut) for cut in value] if field.name == "cuts" else value
-        return found
+                content[field.name] = [self._json(cut) for cut in value] if field.name == "cuts" else value
+        return content
 
     def _json(self, number: float) -> Any:
         return number

@@ -32,9 +32,9 @@ def marked(states: Any, costs: Costs) -> Any:
     kinds = (tuple, _FoundStates) if isinstance(states, tuple) else (list, _FoundList)
     if not costs:
         return kinds[0](states)
-    found = kinds[1](states)
-    found.discovered = costs
-    return found
+    listed = kinds[1](states)
+    listed.discovered = costs
+    return listed
 
 
 def costs_of(declared: Any) -> Costs:

@@ -146,11 +146,11 @@ def _checked(name: Hashable, reading: Reading, states: tuple, number: Number | N
 def _known(option: str, names: Any, variables: Sequence[Hashable]) -> list[Hashable]:
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         raise TypeError(f"{option}={short(names)} is not a list of names; pass {option}=[name]")
-    found = [decode_label(encode_label(name)) for name in names]
-    unknown = [name for name in found if name not in variables]
+    checked = [decode_label(encode_label(name)) for name in names]
+    unknown = [name for name in checked if name not in variables]
     if unknown:
         raise ValueError(f"{option} names {unknown}, which are not variables of the schema; remove them")
-    return found
+    return checked
 
 
 def _cells(option: str, cells: Any) -> list:
@@ -164,23 +164,23 @@ def _cells(option: str, cells: Any) -> list:
 
 def _recoded(name: Hashable, recoded: Mapping, plain: Reading) -> dict[tuple, tuple]:
     """Keys of cells and of what they are read as; ValueError where one cell would be two things."""
-    found: dict[tuple, tuple] = {}
+    read_as: dict[tuple, tuple] = {}
     for cell, state in recoded.items():
         key, other = (plain.spelled(match_key(value)) for value in (cell, state))
-        if found.setdefault(key, other) != other:
+        if read_as.setdefault(key, other) != other:
             raise ValueError(f"recode[{name!r}] reads {cell!r} as two things, for its cells are compared as the same")
-    return found
+    return read_as
 
 
 def encoded(said: Any) -> Any:
     """JSON form of an option of reading: a truth value, a label or a list of labels, or pairs of a label and such."""
     if isinstance(said, Mapping):
-        return {"pairs": [[encode_label(label), encoded(given)] for label, given in said.items()]}
+        return {"pairs": [[encode_label(label), encoded(value)] for label, value in said.items()]}
     return [encode_label(label) for label in said] if isinstance(said, list) else encode_label(said)
 
 
 def decoded(said: Any) -> Any:
     """What an option of reading was, from :func:`encoded`."""
     if isinstance(said, dict) and "pairs" in said:
-        return {decode_label(label): decoded(given) for label, given in said["pairs"]}
+        return {decode_label(label): decoded(value) for label, value in said["pairs"]}
     return [decode_label(label) for label in said] if isinstance(said, list) else decode_label(said)

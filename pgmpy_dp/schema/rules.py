@@ -152,8 +152,8 @@ class Condition:
                     f"has {min(words)}, which is not a number, and {column.name!r} is not divided into states that "
                     "have names; compare with numbers"
                 )
-            found = [column.value_above(number, or_at) for number in numbers for or_at in (True, False)]
-            return [] if None in found else [cut for cut in found if cut is not None]
+            cuts = [column.value_above(number, or_at) for number in numbers for or_at in (True, False)]
+            return [] if None in cuts else [cut for cut in cuts if cut is not None]
         cut = column.value_above(self._threshold(column), self.sign in ("<", ">="))
         return [] if cut is None else [cut]
 
@@ -227,14 +227,14 @@ class Rule:
         start: Box = {}
         for part, met in zip(self.given, known, strict=False):
             _narrow(start, part.name, met, True)
-        found = [start] if not self.implied else []
+        boxes = [start] if not self.implied else []
         for part, met in zip(self.implied, known[len(self.given) :], strict=True):
             _narrow(box := dict(start), part.name, met, False)
-            found.append(box)
-        found = [box for box in found if all(box.values())]
-        if not found:
+            boxes.append(box)
+        boxes = [box for box in boxes if all(box.values())]
+        if not boxes:
             raise ValueError("forbids nothing: no states meet its conditions and break it; correct or remove it")
-        return found if divided else []
+        return boxes if divided else []
 
 
 def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
@@ -251,7 +251,7 @@ def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
         raise TypeError("is neither a text nor a mapping of variables to states; write 'age < 15 -> marital = never'")
     if not rule:
         raise ValueError("names no variable; name at least one")
-    given = []
+    conditions = []
     for name, states in rule.items():
         column = _column(name, columns)
         listed = [states] if isinstance(states, str) or not isinstance(states, Iterable) else list(states)
@@ -262,8 +262,8 @@ def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
         if unknown:
             raise ValueError(f"has {unknown}, which are not states of {name!r}; it has {_short(column.states)}")
         words = tuple(_word_of(known[match_key(state)]) for state in listed)
-        given.append(Condition(column.name, "in" if len(words) > 1 else "=", words))
-    return Rule(tuple(given))
+        conditions.append(Condition(column.name, "in" if len(words) > 1 else "=", words))
+    return Rule(tuple(conditions))
 
 
 def conditions(column: Column, codes: Collection[int]) -> tuple[Condition, ...]:
@@ -375,13 +375,13 @@ def _parsed(text: str, columns: Mapping[Hashable, Column]) -> Rule:
 
 
 def _next_word(text: str, at: int) -> tuple[Word, int]:
-    found = _WORD.match(text, at)
-    if not found:
+    match = _WORD.match(text, at)
+    if not match:
         raise ValueError(
             f"cannot be read from {text[at:].strip()!r} on; write conditions such as age < 15, and quotation marks "
             'around names and states with signs: "<25"'
         )
-    return _word(found[1]), found.end()
+    return _word(match[1]), match.end()
 
 
 def _word(text: str) -> Word:
@@ -397,10 +397,10 @@ def _word_of(state: object) -> Word:
 def _column(name: Any, columns: Mapping[Hashable, Column]) -> Column:
     if isinstance(name, Hashable) and name in columns:
         return columns[name]
-    found = [column for known, column in columns.items() if str(known) == name]
-    if len(found) != 1:
+    matches = [column for known, column in columns.items() if str(known) == name]
+    if len(matches) != 1:
         raise ValueError(f"names {name!r}, which is not a variable of the schema; it has {_short(tuple(columns))}")
-    return found[0]
+    return matches[0]
 
 
 def _is_plain(text: str) -> bool:

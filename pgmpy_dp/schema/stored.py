@@ -27,10 +27,10 @@ def content_digest(content: Mapping[str, Any], *more: bytes) -> str:
     """
     counted = {name: value for name, value in content.items() if name != DIGEST}
     text = json.dumps(counted, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    found = hashlib.sha256(text.encode())
+    digest = hashlib.sha256(text.encode())
     for part in more:
-        found.update(hashlib.sha256(part).digest())
-    return found.hexdigest()
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
 
 
 def sealed(content: Mapping[str, Any], *more: bytes) -> dict[str, Any]:
@@ -84,10 +84,10 @@ def read_from(path: str | PathLike, what: str, remedy: str) -> Iterator[None]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    content = dict(pairs)
+    if len(content) != len(pairs):
         raise ValueError("a name occurs twice in one object")
-    return found
+    return content
 
 
 def _refused(constant: str) -> NoReturn:

@@ -126,22 +126,22 @@ class Schema(Mapping):
         if not variables:
             raise ValueError("variables={} is empty; declare at least one variable")
         states: dict[Hashable, tuple] = {}
-        found: dict[Hashable, Number] = {}
+        numbers: dict[Hashable, Number] = {}
         costs: dict[str, None] = {}
-        for given, declared in variables.items():
+        for label, declared in variables.items():
             costs |= dict.fromkeys(costs_of(declared))
-            name = decode_label(encode_label(given))
+            name = decode_label(encode_label(label))
             if name is None:
                 raise ValueError("None cannot name a variable (it cannot be a node of a graph); use text")
             if isinstance(declared, Number):
                 _require_own(f"variables[{name!r}]", declared, (Number, Date))
-                found[name] = declared
+                numbers[name] = declared
             if not isinstance(declared, Number) or declared.divided:
                 given_states = declared.states if isinstance(declared, Number) else declared
                 states[name] = checked_states(name, given_states)
         self._variables = tuple(decode_label(encode_label(name)) for name in variables)
         self._states = states
-        self._numbers = found
+        self._numbers = numbers
         self._other = self._checked_other(other)
         self._refuse_almost_intervals(texts)
         self._said = said_of(self._variables, missing, strip, casefold, recode)
@@ -167,8 +167,8 @@ class Schema(Mapping):
         if not isinstance(other, Mapping):
             raise TypeError(f"other={short(other)} is not a mapping; pass {{name: state}}")
         checked = {}
-        for given, state in other.items():
-            name = decode_label(encode_label(given))
+        for label, state in other.items():
+            name = decode_label(encode_label(label))
             if name in self._numbers:
                 raise ValueError(
                     f"other names {name!r}, a variable of numbers; use missing= and outside= of its Number"
@@ -199,12 +199,12 @@ class Schema(Mapping):
             raise TypeError(f"impossible={short(impossible)} is not a list of rules; pass impossible=[rule]")
         listed, rules, zeros = list(impossible), [], []
         columns = self._columns() if listed else {}
-        for given in listed:
+        for rule in listed:
             try:
-                rules.append(read_rule(given, columns))
+                rules.append(read_rule(rule, columns))
                 zeros += rules[-1].boxes(columns)
             except (TypeError, ValueError) as error:
-                raise type(error)(f"impossible: the rule {short(given)} {error}") from None
+                raise type(error)(f"impossible: the rule {short(rule)} {error}") from None
         if zeros and not leave_something(zeros, columns):
             raise ValueError(f"impossible={short(listed)} leaves no record possible; correct or remove a rule")
         return tuple(rules), zeros
@@ -376,8 +376,8 @@ class Schema(Mapping):
         other = {n: state for n, state in self._other.items() if state in listed.get(n, (state,))}
         other |= dict(others or {})
         recode = {
-            name: {cell: state for cell, state in given.items() if name not in left or left[name](state)}
-            for name, given in self._said["recode"].items()
+            name: {cell: state for cell, state in recoded.items() if name not in left or left[name](state)}
+            for name, recoded in self._said["recode"].items()
         }
         texts = [name for name, declared in content.items() if not isinstance(declared, Number)]
         made = Schema(content, other=other, texts=texts, impossible=rules, **{**self._said, "recode": recode})
@@ -480,12 +480,12 @@ class Schema(Mapping):
         """
         names = tuple(names)
         said: dict[str, Any] = {
-            option: {name: given[name] for name in names if name in given}
-            if isinstance(given, Mapping)
-            else [name for name in given if name in names]
-            if option != "missing" and not isinstance(given, bool)
-            else given
-            for option, given in self._said.items()
+            option: {name: value[name] for name in names if name in value}
+            if isinstance(value, Mapping)
+            else [name for name in value if name in names]
+            if option != "missing" and not isinstance(value, bool)
+            else value
+            for option, value in self._said.items()
         }
         return Schema(
             {name: self[name] for name in names},
@@ -575,8 +575,8 @@ class Schema(Mapping):
 
     def __repr__(self) -> str:
         rules = f", impossible={short(list(self.impossible))}" if self._rules else ""
-        found = ", discovered" if self._discovered else ""
-        return f"Schema({len(self)} variables: {short(self._variables)}{rules}{found})"
+        discovered = ", discovered" if self._discovered else ""
+        return f"Schema({len(self)} variables: {short(self._variables)}{rules}{discovered})"
 
     def _repr_html_(self) -> str:
         rows = []
@@ -610,14 +610,14 @@ class Schema(Mapping):
             variables.append(entry)
         reading = {
             option: said
-            for option, given in self._said.items()
-            if (said := encoded(given)) not in (False, [], {"pairs": []})
+            for option, value in self._said.items()
+            if (said := encoded(value)) not in (False, [], {"pairs": []})
         }
         rules = {"impossible": list(self.impossible)} if self._rules else {}
-        found = {"discovered": [dict(cost) for cost in self.discovered]} if self._discovered else {}
+        costs = {"discovered": [dict(cost) for cost in self.discovered]} if self._discovered else {}
         # Readers of before 0.3 would leave out what it cost: they refuse version 3.
-        version = 3 if found else 2 if reading or rules or self._numbers else 1
-        return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading, **rules, **found}
+        version = 3 if costs else 2 if reading or rules or self._numbers else 1
+        return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading, **rules, **costs}
 
     @classmethod
     def from_dict(cls, content: Mapping) -> Schema:
@@ -639,7 +639,7 @@ class Schema(Mapping):
             For a mapping of neither form, or a later version.
         """
         if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
-            states = {name: [decode_label(s) for s in given] for name, given in content["domain"].items()}
+            states = {name: [decode_label(s) for s in listed] for name, listed in content["domain"].items()}
             return cls(states, other=content.get("other"), texts=states, impossible=content.get("impossible", ()))
         version = content.get("version") if isinstance(content, Mapping) else None
         if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
@@ -677,11 +677,11 @@ class Schema(Mapping):
         texts = [name for name in variables if not isinstance(variables[name], Number)]
         reading = {option: decoded(content[option]) for option in READING if option in content}
         made = cls(variables, other=other, texts=texts, impossible=content.get("impossible", ()), **reading)
-        found = content.get("discovered", [])
-        found = [found] if isinstance(found, Mapping) else found  # files of 0.2 have one
-        if not isinstance(found, list) or not all(isinstance(cost, Mapping) for cost in found):
-            raise ValueError(f"what it says of its discovery is {short(found)}, and not what discover writes")
-        return made.discovered_under(found)
+        costs = content.get("discovered", [])
+        costs = [costs] if isinstance(costs, Mapping) else costs  # files of 0.2 have one
+        if not isinstance(costs, list) or not all(isinstance(cost, Mapping) for cost in costs):
+            raise ValueError(f"what it says of its discovery is {short(costs)}, and not what discover writes")
+        return made.discovered_under(costs)
 
     def to_json(self, path: str | Path) -> None:
         """Write the schema to a JSON file, losslessly, with a digest that shows damage.
