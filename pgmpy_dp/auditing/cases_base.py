@@ -191,8 +191,8 @@ def fit_case(
     **options: Any,
 ) -> AuditCase:
     """An attack on one fit of an estimator with one of `CLAIMS`; `options` are further fields of the case."""
-    given, claim = CLAIMS[budget]
-    mechanism = partial(fitted, subject, {**given, **arguments}, model)
+    budget_options, claim = CLAIMS[budget]
+    mechanism = partial(fitted, subject, {**budget_options, **arguments}, model)
     return AuditCase(f"{subject}({', '.join([budget, *label])})", subject, claim, neighbours, mechanism, **options)
 
 

@@ -38,8 +38,8 @@ def network_features(estimator: Any) -> np.ndarray:
     pairs = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() > 1]
     singles = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() == 1]
     padded = np.zeros(2 * len(names) * (len(names) - 1))  # four cells of each pair of binary variables, at most
-    found = np.concatenate(pairs) if pairs else np.zeros(0)
-    padded[: len(found)] = found
+    counted = np.concatenate(pairs) if pairs else np.zeros(0)
+    padded[: len(counted)] = counted
     return np.concatenate([*singles, one_hot.astype(float), padded])
 
 
@@ -55,36 +55,36 @@ def chain_features(estimator: Any) -> np.ndarray:
     of_each = {2: np.zeros(4), 0: np.zeros(3), 3: np.zeros(8)}  # what was asked after the first two tables
     for length, value in list(zip(release.public["lengths"], release.values, strict=True))[2:]:
         of_each[length] = np.asarray(value, dtype=float).ravel()
-    asked = [float(np.any(value)) for value in of_each.values()]
+    released = [float(np.any(value)) for value in of_each.values()]
     first = [release[name].array.astype(float).ravel() for name in ("initial", "transitions")]
-    return np.concatenate([*first, *of_each.values(), asked])
+    return np.concatenate([*first, *of_each.values(), released])
 
 
 def _table_case(
     name: str, budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any
 ) -> AuditCase:
-    given = {**declared(adjacency, N), "state_names": PAIR, **arguments}
+    fit_options = {**declared(adjacency, N), "state_names": PAIR, **arguments}
     neighbours = partial(table_neighbours, PAIR, adjacency, N)
-    return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, given, EDGE, trials=trials)
+    return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, fit_options, EDGE, trials=trials)
 
 
 def _two_tables(name: str, budget: str, adjacency: str) -> AuditCase:
     """A record changes two tables, which share the budget."""
-    given = {**declared(adjacency, N), "state_names": TRIPLE}
+    fit_options = {**declared(adjacency, N), "state_names": TRIPLE}
     neighbours = partial(table_neighbours, TRIPLE, adjacency, N)
-    return fit_case(name, budget, [adjacency, "two tables"], neighbours, given, nx.path_graph(["a", "b", "c"]))
+    return fit_case(name, budget, [adjacency, "two tables"], neighbours, fit_options, nx.path_graph(["a", "b", "c"]))
 
 
 def _structure_case(name: str, budget: str, adjacency: str, **arguments: Any) -> AuditCase:
     """A pair that nearly all of the records are about: whether it is selected, and its table, tell the two apart."""
     kept = [(0, 0, 0), (0, 0, 1), (1, 1, 0)]
     rows = (kept, kept[:2]) if adjacency == "add_remove" else (kept, [*kept[:2], (1, 0, 1)])
-    given = {**declared(adjacency, N), "state_names": TRIPLE, **arguments}
+    fit_options = {**declared(adjacency, N), "state_names": TRIPLE, **arguments}
     if name == "PrivateNetwork":  # so that there is a round, of however few records
-        given["one_way_share"] = 0.25
+        fit_options["one_way_share"] = 0.25
     neighbours = partial(_frames, rows, "abc", adjacency)
     options: dict[str, Any] = {"features": network_features, "trials": (100, 800)}
-    return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, given, **options)
+    return fit_case(name, budget, [adjacency, *said(arguments)], neighbours, fit_options, **options)
 
 
 def _vote_case(name: str, budget: str, adjacency: str, features: Any) -> AuditCase:
@@ -95,21 +95,21 @@ def _vote_case(name: str, budget: str, adjacency: str, features: Any) -> AuditCa
     each, eta = (2, 1.0) if name == "StableStructure" else (1, 0.4)
     agreeing = [(0, 0)] * each + [(1, 1)] * each
     rows = (agreeing, agreeing[:-1] if adjacency == "add_remove" else [*agreeing[:-1], (1, 0)])
-    given = {
+    fit_options = {
         **{"width": 2.0, "min_edge_weight": eta, "learner": "chow-liu", "n_blocks": 1, "n_workers": 1},
         **{"state_names": PAIR, **declared(adjacency, 2 * each)},
     }
     neighbours = partial(_frames, rows, "ab", adjacency)
-    return fit_case(name, budget, [adjacency], neighbours, given, features=features, trials=(100, 1500))
+    return fit_case(name, budget, [adjacency], neighbours, fit_options, features=features, trials=(100, 1500))
 
 
 def _chain_case(budget: str, adjacency: str, trials: tuple[int, int] = (100, 2000), **arguments: Any) -> AuditCase:
-    given = {**declared(adjacency, 2, "n_users"), "state_names": PAGES, **arguments}
+    fit_options = {**declared(adjacency, 2, "n_users"), "state_names": PAGES, **arguments}
     neighbours = partial(sequence_neighbours, PAGES, adjacency, 2, 6)
     options: dict[str, Any] = {"trials": trials}
     if arguments.get("chain_order") == "auto":
         options["features"] = chain_features
-    return fit_case("PrivateMarkovChain", budget, [adjacency, *said(arguments)], neighbours, given, **options)
+    return fit_case("PrivateMarkovChain", budget, [adjacency, *said(arguments)], neighbours, fit_options, **options)
 
 
 def _cases() -> list[AuditCase]:

@@ -55,8 +55,8 @@ def _vector_case(budget: str, adjacency: str, d: int = 2, floating_point: bool =
         declared["n_records"] = 2
     label, neighbours = [adjacency, f"d={d}", *said(arguments)], partial(vector_neighbours, d, 1.0, adjacency, 2)
     fixed = {} if arguments.get("perturb") == "pairs" else {"row_norm": 1.0, "penalty": 0.5}
-    given = {**fixed, **declared, **arguments}
-    return fit_case("PrivateGraphicalLasso", budget, label, neighbours, given, floating_point=floating_point)
+    fit_options = {**fixed, **declared, **arguments}
+    return fit_case("PrivateGraphicalLasso", budget, label, neighbours, fit_options, floating_point=floating_point)
 
 
 def _person_neighbours() -> Neighbours:
@@ -66,10 +66,10 @@ def _person_neighbours() -> Neighbours:
 
 
 def _person_case() -> AuditCase:
-    given = {"row_norm": 1.0, "penalty": 0.5, "unit": "who"}
+    fit_options = {"row_norm": 1.0, "penalty": 0.5, "unit": "who"}
     options: dict[str, Any] = {"trials": (100, 1600)}
     label = ["add_remove", "unit"]
-    return fit_case("PrivateGraphicalLasso", "epsilon", label, _person_neighbours, given, **options)
+    return fit_case("PrivateGraphicalLasso", "epsilon", label, _person_neighbours, fit_options, **options)
 
 
 def _far_records(adjacency: str, n: int) -> Neighbours:
@@ -96,8 +96,8 @@ def _mixture_case(adjacency: str, **arguments: Any) -> AuditCase:
     declared: dict[str, Any] = {"adjacency": adjacency, "n_records": n} if adjacency == "replace_one" else {}
     fixed = {"n_components": 1, "separation": 4.0, "scale": 1.0, "n_blocks": blocks, "n_steps": 2}
     label, neighbours = [adjacency, "blocks", *said(arguments)], partial(_far_records, adjacency, n)
-    given = {**fixed, **declared, **arguments}
-    return fit_case("PrivateGaussianMixture", "delta", label, neighbours, given, features=mixture_features)
+    fit_options = {**fixed, **declared, **arguments}
+    return fit_case("PrivateGaussianMixture", "delta", label, neighbours, fit_options, features=mixture_features)
 
 
 # -- mechanisms that decide what is released, on their own -------------------------------------------------------------
@@ -127,8 +127,8 @@ def lone_cell(marks: list) -> np.ndarray:
 
     plan = stable_histogram(1, ZCDP(approx_to_zcdp(1.0, 0.005)), 1, 0.005)
     exact = np.unique([[cell] for _, cell in marks], axis=0, return_counts=True)
-    found, counts = StableCells.planned(1, plan).over(exact).draw(None)
-    noisy = dict(zip(found[:, 0].tolist(), counts.tolist(), strict=True))
+    cells, counts = StableCells.planned(1, plan).over(exact).draw(None)
+    noisy = dict(zip(cells[:, 0].tolist(), counts.tolist(), strict=True))
     return np.array([float(noisy.get(cell, -100.0)) for cell in (0, 1)])  # far from any count: not released
 
 

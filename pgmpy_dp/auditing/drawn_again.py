@@ -30,9 +30,9 @@ def drawn(mechanism: Mechanism, draw: Callable[[], Any]) -> tuple[Any, Drawn]:
     places = _places(mechanism)
 
     def sampled(law: str, scale: float, values: Sequence[int], measure: Callable[[Any], Any]) -> Any:
-        found = measure(values)
-        calls.append((law, scale, (len(values), places), found))
-        return found
+        measured = measure(values)
+        calls.append((law, scale, (len(values), places), measured))
+        return measured
 
     with in_the_place_of_noise(sampled):
         return draw(), calls
@@ -41,8 +41,8 @@ def drawn(mechanism: Mechanism, draw: Callable[[], Any]) -> tuple[Any, Drawn]:
 def undrawn(mechanism: Mechanism, calls: Drawn) -> list[str]:
     """What is wrong with how much noise was drawn: each number of a statistic has its own."""
     needed = _NUMBERS.get(type(mechanism))
-    wanted, found = needed and needed(mechanism), sum(count for _, _, (count, _), _ in calls)
-    return [f"noise was drawn for {found} numbers of {wanted}"] if wanted not in (None, found) else []
+    wanted, number = needed and needed(mechanism), sum(count for _, _, (count, _), _ in calls)
+    return [f"noise was drawn for {number} numbers of {wanted}"] if wanted not in (None, number) else []
 
 
 _NUMBERS: dict[type, Callable[[Any], int]] = {
@@ -98,15 +98,15 @@ def _by_delta(first: Mechanism, mechanism: Mechanism, answer: Any) -> bool:
 
 def _places(mechanism: Mechanism) -> str:
     """What numbers are of where the data decide that: of as many other cells the same numbers say something else."""
-    found = mechanism.cells.tolist() if isinstance(mechanism, StableCells) else getattr(mechanism, "marks", None)
-    return "" if found is None else repr(found)
+    marks = mechanism.cells.tolist() if isinstance(mechanism, StableCells) else getattr(mechanism, "marks", None)
+    return "" if marks is None else repr(marks)
 
 
 def _stated(mechanism: Any) -> set[float]:
     """All scales that a sampler may be asked for."""
-    grid, own = getattr(mechanism, "grid", 1), getattr(mechanism, "scale", None)
+    grid, scale = getattr(mechanism, "grid", 1), getattr(mechanism, "scale", None)
     stated = {grid * noise.scale for noise in mechanism.noise if noise}
-    return stated if own is None else stated | {own}
+    return stated if scale is None else stated | {scale}
 
 
 def _same(one: Any, other: Any) -> bool:

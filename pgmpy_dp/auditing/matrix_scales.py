@@ -75,8 +75,8 @@ def interaction_matrix(request: Request) -> tuple[list[float], list[float]]:
     pairs = request.arguments["pairs"]
     chosen = itertools.combinations(range(len(sizes)), 2) if pairs is None else pairs
     both = sum((sizes[i] - 1) * (sizes[j] - 1) for i, j in chosen)
-    own, rest = sum(sizes) - len(sizes), sum(1.0 - 1.0 / k for k in sizes)
-    square = (math.sqrt(own**2 + 8.0 * both * rest * own) - own) / (4.0 * both) if both else rest
+    free, rest = sum(sizes) - len(sizes), sum(1.0 - 1.0 / k for k in sizes)
+    square = (math.sqrt(free**2 + 8.0 * both * rest * free) - free) / (4.0 * both) if both else rest
     trace = max(1, round(2**16 * math.sqrt(square))) ** 2
     for k in sizes:
         lengths = [round(2**16 / math.sqrt(j * (j + 1))) for j in range(1, k)]
@@ -100,27 +100,27 @@ def _one_sided(degrees: int, epsilon: float) -> float:
 
 def solution(request: Request) -> tuple[list[float], list[float]]:
     """Scales from what the program says; how far optima of the boundary's own programs move is computed here."""
-    asked, cost, share = request.arguments, request.cost, float(request.share)
-    program, step, sensitivity = asked["program"], request.mechanism.step, asked["sensitivity"]
-    if asked["function"].endswith(".PrecisionProgram"):
+    arguments, cost, share = request.arguments, request.cost, float(request.share)
+    program, step, sensitivity = arguments["program"], request.mechanism.step, arguments["sensitivity"]
+    if arguments["function"].endswith(".PrecisionProgram"):
         square = SENSITIVITIES["second_moments"][str(request.curator.adjacency)][1] if program["d"] > 1 else 1
         lipschitz = program["max_eigenvalue"] ** 2 * program["row_norm"] ** 2 / program["n_records"]
         sensitivity = math.sqrt(square) * lipschitz
-    if asked["function"].endswith(".BlockProjection"):  # of the entries above the diagonal; as published on it too
+    if arguments["function"].endswith(".BlockProjection"):  # of the entries above the diagonal; as published on it too
         n, s = program["n"], program["theta"] / (program["bias"] * program["degree"] * (program["n_communities"] - 1))
         sensitivity = math.sqrt(24.0 * s / n) if program["analysis"] == "published" else math.sqrt(s * min(2.0 / n, s))
-    moved = sensitivity + 2.0 * asked["distance"]
-    if asked["noise"] == "gaussian":
-        (noise,), integers = request.mechanism.noise, moved / step + math.sqrt(asked["size"])
+    moved = sensitivity + 2.0 * arguments["distance"]
+    if arguments["noise"] == "gaussian":
+        (noise,), integers = request.mechanism.noise, moved / step + math.sqrt(arguments["size"])
         if isinstance(cost, ZCDP):
             return [integers / math.sqrt(2.0 * share * cost.rho)], [noise.scale]
         mu, epsilon, delta = integers / noise.scale, share * cost.epsilon, float(request.eta)
-        if epsilon > 700.0 or math.exp(epsilon) * asked["size"] / (24.0 * noise.scale**2) > delta:
+        if epsilon > 700.0 or math.exp(epsilon) * arguments["size"] / (24.0 * noise.scale**2) > delta:
             spent = accounting.zcdp_to_approx(mu**2 / 2.0, delta)  # noise of a rho, see `fine_grid`
             return ([spent] if 0.99 * epsilon <= spent <= epsilon else [epsilon]), [spent]
         spent = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
         both = 1.0 + math.exp(epsilon)
-        spent += both * (asked["size"] / (24.0 * noise.scale**2 - 1.0) + asked["failure"])
+        spent += both * (arguments["size"] / (24.0 * noise.scale**2 - 1.0) + arguments["failure"])
         return ([spent] if 0.99 * delta <= spent <= delta else [delta]), [spent]
     plan, d = request.mechanism.plan, program["d"]
     integers = (moved + d * step) / step * (1.0 + 1e-9)

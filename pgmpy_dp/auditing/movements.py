@@ -133,11 +133,11 @@ def arrays_moved(mechanism: WeightedNoise, other: Mechanism) -> float:
     assert isinstance(other, WeightedNoise)
     if [m.shape for m in mechanism.exact] != [o.shape for o in other.exact] or mechanism.units != other.units:
         return np.inf
-    found = 0.0
+    squared = 0.0
     for ours, theirs, unit in zip(mechanism.exact, other.exact, mechanism.units, strict=True):
         gap = (ours.astype(object) - theirs.astype(object)).ravel()
-        found += float(sum(gap * gap) / unit**2)
-    return float(np.sqrt(found / float(mechanism.square)))
+        squared += float(sum(gap * gap) / unit**2)
+    return float(np.sqrt(squared / float(mechanism.square)))
 
 
 def responses_moved(mechanism: RandomisedResponse, other: Mechanism) -> float:
@@ -264,14 +264,14 @@ def _(mechanism: AdditiveNoise, other: Mechanism) -> float:
     assert isinstance(other, AdditiveNoise)
     if [m.value.shape for m in mechanism.exact] != [o.value.shape for o in other.exact]:
         return np.inf
-    found = bound = 0.0
+    moved = bound = 0.0
     for ours, theirs, noise in zip(mechanism.exact, other.exact, mechanism.noise, strict=True):
         gap = np.abs(ours.value.astype(object) - theirs.value.astype(object)).ravel()
         if noise.distribution == "discrete_laplace":
-            found, bound = found + float(sum(gap)) / noise.scale, bound + ours.l1 / noise.scale
+            moved, bound = moved + float(sum(gap)) / noise.scale, bound + ours.l1 / noise.scale
         else:
-            found, bound = found + float(sum(gap * gap)) / noise.scale**2, bound + (ours.l2 / noise.scale) ** 2
-    ratio = found / bound
+            moved, bound = moved + float(sum(gap * gap)) / noise.scale**2, bound + (ours.l2 / noise.scale) ** 2
+    ratio = moved / bound
     return ratio if mechanism.noise[0].distribution == "discrete_laplace" else float(np.sqrt(ratio))
 
 

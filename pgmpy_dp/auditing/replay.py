@@ -72,8 +72,8 @@ class ReplayReport:
 
     def __str__(self) -> str:
         moved = ", ".join(f"{name} {ratio:.3g}" for name, ratio in sorted(self.movement.items()))
-        found = "nothing found" if self.holds else "; ".join(self.problems)
-        return f"{self.requests} requests, moved {moved or 'nothing'} of the bound: {found}"
+        verdict = "nothing found" if self.holds else "; ".join(self.problems)
+        return f"{self.requests} requests, moved {moved or 'nothing'} of the bound: {verdict}"
 
 
 def replay(
@@ -175,9 +175,9 @@ def _run(fit: Callable[[Any], Any], data: Any, observer: Observer, public: bool)
             said = result = fit(data)
         except _Departed:
             pass  # noted already
-        except Exception as found:
-            error = f"{type(found).__name__}: {found} {getattr(found, '__notes__', '')}"
-            said, result = found, getattr(found, "release", None)
+        except Exception as raised:
+            error = f"{type(raised).__name__}: {raised} {getattr(raised, '__notes__', '')}"
+            said, result = raised, getattr(raised, "release", None)
     stored = pickle.dumps(result) if public else None
     warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
     return _Outcome(stored, error, printed.getvalue(), warned, tuple(logged), said)
@@ -195,15 +195,15 @@ def _no_progress_bars() -> Iterator[None]:
 
 @contextmanager
 def _logged() -> Iterator[list[str]]:
-    found: list[str] = []
+    lines: list[str] = []
     handler = logging.Handler()
-    handler.emit = lambda record: found.append(f"{record.name}: {record.getMessage()}")  # type: ignore[method-assign]
+    handler.emit = lambda record: lines.append(f"{record.name}: {record.getMessage()}")  # type: ignore[method-assign]
     root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     try:
-        yield found
+        yield lines
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
@@ -237,7 +237,7 @@ class _Recorder(_Nameless):
         values, calls = drawn(request.mechanism, draw) if self.answers is None else (self.answers(request), [])
         self.drawn.append(calls)
         if self.answers is None and request.curator._rng is None:
-            self.problems += [f"{request.operator}: {found}" for found in undrawn(request.mechanism, calls)]
+            self.problems += [f"{request.operator}: {problem}" for problem in undrawn(request.mechanism, calls)]
         self.events.append(("asked", request, values))
         self.problems += stated_scales(request)
         self.problems += self.spending.answered(request)
@@ -402,7 +402,7 @@ class _Player(_Nameless):
                 if mine and self.moved.setdefault(number, request.curator) is not request.curator:
                     self.problems.append(f"{name}: exact statistics of two parts of the data moved")
             wrong = drawn_again(before.mechanism, request.mechanism, draw, values, calls)
-            self.problems += [f"{name}: {found}" for found in wrong]
+            self.problems += [f"{name}: {problem}" for problem in wrong]
         return values
 
     def lent(self, curator: Curator, parts: Sequence[Curator]) -> None:
@@ -416,10 +416,10 @@ class _Player(_Nameless):
         if parts != n_parts:
             self.problems.append("the records were divided into another number of parts")
         before = next(self.coins)
-        found = _identities(units())
+        keys = _identities(units())
         # A record that was replaced leaves its coin to the one that is in its place.
-        free = [coin for key, coin in before.items() if key not in found]
-        coins = [before[key] if key in before else (free.pop() if free else _coin(key, n_parts)) for key in found]
+        free = [coin for key, coin in before.items() if key not in keys]
+        coins = [before[key] if key in before else (free.pop() if free else _coin(key, n_parts)) for key in keys]
         return np.array(coins, dtype=np.int64)
 
     def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
@@ -496,12 +496,12 @@ class Coins:
 
     def sample(self, units: Callable[[], np.ndarray], rate: float) -> np.ndarray:
         """Positions of the units that take part, increasing."""
-        found = identities(np.ascontiguousarray(row).tobytes() for row in units())
-        self.units = set(found)
+        keys = identities(np.ascontiguousarray(row).tobytes() for row in units())
+        self.units = set(keys)
         assert self.others is not None
         self._draws += 1
         most = rate * 2.0**64
-        heads = [key not in self.others or hashed(key, self._draws) < most for key in found]
+        heads = [key not in self.others or hashed(key, self._draws) < most for key in keys]
         return np.flatnonzero(np.array(heads, dtype=bool))
 
     def keys(self, units: Callable[[], list[bytes]]) -> np.ndarray:
@@ -519,11 +519,11 @@ def identities(contents: Iterable[bytes]) -> list[Key]:
     [(b'a', 0), (b'b', 0), (b'a', 1)]
     """
     seen: Counter[bytes] = Counter()
-    found = []
+    keys = []
     for content in contents:
-        found.append((content, seen[content]))
+        keys.append((content, seen[content]))
         seen[content] += 1
-    return found
+    return keys
 
 
 def hashed(key: Key, draw: int) -> int:

@@ -126,19 +126,19 @@ def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
         random_state=settings.random_state,
     )
     units, lengths, test = list(settings.units), list(settings.lengths), {}
-    asked = settings.public(budget, "segment_length", "max_segments", "initial_share", "noise", "chain_order")
+    options = settings.public(budget, "segment_length", "max_segments", "initial_share", "noise", "chain_order")
     if tests:
         first = sum(settings.weights)
         tables = curator.ask(NgramTables(settings.weights), first)
-        found = _tested(curator, tables, 1.0 - first - _TEST)
-        units, lengths = [*units, *[_SHARE] * (2 if found else 1)], [*lengths, *[0] * bool(found)]
-        lengths.append(found.order + 1 if found else 2)
-        test = found.to_dict() if found else {}
+        outcome = _tested(curator, tables, 1.0 - first - _TEST)
+        units, lengths = [*units, *[_SHARE] * (2 if outcome else 1)], [*lengths, *[0] * bool(outcome)]
+        lengths.append(outcome.order + 1 if outcome else 2)
+        test = outcome.to_dict() if outcome else {}
         curator.ask(NgramTables(lengths=lengths[-1:]), curator.left)
     else:
         how = settings.weights, settings.segment_length, settings.max_segments, settings.lengths
         curator.ask(NgramTables(*how), 1)
-    facts = {"units": units, "lengths": lengths, "test": test, "settings": asked}
+    facts = {"units": units, "lengths": lengths, "test": test, "settings": options}
     names = distinct_names(_NAMES[length] for length in lengths)
     return curator.release("chain", facts, curator.called(*names))
 

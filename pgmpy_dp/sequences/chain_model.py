@@ -379,12 +379,12 @@ def second_order(
     if learn is None:
         pairs = fit.transition.model.theta.reshape(fit.chain.log_transition.shape)
         base = (pairs[:, :, None] - logsumexp(pairs)) + fit.chain.log_transition
-        found = collective_map(triples, entropy_share=0.0, base=base.ravel(), callback=callback)
+        second = collective_map(triples, entropy_share=0.0, base=base.ravel(), callback=callback)
     else:
-        found = learn(triples)
-    theta = found.model.theta.reshape((fit.chain.n_states,) * 3)
+        second = learn(triples)
+    theta = second.model.theta.reshape((fit.chain.n_states,) * 3)
     log_second = theta - logsumexp(theta, axis=2, keepdims=True)
-    return replace(fit, chain=replace(fit.chain, log_second=log_second), second=found)
+    return replace(fit, chain=replace(fit.chain, log_second=log_second), second=second)
 
 
 def staying_log_odds(transition: NoisyMarginals) -> float:

@@ -365,20 +365,20 @@ class _Table:
 
 def _tables(release: Release) -> tuple[str, _Table, _Table, _Table | None]:
     """Kind of noise, and tables of beginnings, of pairs and of triples; pairs that were asked twice are one table."""
-    found: dict[int, list[_Table]] = {}
+    by_length: dict[int, list[_Table]] = {}
     kind = ""
     for name, unit, length in zip(release.names, release.public["units"], release.public["lengths"], strict=True):
         if length:
             value, noise = release[name].array, release[name].noise
             assert noise is not None
             kind = "gaussian" if noise.distribution == "discrete_gaussian" else "laplace"
-            found.setdefault(length, []).append(_Table(value, noise.scale, unit))
-    (initial,), pairs, triples = found[1], found[2][0], found.get(3, [None])[0]
-    if len(found[2]) > 1:
+            by_length.setdefault(length, []).append(_Table(value, noise.scale, unit))
+    (initial,), pairs, triples = by_length[1], by_length[2][0], by_length.get(3, [None])[0]
+    if len(by_length[2]) > 1:
         # The mean of two tables by their precisions has the least variance; as noise of one scale of that variance it
         # is nearly what it is.
-        precision = np.array([one.scale**-2.0 for one in found[2]])
-        mean = sum(p * one.values for p, one in zip(precision, found[2], strict=True)) / precision.sum()
+        precision = np.array([one.scale**-2.0 for one in by_length[2]])
+        mean = sum(p * one.values for p, one in zip(precision, by_length[2], strict=True)) / precision.sum()
         pairs = _Table(mean, float(precision.sum() ** -0.5), pairs.unit)
     if release.public["settings"]["max_segments"] is not None:
 

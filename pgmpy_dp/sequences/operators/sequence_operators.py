@@ -201,16 +201,16 @@ class OrderDeparture(SumOperator[np.ndarray]):
     moved = staticmethod(departure_sensitivity)
 
     def checked(self, facts: SequenceFacts) -> OrderDeparture:
-        n_states, length, given = facts.n_states, self.segment_length, fresh_copy(self.probabilities)
-        if given.shape != (n_states, n_states):
-            raise ValueError(f"probabilities has the shape {given.shape}; pass {(n_states, n_states)}, a row per state")
+        n_states, length, rows = facts.n_states, self.segment_length, fresh_copy(self.probabilities)
+        if rows.shape != (n_states, n_states):
+            raise ValueError(f"probabilities has the shape {rows.shape}; pass {(n_states, n_states)}, a row per state")
         if n_states**3 > LARGEST_TABLE:
             raise ValueError(
                 f"{n_states} states have {n_states**3:,} triples, more than {LARGEST_TABLE:,}; put states together"
             )
         if length is not None:
             length = checked_integer("segment_length", length, 3)
-        return OrderDeparture(np.stack([whole_parts(row) for row in given]), length)
+        return OrderDeparture(np.stack([whole_parts(row) for row in rows]), length)
 
     def _numbers(self, facts: SequenceFacts) -> tuple[Adjacency]:
         return (facts.adjacency,)

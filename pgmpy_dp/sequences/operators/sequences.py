@@ -239,11 +239,11 @@ def segment_identities(data: PrivateSequences, owner: np.ndarray) -> list[bytes]
     for user, part in zip(owners.tolist(), visits, strict=True):
         content[user] = content.get(user, b"") + len(part).to_bytes(8, "little") + part.tobytes()
     seen: Counter[int] = Counter()
-    found = []
+    identities = []
     for user in owner.tolist():
-        found.append(content[user] + seen[user].to_bytes(8, "little"))
+        identities.append(content[user] + seen[user].to_bytes(8, "little"))
         seen[user] += 1
-    return found
+    return identities
 
 
 def chain_tables(
@@ -376,10 +376,10 @@ def order_departure(data: PrivateSequences, parts: np.ndarray, segment_length: i
     n_states = data._schema.cardinality(data._schema.variables[0])
     ((user, cell, informative),) = chain_events(data, segment_length, lengths=(3,))
     rows = share_table(user, cell, informative, n_states**3).reshape(-1, n_states)
-    found = sum(map(surplus, rows, np.tile(parts, (n_states, 1))))
+    departure = sum(map(surplus, rows, np.tile(parts, (n_states, 1))))
     in_all = np.bincount(user[informative].astype(np.intp))
     effective = int((GRID // in_all[in_all > 0]).sum())
-    numbers = [(2 * found + WHOLE) // (2 * WHOLE), int(rows.sum()), effective]
+    numbers = [(2 * departure + WHOLE) // (2 * WHOLE), int(rows.sum()), effective]
     return Sensitive(np.array(numbers, dtype=np.int64), data._adjacency, *departure_sensitivity(data._adjacency))
 
 
