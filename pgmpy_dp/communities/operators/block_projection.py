@@ -264,13 +264,13 @@ class BlockProjection(CheckedProgram):
         """The centred and scaled matrix Y."""
         return SparseMinusConstant(csr_matrix(adjacency_matrix(records)), self.scale, self.scale * self.degree / self.n)
 
-    def certified(self, exact: SparseMinusConstant, found: Mapping[str, Any]) -> CertifiedPoint:
+    def certified(self, exact: SparseMinusConstant, answer: Mapping[str, Any]) -> CertifiedPoint:
         """X from dual numbers and a factor, or from two factors; I/n where there are none."""
-        target, factor = exact.toarray(), found.get("factor")
-        if isinstance(found.get("y"), np.ndarray) and isinstance(factor, np.ndarray):
-            point = certified_projection(target, found["y"], factor)
-        elif isinstance(found.get("dual_factor"), np.ndarray) and isinstance(factor, np.ndarray):
-            point = certified_pair(target, factor, found["dual_factor"])
+        target, factor = exact.toarray(), answer.get("factor")
+        if isinstance(answer.get("y"), np.ndarray) and isinstance(factor, np.ndarray):
+            point = certified_projection(target, answer["y"], factor)
+        elif isinstance(answer.get("dual_factor"), np.ndarray) and isinstance(factor, np.ndarray):
+            point = certified_pair(target, factor, answer["dual_factor"])
         else:
             point = CertifiedPoint(np.eye(self.n) / self.n, 1.0)
         entries = np.triu_indices(self.n, 0 if self.analysis == "published" else 1)

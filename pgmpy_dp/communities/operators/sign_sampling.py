@@ -134,7 +134,7 @@ class _Elimination:
     and k; K, here `powers`, is the number of edges and one. With B put in for the second variable, K is 1.
     """
 
-    def __init__(self, n: int, edges: Edges, law: SignLaw, given: Sequence[int]) -> None:
+    def __init__(self, n: int, edges: Edges, law: SignLaw, cutset: Sequence[int]) -> None:
         self._neighbours = _linked(n, edges)
         m, e = law.agree
         length = m.bit_length() + max(0, e)
@@ -146,7 +146,7 @@ class _Elimination:
             self.powers, bits = len(edges) + 1, n + 1
             self._agree = self._disagree = 1
         self._bytes = -(-bits // 8)
-        self._roots, self._buckets = _buckets(self._neighbours, set(given))
+        self._roots, self._buckets = _buckets(self._neighbours, set(cutset))
 
     def total(self, labels: dict[int, int]) -> dict[int, int]:
         """Coefficients that are not 0, by their digits' numbers, of labellings that agree on the given vertices."""
@@ -190,8 +190,8 @@ class _Elimination:
     def _of_given(self, labels: dict[int, int]) -> tuple[int, int]:
         """The same for the given vertices together."""
         linked = {v: [u for u in self._neighbours[v] if u < v and u in labels] for v in labels}
-        own = [self._own(b, linked[v], labels) for v, b in labels.items()]
-        return sum(shift for shift, _ in own), prod(weight for _, weight in own)
+        terms = [self._own(b, linked[v], labels) for v, b in labels.items()]
+        return sum(shift for shift, _ in terms), prod(weight for _, weight in terms)
 
     def _message(self, bucket: _Bucket, b: int, labels: dict[int, int]) -> int:
         """The polynomial of label b of a bucket's vertex, given labels of its scope and of the given vertices."""
@@ -219,9 +219,9 @@ def _linked(n: int, edges: Edges) -> list[set[int]]:
     return neighbours
 
 
-def _min_fill(neighbours: list[set[int]], given: Iterable[int]) -> Iterator[tuple[int, dict[int, set[int]]]]:
+def _min_fill(neighbours: list[set[int]], cutset: Iterable[int]) -> Iterator[tuple[int, dict[int, set[int]]]]:
     """Each vertex that is not given, in the order of elimination, with the graph that is left before it goes."""
-    out = set(given)
+    out = set(cutset)
     left = {v: neighbours[v] - out for v in range(len(neighbours)) if v not in out}
 
     def cost(v: int) -> tuple[int, int, int]:
@@ -236,13 +236,13 @@ def _min_fill(neighbours: list[set[int]], given: Iterable[int]) -> Iterator[tupl
             left[u] -= {u, v}
 
 
-def _buckets(neighbours: list[set[int]], given: set[int]) -> tuple[list[_Bucket], list[_Bucket]]:
+def _buckets(neighbours: list[set[int]], cutset: set[int]) -> tuple[list[_Bucket], list[_Bucket]]:
     """The roots, and all buckets in the order of elimination, for the vertices that are not given."""
     waiting: list[_Bucket] = []
     order: list[_Bucket] = []
-    for v, left in _min_fill(neighbours, given):
+    for v, left in _min_fill(neighbours, cutset):
         scope = left[v]
-        bucket = _Bucket(v, tuple(sorted(scope)), tuple(u for u in neighbours[v] if u in scope or u in given))
+        bucket = _Bucket(v, tuple(sorted(scope)), tuple(u for u in neighbours[v] if u in scope or u in cutset))
         bucket.inner = [other for other in waiting if v in other.scope]
         waiting = [other for other in waiting if v not in other.scope] + [bucket]
         order.append(bucket)
@@ -251,25 +251,25 @@ def _buckets(neighbours: list[set[int]], given: set[int]) -> tuple[list[_Bucket]
 
 def _excess(neighbours: list[set[int]], width: int) -> list[int]:
     """Vertices without which an elimination by min-fill has at most this width: those of largest degree on the way."""
-    given: list[int] = []
+    cutset: list[int] = []
     while True:
-        for v, left in _min_fill(neighbours, given):
+        for v, left in _min_fill(neighbours, cutset):
             if len(left[v]) > width:
-                given.append(max(left, key=lambda u: (len(left[u]), -u)))
+                cutset.append(max(left, key=lambda u: (len(left[u]), -u)))
                 break
         else:
-            return given
+            return cutset
 
 
 def _eliminate(edges: Edges, law: SignLaw, rng: np.random.Generator | None, width: int = _WIDTH) -> np.ndarray:
     """Draw by elimination, for each labelling of the vertices in excess of the width; one is drawn on the way."""
     n = len(law.sizes) - 1
-    given = _excess(_linked(n, edges), width)
-    elimination = _Elimination(n, edges, law, given)
+    cutset = _excess(_linked(n, edges), width)
+    elimination = _Elimination(n, edges, law, cutset)
     seen: Counter[int] = Counter()
     kept = {}
-    for values in product((0, 1), repeat=len(given)):
-        labels = dict(zip(given, values, strict=True))
+    for values in product((0, 1), repeat=len(cutset)):
+        labels = dict(zip(cutset, values, strict=True))
         for place, number in elimination.total(labels).items():
             seen[place] += number
             # The labels at hand replace those kept with their share of all that was seen.

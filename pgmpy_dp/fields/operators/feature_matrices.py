@@ -181,8 +181,8 @@ class ParityMatrix(FeatureMatrix):
         everything = len(self._subsets) == parity_count(self.n_variables, order)
 
         def total(some: np.ndarray) -> np.ndarray:
-            found = parity_sums(some, order) if everything and order else family_sums(some, self._subsets)
-            return np.append(np.int64(len(some)), found)
+            parities = parity_sums(some, order) if everything and order else family_sums(some, self._subsets)
+            return np.append(np.int64(len(some)), parities)
 
         counted = weighted_sum(total, codes, weights).astype(object)
         return counted[self._of_place] * self._factors.astype(object)
@@ -294,9 +294,9 @@ class ContrastMatrix(FeatureMatrix):
         matrix[0, 0] = self._constant**2 * counted[-1]
         contrasts = [c.astype(object) for c in self._contrasts]
         for i, c in enumerate(contrasts):
-            own = counted[single[i] : single[i + 1]]
-            matrix[0, self._block(i)] = self._constant * (c @ own)
-            matrix[self._block(i), self._block(i)] = (c * own) @ c.T
+            counts = counted[single[i] : single[i + 1]]
+            matrix[0, self._block(i)] = self._constant * (c @ counts)
+            matrix[self._block(i), self._block(i)] = (c * counts) @ c.T
         start = int(single[-1])
         for i, j in itertools.combinations(range(len(sizes)), 2):
             table = counted[start : start + sizes[i] * sizes[j]].reshape(sizes[i], sizes[j])
@@ -315,14 +315,14 @@ class ContrastMatrix(FeatureMatrix):
         n = float(self._count_weights @ counts)
         fields = []
         for (length, _), (_, solve), one in zip(self._back, self._solutions, seen, strict=True):
-            own = solve @ np.append(one, n)
-            fields.append(length * (own - own.mean()))
+            effects = solve @ np.append(one, n)
+            fields.append(length * (effects - effects.mean()))
         tables = []
         for i, j in self._pairs:
             (first, left), (second, right) = self._back[i], self._back[j]
             tables.append(first * second * (left @ matrix[self._block(i), self._block(j)] @ right.T).ravel())
-        found = [np.concatenate(fields), np.concatenate([np.empty(0), *tables]), np.array([n])]
-        return [np.rint(np.clip(one, -(2.0**61), 2.0**61)).astype(np.int64) for one in found[: 2 + self.with_count]]
+        arrays = [np.concatenate(fields), np.concatenate([np.empty(0), *tables]), np.array([n])]
+        return [np.rint(np.clip(one, -(2.0**61), 2.0**61)).astype(np.int64) for one in arrays[: 2 + self.with_count]]
 
     def _own(self, i: int, matrix: np.ndarray) -> np.ndarray:
         block = matrix[self._block(i), self._block(i)]
@@ -355,10 +355,10 @@ class ContrastMatrix(FeatureMatrix):
 
     def _count_variances(self, alone: list[np.ndarray]) -> list[float]:
         """Variances of the number of records, from the constant and from each variable's counts (none of one state)."""
-        found = [2.0 / self._constant**4]
+        variances = [2.0 / self._constant**4]
         for i, solve in enumerate(alone):
-            found.append(float((solve.sum(axis=0) ** 2 * self._seen(i)[1]).sum()) or math.inf)
-        return found
+            variances.append(float((solve.sum(axis=0) ** 2 * self._seen(i)[1]).sum()) or math.inf)
+        return variances
 
     @cached_property
     def _count_weights(self) -> np.ndarray:
@@ -559,8 +559,8 @@ class ParityMatrixSums(Operator[list[np.ndarray]]):
 
     def mechanism(self, facts: TableFacts, cost: PureDP, share: Fraction, eta: Fraction) -> MatrixSums:
         p, family, parts = len(facts.schema), self.family, facts.parts
-        asked = (p, self.features, self.weights, family, facts.adjacency, self.with_count, cost, share, parts)
-        return self.planned(*asked)  # type: ignore[arg-type]
+        arguments = (p, self.features, self.weights, family, facts.adjacency, self.with_count, cost, share, parts)
+        return self.planned(*arguments)  # type: ignore[arg-type]
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: MatrixSums, coins: Coins) -> Sensitive:
         return _exact_matrix(data, facts, mechanism)
@@ -600,8 +600,8 @@ class ParityMatrixSums(Operator[list[np.ndarray]]):
         >>> ParityMatrixSums.deviations_of(2, [(), (0,), (1,)], [1, 1, 1], 2).tolist()
         [1.0, 1.0, 1.0]
         """
-        found = _parity_matrix(n_variables, features, weights, family, False).deviations
-        return found / found.max()
+        deviations = _parity_matrix(n_variables, features, weights, family, False).deviations
+        return deviations / deviations.max()
 
 
 @dataclass(frozen=True, slots=True)

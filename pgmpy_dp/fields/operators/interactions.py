@@ -223,8 +223,8 @@ def interaction_sums(
     flat = weighted_sum(lambda some: _sums(some, units, of), codes, weights)
     norms = field_sensitivity(units, adjacency), pair_sensitivity(units, adjacency, of), (1.0, 1.0, 1.0)
     fields, pairs, records = (
-        Sensitive(value, adjacency, *(grid * norm for norm in own))
-        for value, own in zip((flat[:cells], flat[cells:-1], flat[-1:]), norms, strict=True)
+        Sensitive(value, adjacency, *(grid * norm for norm in moves))
+        for value, moves in zip((flat[:cells], flat[cells:-1], flat[-1:]), norms, strict=True)
     )
     return fields, pairs, records
 

@@ -221,8 +221,8 @@ def parity_sums_and_count(
     """
 
     def sums(some: np.ndarray) -> np.ndarray:
-        found = parity_sums(some, family) if isinstance(family, int) else family_sums(some, family)
-        return np.append(found, np.int64(len(some))) if with_count else found
+        parities = parity_sums(some, family) if isinstance(family, int) else family_sums(some, family)
+        return np.append(parities, np.int64(len(some))) if with_count else parities
 
     norms = parity_sensitivity(codes.shape[1], family, adjacency, with_count)
     return Sensitive(weighted_sum(sums, codes, weights), adjacency, *(grid * norm for norm in norms))
@@ -528,11 +528,11 @@ class WorstParity(Operator[int]):
         return self.planned(facts.adjacency, cost, share, facts.parts)
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: NoisyMax, coins: Coins) -> Sensitive:
-        asked, family = (self.family, mechanism.grid), self.family
-        if data._memory.get("parities", (None,))[0] != asked:
+        key, family = (self.family, mechanism.grid), self.family
+        if data._memory.get("parities", (None,))[0] != key:
             codes, weights = shared_codes(data, mechanism.grid)
             sums = parity_sums_and_count(codes, family, facts.adjacency, False, weights, mechanism.grid)  # type: ignore[arg-type]
-            data._memory["parities"] = asked, sums
+            data._memory["parities"] = key, sums
         return parity_misfits(data._memory["parities"][1], mechanism.grid * self.expected, signed=self.signed)
 
     @staticmethod

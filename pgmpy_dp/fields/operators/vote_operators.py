@@ -122,8 +122,8 @@ class BlockVotes:
 
     def arguments(self, facts: Facts) -> dict[str, Any]:
         """What is asked, as answers and releases say it: without what the answer does not depend on."""
-        asked = {name: getattr(self, name) for name in ("function", "n_blocks", "max_edges", "vouched_for")}
-        return {"arguments": self.arguments_of, **asked, **facts.asked}
+        question = {name: getattr(self, name) for name in ("function", "n_blocks", "max_edges", "vouched_for")}
+        return {"arguments": self.arguments_of, **question, **facts.asked}
 
     def _graphs(self, data: PrivateTable, facts: TableFacts, coins: Coins) -> list[Vote]:
         """The graph of each block, exact: **to be noised**."""

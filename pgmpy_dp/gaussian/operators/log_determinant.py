@@ -121,14 +121,14 @@ def certified_precision(
     >>> certified_precision("any", None, S, R, 10.0)[0].tolist(), certified_precision(7 * W, W, S, R, 10.0)[1] > 1.0
     ([[0.5, 0.0], [0.0, 0.5]], True)
     """
-    found = []
+    usable = []
     for matrix in (precision, covariance):
         try:
             array = fresh_copy(matrix)
         except (TypeError, ValueError):
             array = np.zeros(0)
-        found.append(array if array.shape == moments.shape and np.isfinite(array).all() else None)
-    theta, w = found
+        usable.append(array if array.shape == moments.shape and np.isfinite(array).all() else None)
+    theta, w = usable
     if theta is None:
         theta = np.diag(1.0 / np.maximum(np.diagonal(moments), 1.0 / max_eigenvalue))
     w = moments if w is None else moments + np.clip((w + w.T) / 2.0 - moments, -weights, weights)

@@ -171,12 +171,12 @@ class PrecisionProgram(CheckedProgram):
         moments[np.triu_indices(self.d)] = second_moments(records, center, self.row_norm).value
         return (moments + np.triu(moments, 1).T) * ((self.row_norm / GRID) ** 2 / self.n_records)
 
-    def certified(self, exact: np.ndarray, found: Mapping[str, Any]) -> CertifiedPoint:
+    def certified(self, exact: np.ndarray, answer: Mapping[str, Any]) -> CertifiedPoint:
         """From a solver's ``precision`` and ``covariance``, which its dual W is."""
         # The penalty of the diagonal, where Theta is positive, is linear and belongs to S.
         penalty = self.penalty * (1.0 - np.eye(self.d))
         target = exact + self.penalty * np.eye(self.d)
-        theta, gap = certified_precision(found.get("precision"), found.get("covariance"), target, penalty, self.cap)
+        theta, gap = certified_precision(answer.get("precision"), answer.get("covariance"), target, penalty, self.cap)
         distance = min(distance_bound(2.0 * gap, max_eigenvalue=self.cap), self._farthest(theta))
         return CertifiedPoint(theta[np.triu_indices(self.d)], distance)
 

@@ -146,9 +146,9 @@ class LinkedSchema:
                 )
         if self.key in (*self.counts, self.size):
             raise ValueError(f"key={self.key!r} is a count or the size too, which are columns of samples; rename one")
-        own = [*(self.parent or ()), *self.counts, self.size]
+        unit_columns = [*(self.parent or ()), *self.counts, self.size]
         slots = [f"{slot}.{name}" for slot in "ab" for name in self.child]
-        everything = [*map(str, own), *slots, "rank"]
+        everything = [*map(str, unit_columns), *slots, "rank"]
         if twice := sorted({name for name in everything if everything.count(name) > 1}):
             raise ValueError(
                 f"the columns {twice} could not be told apart in a model: those of parents, counts={list(self.counts)}"
@@ -164,8 +164,8 @@ class LinkedSchema:
                 _truth(rule, self._columns(self.fine_child))
             except (TypeError, ValueError) as error:
                 theirs = [] if self.parent is None else [str(name) for name in self.parent if str(name) in count]
-                own = [] if not theirs else [str(name) for name in self.child if str(name) in count]
-                if theirs and not own:
+                of_child = [] if not theirs else [str(name) for name in self.child if str(name) in count]
+                if theirs and not of_child:
                     raise ValueError(
                         f"counts: {count!r} names {theirs[0]!r}, a column of the {self.names[0]} table; counts are of "
                         f"children, by their own columns {list(self.child)}"

@@ -214,9 +214,9 @@ def _records(
         codes, outside = variable.codes(marks).astype(np.int32), wide.outside[j]
         child_codes[:, j] = codes if outside is None else np.where(codes == variable.states, outside, codes)
     by = np.column_stack(order) if order else np.empty((len(child_owner), 0))
-    found = CodedChildren(child_owner, child_codes, by, _flags(linked, wide, child_codes))
+    coded = CodedChildren(child_owner, child_codes, by, _flags(linked, wide, child_codes))
     units = CodedParents(parent_owner, inside, parent_codes)
-    rows = unit_rows(units, found, owners.identities(range(n_ids)), key, wide, linked.least, linked.most)
+    rows = unit_rows(units, coded, owners.identities(range(n_ids)), key, wide, linked.least, linked.most)
     child_matches = [m < v.states for m, v in zip(child_marks, child, strict=True)]
     kinds = unit_kinds(units, parent_matches, child_owner, child_matches, n_ids, linked.most)
     return (
@@ -249,10 +249,10 @@ def _ranks(schema: Schema, name: Hashable, column: Column) -> np.ndarray:
     def rank(cell: Any) -> float:
         key = match_key(cell)
         if number is None:
-            found: float | None = code(key)
-            return math.inf if found is None or found < 0 else float(found)
-        found = number.reads(reading(key))
-        return math.inf if found is None or math.isnan(found) else found
+            value: float | None = code(key)
+            return math.inf if value is None or value < 0 else float(value)
+        value = number.reads(reading(key))
+        return math.inf if value is None or math.isnan(value) else value
 
     return np.array([rank(cell) for cell in cells.listed], dtype=float)[cells.places]
 
@@ -270,8 +270,8 @@ def _whole(cell: Any) -> int | None:
         if isinstance(cell, float | np.floating):  # from 1e16 on one is spelled with an exponent
             return int(cell) if cell.is_integer() else None
         text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
-        found = _WHOLE.fullmatch(text)
-        return int(found[1]) if found and len(found[1]) < 1000 else None
+        match = _WHOLE.fullmatch(text)
+        return int(match[1]) if match and len(match[1]) < 1000 else None
     except INTERRUPTS:
         raise
     except BaseException:

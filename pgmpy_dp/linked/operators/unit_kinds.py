@@ -75,13 +75,13 @@ def unit_kinds(
     most : int
         Children that count.
     """
-    own, has_child = parents.owner >= 0, child_owner >= 0
-    times = np.bincount(parents.owner[own], minlength=n_ids)
+    has_unit, has_child = parents.owner >= 0, child_owner >= 0
+    times = np.bincount(parents.owner[has_unit], minlength=n_ids)
     size = np.bincount(child_owner[has_child], minlength=n_ids)
     inside = np.zeros(n_ids, dtype=bool)
-    inside[parents.owner[own & parents.inside]] = True
+    inside[parents.owner[has_unit & parents.inside]] = True
     kind = np.select([times == 0, times > 1, ~inside, size == 0, size <= most], range(5), 5)
-    alone = np.flatnonzero(own)[times[parents.owner[own]] == 1]
+    alone = np.flatnonzero(has_unit)[times[parents.owner[has_unit]] == 1]
     of_parents = np.full((n_ids, len(parent_declared)), _NONE, dtype=np.uint8)
     for j, declared in enumerate(parent_declared):
         of_parents[parents.owner[alone], j] = np.where(declared[alone], _DECLARED, _OTHER)

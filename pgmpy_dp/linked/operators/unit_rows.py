@@ -118,10 +118,10 @@ def unit_rows(
         Units that have rows are numbered from 0.
     """
     n_ids = len(identities)
-    own = parents.owner >= 0
+    has_unit = parents.owner >= 0
     places = np.full(n_ids, -1, dtype=np.int64)
-    places[parents.owner[own]] = np.flatnonzero(own)
-    alone = np.bincount(parents.owner[own], minlength=n_ids) == 1
+    places[parents.owner[has_unit]] = np.flatnonzero(has_unit)
+    alone = np.bincount(parents.owner[has_unit], minlength=n_ids) == 1
     has_rows = np.zeros(n_ids, dtype=bool)
     has_rows[alone] = parents.inside[places[alone]]
     has_child = children.owner >= 0
@@ -184,7 +184,7 @@ def _placed(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Which of a unit's children are in the slots of each row; the row's unit, pattern, rank and weight."""
     n_slots = len(wide.slots)
-    found: list[tuple[np.ndarray, ...]] = []
+    placed: list[tuple[np.ndarray, ...]] = []
     for n in np.unique(kept).tolist():
         units = np.flatnonzero(kept == n)
         if wide.ordered:
@@ -206,7 +206,7 @@ def _placed(
             patterns, ranks = np.full(per_unit, wide.pattern(n, (0, 1))), np.zeros(per_unit, dtype=np.int64)
         else:
             each, per_unit = np.tile(places, (len(units), 1)), len(places)
-        found.append(
+        placed.append(
             (
                 np.repeat(units, per_unit),
                 each,
@@ -215,10 +215,10 @@ def _placed(
                 np.full(per_unit * len(units), GRID // per_unit),
             )
         )
-    if not found:
+    if not placed:
         nothing = np.empty(0, dtype=np.int64)
         return nothing, np.empty((0, n_slots), dtype=np.int8), nothing, nothing, nothing
-    unit, places, patterns, ranks, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    unit, places, patterns, ranks, weights = (np.concatenate(parts) for parts in zip(*placed, strict=True))
     return unit, places, patterns, ranks, weights
 
 

@@ -96,10 +96,10 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema
         f"{n}{'+' if n == linked.most else ''}" + (" " + "ab"[present[0]] if len(present) == 1 else "")
         for n, present in patterns
     ]
-    own = {name: listed(child.states[name]) for name in child}  # what it cost to find them stays with them
-    absent = {name: len(states) for name, states in own.items()}
-    outside = {name: len(states) + 1 if _may_be_outside(child, name) else None for name, states in own.items()}
-    for name, states in own.items():
+    child_states = {name: listed(child.states[name]) for name in child}  # what it cost to find them stays with them
+    absent = {name: len(states) for name, states in child_states.items()}
+    outside = {name: len(states) + 1 if _may_be_outside(child, name) else None for name, states in child_states.items()}
+    for name, states in child_states.items():
         states += [_fresh(_ABSENT, states)] + ([_fresh(_OUTSIDE, states)] if outside[name] is not None else [])
     parent = linked.parent if parent is None else parent
     variables: dict = {} if parent is None else {name: parent[name] for name in parent}
@@ -107,29 +107,29 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema
     variables[linked.size] = texts
     if ordered:
         variables[RANK] = list(range(linked.least, linked.most + 1))
-    variables |= {wide: own[name] for slot in slots for name, wide in zip(child, slot, strict=True)}
-    given = tuple(range(linked.least, linked.most + 1))
+    variables |= {wide: child_states[name] for slot in slots for name, wide in zip(child, slot, strict=True)}
+    sizes = tuple(range(linked.least, linked.most + 1))
     rules: list = [] if parent is None else list(parent.impossible)
     for count in linked.counts:
-        for n in given[:-1]:  # of so many or more there may be any number
+        for n in sizes[:-1]:  # of so many or more there may be any number
             named = [text for text, (k, _) in zip(texts, patterns, strict=True) if k == n]
             rules.append({linked.size: named, count: list(range(n + 1, linked.most + 1))})
     if ordered:
-        rules += [{linked.size: [texts[k]], RANK: list(given[k + 1 :])} for k in range(len(given) - 1)]
+        rules += [{linked.size: [texts[k]], RANK: list(sizes[k + 1 :])} for k in range(len(sizes) - 1)]
         rules += [{linked.size: texts[1:], RANK: [0]}] if linked.least == 0 else []
     for place, slot in enumerate(slots):
-        by, everyone = (RANK, list[Any](given)) if ordered else (linked.size, list[Any](texts))
-        there = [rank > place for rank in given] if ordered else [place in present for _, present in patterns]
+        by, everyone = (RANK, list[Any](sizes)) if ordered else (linked.size, list[Any](texts))
+        there = [rank > place for rank in sizes] if ordered else [place in present for _, present in patterns]
         with_child = [state for state, is_there in zip(everyone, there, strict=True) if is_there]
         without = [state for state, is_there in zip(everyone, there, strict=True) if not is_there]
         for name, wide in zip(child, slot, strict=True):
-            states = own[name]
+            states = child_states[name]
             none = states[absent[name]]
             rules += [{by: without, wide: [state for state in states if state != none]}] if without else []
             rules += [{by: with_child, wide: [none]}] if with_child else []
         names = dict(zip(child, slot, strict=True))
         for box in child.zeros:
-            rules.append({names[name]: [own[name][k] for k in sorted(codes)] for name, codes in box.items()})
+            rules.append({names[name]: [child_states[name][k] for k in sorted(codes)] for name, codes in box.items()})
     schema = Schema(
         variables,
         other=None if parent is None else parent.other,

@@ -131,8 +131,8 @@ def batched_membership(
                 arrays = [xp.as_tensor(np.ascontiguousarray(a), device=device) for a in arrays]
             w = _weights(arrays[0], arrays[1], arrays[2], n_steps, xp)
             w = w if xp is np else w.cpu().numpy()
-            found = _groups(y, there, w, n_clusters, scale)
-        centres[part] = np.where(count[:, None, None] > 0, found, np.nan)
+            part_centres = _groups(y, there, w, n_clusters, scale)
+        centres[part] = np.where(count[:, None, None] > 0, part_centres, np.nan)
     return centres
 
 

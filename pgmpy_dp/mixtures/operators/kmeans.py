@@ -109,7 +109,7 @@ def _seeds(x: Any, w: Any, u: Any, xp: Any) -> Any:
     m, b = w.shape
     k = u.shape[1]
     rows = xp.arange(m) if xp is np else xp.arange(m, device=x.device)
-    own = (x * x).sum(2)
+    square_norms = (x * x).sum(2)
     chance = w
     picked = []
     nearest = None
@@ -120,7 +120,7 @@ def _seeds(x: Any, w: Any, u: Any, xp: Any) -> Any:
         index = xp.where(index < b, index, xp.zeros_like(index))
         c = x[rows, index]
         picked.append(c)
-        square = own + _squares(x, c[:, None, :])[:, :, 0]
+        square = square_norms + _squares(x, c[:, None, :])[:, :, 0]
         square = xp.where(square > 0, square, xp.zeros_like(square))
         nearest = square if nearest is None else xp.where(square < nearest, square, nearest)
         chance = w * nearest

@@ -154,8 +154,8 @@ def clipped_cluster_moments(
     for nearest, steps in _clipped_steps(data, centres, unit, bound, order=4 if kind == "diag" else 2):
         if product:
             for j in range(groups):
-                own = steps if kind == "tied" else steps[:, nearest == j]
-                matrix = (own @ own.T).astype(np.int64)
+                of_group = steps if kind == "tied" else steps[:, nearest == j]
+                matrix = (of_group @ of_group.T).astype(np.int64)
                 diagonal[j] += matrix.diagonal()
                 off_diagonal[j] += matrix[rows, columns]
         else:

@@ -118,11 +118,11 @@ def _checked_names(names: Any, facts: ColumnFacts) -> tuple[Hashable, ...]:
     """Names of columns, the schema's own; TypeError or ValueError for others."""
     if isinstance(names, str | bytes) or not isinstance(names, Sequence):
         raise TypeError(f"names={names!r} is a {type(names).__name__}; pass a list of names of columns")
-    given, own = tuple(names), {name: name for name in facts.schema.variables}
-    unknown = [name for name in given if name not in own]
+    requested, known = tuple(names), {name: name for name in facts.schema.variables}
+    unknown = [name for name in requested if name not in known]
     if unknown:
-        raise ValueError(f"unknown columns {unknown}; the data have {list(own)}")
-    return tuple([own[name] for name in given])
+        raise ValueError(f"unknown columns {unknown}; the data have {list(known)}")
+    return tuple([known[name] for name in requested])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,17 +256,17 @@ class NumberTables(Operator[list[np.ndarray]]):
     asks = ColumnFacts
 
     def checked(self, facts: ColumnFacts) -> NumberTables:
-        asked = [(name, number) for name, number in self.tables]
-        names, with_count = _checked_names([name for name, _ in asked], facts), bool(self.with_count)
+        tables = [(name, number) for name, number in self.tables]
+        names, with_count = _checked_names([name for name, _ in tables], facts), bool(self.with_count)
         # Of these very classes: one made from them could count a cell by what it has seen before.
-        undivided = [name for name, number in asked if not is_exactly(number, Number, Date) or not number.divided]
+        undivided = [name for name, number in tables if not is_exactly(number, Number, Date) or not number.divided]
         if undivided:
             raise ValueError(f"tables has {undivided}, not divided Numbers; pass number.with_cuts(cuts) of each")
         if with_count and facts.n_records is not None:
             raise ValueError("with_count=True, but the number of records is public; leave it out")
-        if not asked and not with_count:
+        if not tables and not with_count:
             raise ValueError("tables=[] asks nothing; pass a column and how it is divided")
-        return NumberTables(tuple(zip(names, [number for _, number in asked], strict=True)), with_count)
+        return NumberTables(tuple(zip(names, [number for _, number in tables], strict=True)), with_count)
 
     def mechanism(self, facts: ColumnFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
         return self.planned(len(self.tables), self.with_count, facts.adjacency, cost, share)
@@ -277,7 +277,7 @@ class NumberTables(Operator[list[np.ndarray]]):
         norms = _number_norms(len(self.tables), self.with_count, facts.adjacency)
         values = [record_count(data)] if self.with_count else []
         values += [number_counts(data, *table) for table in self.tables]
-        return [Sensitive(value, facts.adjacency, *own) for value, own in zip(values, norms, strict=True)]
+        return [Sensitive(value, facts.adjacency, *moves) for value, moves in zip(values, norms, strict=True)]
 
     @staticmethod
     def planned(

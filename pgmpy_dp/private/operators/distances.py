@@ -78,12 +78,12 @@ class Distances(SumOperator[np.ndarray]):
 
     def checked(self, facts: TableFacts) -> Distances:
         scopes = facts.scopes(self.scopes)
-        given = [fresh_copy(table) for table in self.probabilities]
+        model = [fresh_copy(table) for table in self.probabilities]
         shapes = [facts.shape(scope) for scope in scopes]
-        if [table.shape for table in given] != shapes:
-            raise ValueError(f"probabilities has tables of the shapes {[t.shape for t in given]}, scopes have {shapes}")
+        if [table.shape for table in model] != shapes:
+            raise ValueError(f"probabilities has tables of the shapes {[t.shape for t in model]}, scopes have {shapes}")
         return Distances(
-            scopes, np.concatenate([whole_parts(table) for table in given]), checked_means(self.weights, len(scopes))
+            scopes, np.concatenate([whole_parts(table) for table in model]), checked_means(self.weights, len(scopes))
         )
 
     def _numbers(self, facts: TableFacts) -> tuple[int]:

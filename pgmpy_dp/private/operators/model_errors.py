@@ -79,9 +79,9 @@ class ModelErrors(SumOperator[np.ndarray]):
 
     def checked(self, facts: TableFacts) -> ModelErrors:
         scopes = facts.scopes(self.scopes)
-        given, shapes = [fresh_copy(table) for table in self.numbers], [facts.shape(scope) for scope in scopes]
-        if [table.shape for table in given] != shapes:
-            raise ValueError(f"numbers has tables of the shapes {[t.shape for t in given]}, scopes have {shapes}")
+        numbers, shapes = [fresh_copy(table) for table in self.numbers], [facts.shape(scope) for scope in scopes]
+        if [table.shape for table in numbers] != shapes:
+            raise ValueError(f"numbers has tables of the shapes {[t.shape for t in numbers]}, scopes have {shapes}")
         cells = [math.prod(shape) for shape in shapes]
         measures = [_checked(*measure, cells) for measure in self.measures]
         if not measures:
@@ -89,7 +89,7 @@ class ModelErrors(SumOperator[np.ndarray]):
         summed = {place for kind, places, _ in measures if kind == "gap" for place in places}
         if summed & {place for kind, places, _ in measures if kind != "gap" for place in places}:
             raise ValueError("measures has a table with values that is compared with a model's; list its scope twice")
-        parts = [value_parts(table) if k in summed else whole_parts(table) for k, table in enumerate(given)]
+        parts = [value_parts(table) if k in summed else whole_parts(table) for k, table in enumerate(numbers)]
         return ModelErrors(scopes, np.concatenate(parts), tuple(measures))
 
     def _numbers(self, facts: TableFacts) -> tuple[int]:
@@ -104,17 +104,17 @@ class ModelErrors(SumOperator[np.ndarray]):
 def _checked(kind: Any, places: Any, number: Any, cells: Sequence[int]) -> Measure:
     """A measure of Python's own types; ValueError for one of tables that are not there."""
     require_choice("measure", kind, MEASURES)
-    own = tuple(dict.fromkeys(exact_integer(place) for place in places))
-    if not own or not all(0 <= place < len(cells) for place in own) or (kind == "gap" and len(own) > 1):
-        raise ValueError(f"a measure {kind!r} is of the tables {own}; pass places of tables, one for a gap")
+    tables = tuple(dict.fromkeys(exact_integer(place) for place in places))
+    if not tables or not all(0 <= place < len(cells) for place in tables) or (kind == "gap" and len(tables) > 1):
+        raise ValueError(f"a measure {kind!r} is of the tables {tables}; pass places of tables, one for a gap")
     if kind == "largest":
-        return kind, own, 0
+        return kind, tables, 0
     if kind == "ranked":
-        rank, most = exact_integer(number), sum(cells[place] for place in own)
+        rank, most = exact_integer(number), sum(cells[place] for place in tables)
         if not 1 <= rank <= most:
             raise ValueError(f"a measure {kind!r} has the rank {rank} of {most} cells; pass one of 1 to {most}")
-        return kind, own, rank
+        return kind, tables, rank
     reference = exact_fraction(number)
     if not 0 <= reference <= 1:
         raise ValueError(f"a measure {kind!r} has the reference {float(reference)!r}; pass one in [0, 1]")
-    return kind, own, round(reference * WHOLE)
+    return kind, tables, round(reference * WHOLE)

@@ -160,8 +160,8 @@ class RegressionPath:
             gradients = self._sums.after(rows, moves, residual_table(slope, self._reach)).value
             self._moving = False
             # The vertex s with the smallest <s, gradient>: +e_v scores -gradient_v, -e_v scores gradient_v.
-            own = [gradient[chosen] for gradient, chosen in zip(gradients, self._candidates, strict=True)]
-            scores = [np.concatenate([-part, part]) for part in own]
+            candidates = [gradient[chosen] for gradient, chosen in zip(gradients, self._candidates, strict=True)]
+            scores = [np.concatenate([-part, part]) for part in candidates]
             return SeveralNoisyMax.planned(float(grid * RESIDUAL_UNIT), self._weight, cost, s).over(scores)
 
         arguments = {"layout": layout, "rows": rows, "moves": moves, "slope": slope}
@@ -184,8 +184,8 @@ class RegressionPath:
             raise RuntimeError("this path was interrupted while it moved its weights; make a new one, and begin again")
         layout = self._layout
         # A regression on the constant alone stays one: what it knows of a record is its label (selection_weight).
-        own = (layout.columns == rows[:, np.newaxis]).any(axis=1) & (rows >= 0)
-        if not (own | ((moves == 0) & (rows >= 0) & (rows < len(layout.features)))).all():
+        has_feature = (layout.columns == rows[:, np.newaxis]).any(axis=1) & (rows >= 0)
+        if not (has_feature | ((moves == 0) & (rows >= 0) & (rows < len(layout.features)))).all():
             raise ValueError("rows moves weights of features that their regressions do not have")
         within = (moves >= -self._reach) & (moves <= self._reach)  # -2**63 is its own absolute value
         if not within.all() or (self._moved + np.abs(moves) > self._reach).any():

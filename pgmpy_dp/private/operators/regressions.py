@@ -81,7 +81,7 @@ class Regressions:
         2
         """
         sizes = tuple(int(k) for k in cardinalities)
-        own = cls(
+        made = cls(
             str(layout.family),
             tuple(int(k) for k in layout.cardinalities),
             tuple(tuple(int(i) for i in feature) for feature in layout.features),
@@ -89,24 +89,24 @@ class Regressions:
             np.array(layout.pairs, dtype=np.int64),
             np.array(layout.columns, dtype=np.int64),
         )
-        binary = own.family in ("ising", "binary")
-        if own.cardinalities != sizes or not (binary or own.family == "pairwise") or (binary and set(sizes) != {2}):
+        binary = made.family in ("ising", "binary")
+        if made.cardinalities != sizes or not (binary or made.family == "pairwise") or (binary and set(sizes) != {2}):
             raise ValueError(
-                f"layout is of family {own.family!r} with cardinalities {own.cardinalities}; the records have {sizes}"
+                f"layout is of family {made.family!r} with cardinalities {made.cardinalities}; the records have {sizes}"
             )
-        m = len(own.nodes)
-        if not (own._has_features() and own.pairs.shape == (m, 2) and own.columns.ndim == 2 and len(own.columns) == m):
-            raise ValueError(f"layout: its features, nodes, pairs and columns are none of family {own.family!r}")
-        inside = (own.nodes >= 0).all() and (own.nodes < len(sizes)).all()
-        states = np.array(sizes)[own.nodes] if inside else None
-        low, high = (own.pairs[:, 1], own.pairs[:, 0]) if binary else (own.pairs[:, 0], own.pairs[:, 1])
+        m, columns = len(made.nodes), made.columns
+        if not (made._has_features() and made.pairs.shape == (m, 2) and columns.ndim == 2 and len(columns) == m):
+            raise ValueError(f"layout: its features, nodes, pairs and columns are none of family {made.family!r}")
+        inside = (made.nodes >= 0).all() and (made.nodes < len(sizes)).all()
+        states = np.array(sizes)[made.nodes] if inside else None
+        low, high = (made.pairs[:, 1], made.pairs[:, 0]) if binary else (made.pairs[:, 0], made.pairs[:, 1])
         if states is None or not ((low >= 0) & (low < high) & (high < states)).all():
             raise ValueError("layout: its nodes or pairs are of variables or states that the records do not have")
-        if len({(int(i), int(u), int(v)) for i, (u, v) in zip(own.nodes, own.pairs, strict=True)}) != m:
+        if len({(int(i), int(u), int(v)) for i, (u, v) in zip(made.nodes, made.pairs, strict=True)}) != m:
             raise ValueError("layout: a regression of the same variable and pair of states occurs twice")
-        if (own.columns < -1).any() or (own.columns >= len(own.features)).any() or not (own.columns >= 0).any(1).all():
+        if (columns < -1).any() or (columns >= len(made.features)).any() or not (columns >= 0).any(1).all():
             raise ValueError("layout: columns are numbers of features, or -1, and every regression has one at least")
-        return own
+        return made
 
     def _has_features(self) -> bool:
         """Whether features are those that `feature_rows` computes, in -1, 0 and 1, and the constant is there once."""

@@ -126,7 +126,7 @@ class CheckedProgram(ABC):
         """What the program is made of: exact statistics of the records, of which solvers get copies."""
 
     @abstractmethod
-    def certified(self, exact: Any, found: Mapping[str, Any]) -> CertifiedPoint:
+    def certified(self, exact: Any, answer: Mapping[str, Any]) -> CertifiedPoint:
         """The point that is released and its certificate, from whatever a solver found; it raises nothing."""
 
 
@@ -376,19 +376,19 @@ class Solution(Operator[list[np.ndarray]]):
         self, data: PrivateData, facts: Facts, mechanism: SolutionNoise | SolutionMatrixNoise, coins: Coins
     ) -> Any:
         with data._handed_out():
-            found = certified_solution(self.program, data, self.solvers)
+            point = certified_solution(self.program, data, self.solvers)
         if isinstance(mechanism, SolutionNoise):
             assert mechanism.fine is not None
-            return [on_grid(found, mechanism.fine, facts.adjacency)]
-        within = np.clip(np.nan_to_num(found, nan=0.0), -self.program.bound, self.program.bound)
+            return [on_grid(point, mechanism.fine, facts.adjacency)]
+        within = np.clip(np.nan_to_num(point, nan=0.0), -self.program.bound, self.program.bound)
         exact, moved = np.rint(within / mechanism.step).astype(np.int64), mechanism.frobenius
         return Sensitive(exact, facts.adjacency, moved * math.sqrt(len(exact)), moved, moved)
 
     def arguments(self, facts: Facts) -> dict[str, Any]:
         program, kind = self.program, type(self.program)
         said = {key: getattr(program, key) for key in ("size", "sensitivity", "distance", "failure")}
-        asked = {"program": program.public(), "solvers": self.solvers, "noise": self.noise, **said}
-        return {"function": f"{kind.__module__}.{kind.__qualname__}", "vouched_for": self.vouched_for, **asked}
+        question = {"program": program.public(), "solvers": self.solvers, "noise": self.noise, **said}
+        return {"function": f"{kind.__module__}.{kind.__qualname__}", "vouched_for": self.vouched_for, **question}
 
 
 def _points(program: Any, records: Any, solvers: Sequence[tuple[Callable, Mapping[str, Any]]]) -> Iterator[Any]:
@@ -398,9 +398,9 @@ def _points(program: Any, records: Any, solvers: Sequence[tuple[Callable, Mappin
         return
     exact = program.exact(records)
     for function, arguments in solvers:
-        found = _called(function, copy.deepcopy(exact), **arguments)  # what is certified is not a solver's to change
-        if isinstance(found, dict):
-            yield _called(program.certified, exact, found)  # reading a solver's objects may run code of theirs
+        answer = _called(function, copy.deepcopy(exact), **arguments)  # what is certified is not a solver's to change
+        if isinstance(answer, dict):
+            yield _called(program.certified, exact, answer)  # reading a solver's objects may run code of theirs
 
 
 def _released(point: Any, size: int, distance: float) -> np.ndarray | None:

@@ -278,9 +278,9 @@ class StrongestPairs(Operator[np.ndarray]):
         return {"n_columns": len(self._asked)}
 
     def answered(self, drawn: np.ndarray) -> np.ndarray:
-        found = np.full(len(self.allowed), -1, dtype=np.int64)
-        found[self._asked] = [np.flatnonzero(self.allowed[r])[b] for r, b in zip(self._asked, drawn, strict=True)]
-        return found
+        partners = np.full(len(self.allowed), -1, dtype=np.int64)
+        partners[self._asked] = [np.flatnonzero(self.allowed[r])[b] for r, b in zip(self._asked, drawn, strict=True)]
+        return partners
 
 
 @dataclass(frozen=True, slots=True, eq=False)

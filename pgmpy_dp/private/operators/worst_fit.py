@@ -72,7 +72,7 @@ def misfit_scores(
     """
     expected = [fresh_copy(m) for m in expected]
     shapes = [(table.value.shape, m.shape) for table, m in zip(tables, expected, strict=True)]
-    if any(own != other for own, other in shapes):  # one of more cells would count a table several times
+    if any(shape != other for shape, other in shapes):  # one of more cells would count a table several times
         raise ValueError(f"expected tables have the shapes {[b for _, b in shapes]}, not {[a for a, _ in shapes]}")
     norms = [max(getattr(table, norm) for table in tables) for norm in ("l1", "l2", "linf")]
     joined = Sensitive(np.concatenate([table.value.ravel() for table in tables]), tables[0].adjacency, *norms)
@@ -123,10 +123,10 @@ def _parts(weights: Sequence[float] | np.ndarray | None, count: int) -> np.ndarr
     """Each weight in parts of the largest: whole numbers from 1 to 1024."""
     if weights is None:
         return np.full(count, _WHOLE)
-    given = fresh_copy(weights)
-    if given.shape != (count,) or not np.isfinite(given).all() or not (given > 0).all():
+    numbers = fresh_copy(weights)
+    if numbers.shape != (count,) or not np.isfinite(numbers).all() or not (numbers > 0).all():
         raise ValueError(f"weights={weights!r} must be {count} positive finite numbers, one per table")
-    return np.clip(np.floor(given / given.max() * _WHOLE), 1, _WHOLE).astype(np.int64)
+    return np.clip(np.floor(numbers / numbers.max() * _WHOLE), 1, _WHOLE).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,14 +182,14 @@ class WorstFit(Operator[int]):
         if isinstance(self.expected, np.ndarray) and self.expected.shape == (cells,):
             expected = own_array("expected", self.expected, (cells,))
         else:
-            given = [fresh_copy(table) for table in self.expected]
+            tables = [fresh_copy(table) for table in self.expected]
             shapes = [facts.shape(scope) for scope in scopes]
-            if [table.shape for table in given] != shapes:
+            if [table.shape for table in tables] != shapes:
                 raise ValueError(
-                    f"expected has tables of the shapes {[table.shape for table in given]}, scopes have {shapes}; pass "
+                    f"expected has tables of the shapes {[t.shape for t in tables]}, scopes have {shapes}; pass "
                     "one table per scope, axes in its order, or all of them in one vector"
                 )
-            expected = own_array("expected", np.concatenate([table.ravel() for table in given]), (cells,))
+            expected = own_array("expected", np.concatenate([table.ravel() for table in tables]), (cells,))
         offsets = own_array("offsets", np.zeros(n) if self.offsets is None else self.offsets, (n,), "finite numbers")
         weights = None
         if self.weights is not None:
