@@ -270,8 +270,8 @@ _ROWS = [
     (
         "a request beyond the schedule",
         "schedule:GradientCurator._debit",
-        "if self._asked[operator] >= most:",
-        "if self._asked[operator] > most:",
+        "if self._requests[operator] >= most:",
+        "if self._requests[operator] > most:",
         "test_schedule.py",
     ),
     (
@@ -695,8 +695,8 @@ _ROWS = [
     (
         "marks of two columns that are one",
         "columns:column_marks",
-        "found[place, key] += times",
-        "found[0, key] += times",
+        "counts[place, key] += times",
+        "counts[0, key] += times",
         "test_columns.py",
     ),
     (
@@ -752,8 +752,8 @@ _ROWS = [
     (
         "parents who occur twice, by each of their rows",
         "unit_kinds:unit_kinds",
-        "times[parents.owner[own]] == 1",
-        "times[parents.owner[own]] >= 1",
+        "times[parents.owner[has_unit]] == 1",
+        "times[parents.owner[has_unit]] >= 1",
         "test_unit_rows.py test_replay_linked.py",
     ),
     (
@@ -818,7 +818,7 @@ _ROWS = [
     (
         "a schema that was found under another adjacency",
         "discovered:require_same_promise",
-        "if own != adjacency:",
+        "if under != adjacency:",
         "if False:",
         "test_discovered_schema.py",
     ),
@@ -890,7 +890,7 @@ _ROWS = [
     (
         "parts of a cost that they do not add up to",
         "ledger:Ledger.set_aside",
-        "if not isinstance(own, PureDP | ZCDP):",
+        "if not isinstance(whole_cost, PureDP | ZCDP):",
         "if False:",
         "test_ledger.py",
     ),

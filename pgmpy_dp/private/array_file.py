@@ -56,11 +56,11 @@ def read_array_file(content: bytes, form: str, version: int) -> tuple[dict[str, 
     header = json_content(parts.pop(_HEADER).astype(np.uint8, casting="no").tobytes())
     if not isinstance(header, dict) or header.get("format") != form:
         raise ValueError(f"its header is not that of {form}")
-    found = header.get("version")
-    if type(found) is int and 0 < found < version:
-        raise ValueError(f"its version is {found}, of pgmpy_dp 0.1 or 0.2: load it in version 0.3, and save it there")
-    if type(found) is not int or found != version:
-        raise ValueError(f"its version is {found!r}, this package reads {version}; update pgmpy_dp")
+    stored = header.get("version")
+    if type(stored) is int and 0 < stored < version:
+        raise ValueError(f"its version is {stored}, of pgmpy_dp 0.1 or 0.2: load it in version 0.3, and save it there")
+    if type(stored) is not int or stored != version:
+        raise ValueError(f"its version is {stored!r}, this package reads {version}; update pgmpy_dp")
     return unsealed(header, *_described(parts)), parts
 
 

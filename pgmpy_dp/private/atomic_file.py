@@ -16,15 +16,15 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     loss of power. A file that existed keeps its mode; a new one is its owner's alone. A link stays, and its target is
     replaced. OSError where the folder cannot be written, and for a device or a pipe, which would be gone.
     """
-    asked = os.fspath(path)
-    if os.path.exists(asked) and not os.path.isfile(asked) and not os.path.isdir(asked):
-        raise OSError(errno.EINVAL, "that is no regular file", asked)
-    path = Path(os.path.realpath(asked))
+    target = os.fspath(path)
+    if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
+        raise OSError(errno.EINVAL, "that is no regular file", target)
+    path = Path(os.path.realpath(target))
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
     except OSError as error:
         if error.errno is not None:
-            error.filename = asked  # the one that was asked for, and none that the user has never heard of
+            error.filename = target  # the path that was passed, not one that the user has never heard of
         raise
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -37,7 +37,7 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:
-            error.filename, error.filename2 = asked, None  # a full disk names no file
+            error.filename, error.filename2 = target, None  # a full disk names no file
         raise
     _flush_folder(path.parent)
 

@@ -38,16 +38,16 @@ def require_same_promise(schema: Schema, ledger: Ledger | Budget, adjacency: Adj
     """
     charges = [(e.cost, e.mechanism, e.unit) for e in ledger.entries] if isinstance(ledger, Ledger) else []
     for facts in schema.discovered:
-        guarantee, own, whose = _read(facts)
+        guarantee, under, whose = _read(facts)
         if whose != unit:
             raise ValueError(
                 f"schema was discovered under unit={whose!r}, and unit={unit!r} was passed (None is a record): what "
                 f"protects one does not protect the other. Discover with unit={unit!r}, or pass unit={whose!r}; "
                 f"{_OTHERS}{one_kind(whose, unit)}"
             )
-        if own != adjacency:
+        if under != adjacency:
             raise ValueError(
-                f"schema was discovered under adjacency={str(own)!r}, and adjacency={str(adjacency)!r} was passed: "
+                f"schema was discovered under adjacency={str(under)!r}, and adjacency={str(adjacency)!r} was passed: "
                 f"their costs do not add up. Use one for both; {_OTHERS}"
             )
         if not isinstance(ledger, Ledger):

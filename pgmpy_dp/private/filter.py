@@ -317,10 +317,10 @@ class Filter:
     def _require_comparable(self, adjacency: str | None, unit: Hashable) -> None:
         """ValueError for a guarantee that does not add up with those of the entries."""
         if adjacency is not None:
-            asked = Adjacency.parse(adjacency)
-            if self.adjacency is not None and asked != self.adjacency:
+            parsed = Adjacency.parse(adjacency)
+            if self.adjacency is not None and parsed != self.adjacency:
                 raise ValueError(
-                    f"adjacency={str(asked)!r} differs from this ledger's {str(self.adjacency)!r}: guarantees under "
+                    f"adjacency={str(parsed)!r} differs from this ledger's {str(self.adjacency)!r}: guarantees under "
                     "different adjacencies do not add up; use one adjacency for all releases of a dataset"
                 )
         if self.entries and unit != self.entries[0].unit:
@@ -338,12 +338,12 @@ class Filter:
             self._refuse(cost, "a pure budget pays only for pure costs: use Laplace noise, or Budget(epsilon, delta)")
 
     def _refuse(self, cost: Guarantee, remedy: str = "ask for less, or use what was released already") -> NoReturn:
-        account, asked = self.account, f"{cost}"
+        account, request = self.account, f"{cost}"
         if isinstance(account.allowed, ZCDP | ReservedZCDP) and isinstance(cost, PureDP):
-            asked += f" ({ZCDP(accounting.pure_to_zcdp(cost.epsilon))})"
+            request += f" ({ZCDP(accounting.pure_to_zcdp(cost.epsilon))})"
         spent = f"{account.spent} of {account.whole} is spent, {account.left} is left"
         raise BudgetExceeded(
-            f"refused: {asked} was asked, {spent}; {remedy}",
+            f"refused: {request} was asked, {spent}; {remedy}",
             spent=self.spent,
             asked=cost,
             left=self.left,

@@ -250,9 +250,9 @@ class Ledger:
         RuntimeError
             If the ledger is in memory and this process is a copy (a fork) of the one that made it.
         """
-        asked, protected = own_guarantee(cost), decode_unit(encode_unit(unit))
+        guarantee, protected = own_guarantee(cost), decode_unit(encode_unit(unit))
         self._require_process()
-        self._current().check(asked, adjacency, protected)
+        self._current().check(guarantee, adjacency, protected)
 
     def charge(
         self,
@@ -353,11 +353,11 @@ class Ledger:
         >>> str(part.left), str(ledger.left)
         ('0.1-DP', '0.6-DP')
         """
-        own = own_guarantee(cost)
-        if not isinstance(own, PureDP | ZCDP):
-            raise TypeError(f"cost={cost!r} is a {type(own).__name__}, of which no parts are made; pass PureDP or ZCDP")
-        budget = Budget.of(own)  # refuses a cost of nothing before it is charged
-        whole = self.charge(own, **facts)
+        whole_cost = own_guarantee(cost)
+        if not isinstance(whole_cost, PureDP | ZCDP):
+            raise TypeError(f"cost={cost!r} is a {type(cost).__name__}, of which no part is made; pass PureDP or ZCDP")
+        budget = Budget.of(whole_cost)  # refuses a cost of nothing before it is charged
+        whole = self.charge(whole_cost, **facts)
         part = Ledger.__new__(Ledger)
         part._bind(Filter(budget, whole.adjacency, id=self.id), None, whole)
         return part

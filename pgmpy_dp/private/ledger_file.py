@@ -203,8 +203,8 @@ class LedgerFile:
         if self._seen is not None:
             self._require_continuation(self._seen[1], content)
         elif self.begins is not None:  # another process was quicker
-            own = self.begins
-            agreed(self.path, content, own.budget, own.adjacency, own.conversion_delta)
+            begins = self.begins
+            agreed(self.path, content, begins.budget, begins.adjacency, begins.conversion_delta)
         self._seen = text, content
         return content
 
@@ -239,19 +239,19 @@ def agreed(
 ) -> Filter:
     """The stored ledger with what it leaves open and the arguments fix; ValueError where they differ from it."""
     if budget is not None and budget != stored.budget:
-        given = f"{budget}" if isinstance(budget, Budget) else f"{budget!r}"
+        text = f"{budget}" if isinstance(budget, Budget) else f"{budget!r}"
         raise ValueError(
-            f"budget={given} differs from the {stored.budget} of the ledger {str(path)!r}, which cannot be changed; "
+            f"budget={text} differs from the {stored.budget} of the ledger {str(path)!r}, which cannot be changed; "
             "leave budget out to use the file's"
         )
-    asked = Filter(stored.budget, adjacency, conversion_delta)  # type: ignore[arg-type]
+    requested = Filter(stored.budget, adjacency, conversion_delta)  # type: ignore[arg-type]
     for name in ("adjacency", "conversion_delta"):
-        own, there = getattr(asked, name), getattr(stored, name)
-        if own is not None and own != there:
+        new, there = getattr(requested, name), getattr(stored, name)
+        if new is not None and new != there:
             if there is not None or stored.entries:
                 raise ValueError(
-                    f"{name}={str(own)!r} differs from {str(there)!r} of the ledger {str(path)!r}; leave {name} out to "
+                    f"{name}={str(new)!r} differs from {str(there)!r} of the ledger {str(path)!r}; leave {name} out to "
                     "use the file's"
                 )
-            stored = replace(stored, **{name: own})
+            stored = replace(stored, **{name: new})
     return stored

@@ -80,13 +80,13 @@ def distinct_names(names: Iterable[str]) -> tuple[str, ...]:
     >>> distinct_names(["a", "b", "a", "a (2)", "a"])
     ('a', 'b', 'a (2)', 'a (2) (2)', 'a (3)')
     """
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for name in names:
         number, free = 2, name
-        while free in found:
+        while free in distinct:
             free, number = f"{name} ({number})", number + 1
-        found[free] = None
-    return tuple(found)
+        distinct[free] = None
+    return tuple(distinct)
 
 
 def told(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,11 +97,11 @@ def told(arguments: Mapping[str, Any]) -> dict[str, Any]:
     >>> told({"scopes": (("a", "b"),), "part": Fraction(1, 3), "point": np.zeros(2)})
     {'scopes': [['a', 'b']], 'part': '1/3', 'point': [0.0, 0.0]}
     """
-    found = {name: _told(value) for name, value in arguments.items()}
-    texts = {name: json.dumps(value) for name, value in found.items()}
+    values = {name: _told(value) for name, value in arguments.items()}
+    texts = {name: json.dumps(value) for name, value in values.items()}
     return {
         name: value if len(texts[name]) <= _LONGEST else {"sha256": hashlib.sha256(texts[name].encode()).hexdigest()}
-        for name, value in found.items()
+        for name, value in values.items()
     }
 
 
@@ -124,9 +124,9 @@ def _told(value: Any) -> Any:
         return _told(value.tolist())
     if isinstance(value, Mapping):
         if all(isinstance(name, str) for name in value):
-            return {name: _told(given) for name, given in value.items()}
-        return [[_told(name), _told(given)] for name, given in value.items()]
+            return {name: _told(entry) for name, entry in value.items()}
+        return [[_told(name), _told(entry)] for name, entry in value.items()]
     if isinstance(value, list | tuple | set | frozenset | range):
         listed = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-        return {"length": len(listed)} if len(listed) > _LONGEST else [_told(given) for given in listed]
+        return {"length": len(listed)} if len(listed) > _LONGEST else [_told(entry) for entry in listed]
     return value.__qualname__ if isinstance(value, type | FunctionType) else type(value).__qualname__

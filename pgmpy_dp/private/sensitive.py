@@ -212,9 +212,9 @@ class Release:
     def __post_init__(self) -> None:
         values, noise = tuple(_read_only(value) for value in self.values), tuple(self.noise)
         names = tuple(self.names) or tuple(f"value {k}" for k in range(len(values)))
-        own = {id(question): question.copy() for question in self.questions if question is not None}
-        asked = tuple(own.get(id(question)) for question in self.questions) or (None,) * len(values)
-        for name, entries in (("noise", noise), ("names", names), ("questions", asked)):
+        copies = {id(question): question.copy() for question in self.questions if question is not None}
+        questions = tuple(copies.get(id(question)) for question in self.questions) or (None,) * len(values)
+        for name, entries in (("noise", noise), ("names", names), ("questions", questions)):
             if len(entries) != len(values):
                 raise ValueError(f"{name} has {len(entries)} entries for {len(values)} values; pass one per value")
         if len(set(names)) != len(names):
@@ -222,10 +222,10 @@ class Release:
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "noise", noise)
-        object.__setattr__(self, "questions", asked)
+        object.__setattr__(self, "questions", questions)
         object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))
-        different = list(dict.fromkeys(id(question) for question in asked if question is not None))
-        by_id = {id(question): question.to_dict() for question in asked if question is not None}
+        different = list(dict.fromkeys(id(question) for question in questions if question is not None))
+        by_id = {id(question): question.to_dict() for question in questions if question is not None}
         header = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -233,10 +233,10 @@ class Release:
             "values": [
                 {
                     "name": name,
-                    "noise": None if own is None else [own.distribution, float(own.scale)],
+                    "noise": None if law is None else [law.distribution, float(law.scale)],
                     "asked": None if question is None else different.index(id(question)),
                 }
-                for name, own, question in zip(names, noise, asked, strict=True)
+                for name, law, question in zip(names, noise, questions, strict=True)
             ],
             "asked": [by_id[one] for one in different],
             "public": dict(self.public),
@@ -260,8 +260,8 @@ class Release:
         except (KeyError, TypeError):
             raise KeyError(f"{name!r} is no value of this release, which has {list(self.names)}") from None
         question = self.questions[place]
-        asked = () if question is None else (question.operator, MappingProxyType(dict(question.arguments)))
-        return Value(name, self.values[place], self.noise[place], *asked)
+        request = () if question is None else (question.operator, MappingProxyType(dict(question.arguments)))
+        return Value(name, self.values[place], self.noise[place], *request)
 
     def __contains__(self, name: object) -> bool:
         return name in self.names
@@ -279,10 +279,10 @@ class Release:
         said = self._schema_without_own_cost
         if self.kind != "discovery" and "fine" not in self.public:
             return said
-        asked, paid = self.budget, json.loads(self._header)["public"].get("paid", {})
-        own = {
+        budget, paid = self.budget, json.loads(self._header)["public"].get("paid", {})
+        cost = {
             "guarantee": self.guarantee.to_dict(),
-            "asked": None if asked == self.guarantee.to_dict() else asked,
+            "asked": None if budget == self.guarantee.to_dict() else budget,
             "adjacency": str(self.adjacency),
             "mechanism": self.mechanism,
             "reproducible": self.reproducible,
@@ -290,7 +290,7 @@ class Release:
             "ledger": paid.get("ledger"),
             "charge": paid.get("charge"),
         }
-        return said.discovered_under([*said.discovered, own])
+        return said.discovered_under([*said.discovered, cost])
 
     @cached_property
     def _schema_without_own_cost(self) -> Schema:
@@ -489,8 +489,8 @@ class Release:
 def _restore(header: Mapping[str, Any], values: Sequence[np.ndarray]) -> Release:
     listed = header["values"]
     noise = [None if item["noise"] is None else Noise(*item["noise"]) for item in listed]
-    asked = [Question.from_dict(question) for question in header["asked"]]
-    questions = [None if item["asked"] is None else asked[item["asked"]] for item in listed]
+    different = [Question.from_dict(question) for question in header["asked"]]
+    questions = [None if item["asked"] is None else different[item["asked"]] for item in listed]
     texts = [header["kind"], header["mechanism"], *(item["name"] for item in listed)]
     if not all(isinstance(text, str) for text in texts) or type(header["reproducible"]) is not bool:
         raise ValueError("its header has a part of another type than a release has")

@@ -531,7 +531,7 @@ class TestPartsThatAreSetAside:
     @pytest.mark.parametrize("cost", [ApproxDP(0.1, 1e-9), ReservedZCDP(0.01, 1e-9)])
     def test_costs_whose_parts_do_not_add_up_to_them(self, cost):
         ledger = Ledger(Budget(epsilon=1.0, delta=1e-6))
-        with pytest.raises(TypeError, match="of which no parts are made"):
+        with pytest.raises(TypeError, match="of which no part is made"):
             self.set_aside(ledger, cost)
         assert ledger.entries == ()
 

@@ -312,12 +312,12 @@ class ChargedCurator(ABC):
         release : callable
             From one of them to a release.
         """
-        found: Step | None = None
-        with self.keeping(lambda: None if found is None else release(found)), closing(steps):
+        last: Step | None = None
+        with self.keeping(lambda: None if last is None else release(last)), closing(steps):
             for step in steps:
-                found = step
-        assert found is not None
-        return release(found)
+                last = step
+        assert last is not None
+        return release(last)
 
     def _drawn(self) -> list[tuple[np.ndarray, Noise | None, Answer]]:
         noisy = [answer for answer in self._all("_answers") if answer.noise]

@@ -290,14 +290,14 @@ class Curator(ChargedCurator):
             of all operators are what they were.
         """
         after = Schema.coerce(schema, argument="schema")
-        found = {name: tuple([exact_integer(place) for place in given]) for name, given in places.items()}
+        checked = {name: tuple([exact_integer(place) for place in listed]) for name, listed in places.items()}
         with self._turn():
-            merged = self._data._merged(after, found)
+            merged = self._data._merged(after, checked)
             facts = merged.facts()
-            asked = {"schema": self._facts.schema.to_dict(), "tables": len(self.arrays), **facts.asked}
+            fine = {"schema": self._facts.schema.to_dict(), "tables": len(self.arrays), **facts.asked}
             if self._fine is not None:
-                asked["fine"] = self._fine
-            self._data, self._facts, self._fine = merged, facts, asked
+                fine["fine"] = self._fine
+            self._data, self._facts, self._fine = merged, facts, fine
 
     def split(self, n_parts: int) -> AbstractContextManager[list[Self]]:
         """Curators of disjoint random parts of the data's units, each with all that this one has left.

@@ -85,19 +85,19 @@ class AdditiveNoise(Mechanism):
         `parts` says, for the largest scale of the noise, in how many parts of a count they will be.
         """
         pairs = tuple((l1, l2) for l1, l2, *_ in norms)
-        asked = asked_by(cost, share)
-        noise = tuple(Noise(asked.distribution, scale) for scale in asked.scales(pairs, weights))
+        budget = asked_by(cost, share)
+        noise = tuple(Noise(budget.distribution, scale) for scale in budget.scales(pairs, weights))
         return cls((), noise, parts(max(one.scale for one in noise)), pairs)
 
     def over(self, exact: Iterable[Sensitive]) -> Self:
         """The same with exact statistics, none of which moves further than the noise was made for."""
-        found = tuple(exact)
+        statistics = tuple(exact)
         if any(
             item.l1 > self.grid * l1 or item.l2 > self.grid * l2
-            for item, (l1, l2) in zip(found, self.norms, strict=True)
+            for item, (l1, l2) in zip(statistics, self.norms, strict=True)
         ):
             raise RuntimeError("an exact statistic moves further than its noise was planned for; nothing is released")
-        return replace(self, exact=found)
+        return replace(self, exact=statistics)
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -100,9 +100,9 @@ def named_function(name: str) -> FunctionType:
     function = _FUNCTIONS[name]
     if vars(sys.modules[function.__module__]).get(function.__name__) is not function:
         raise ValueError(f"function={name!r} is not what its module has under this name; register that one")
-    found = _kept_state(function)
-    if found:
-        raise TypeError(f"function={name!r} could keep something from one block to the next: {found}")
+    state = _kept_state(function)
+    if state:
+        raise TypeError(f"function={name!r} could keep something from one block to the next: {state}")
     return function
 
 
@@ -113,14 +113,14 @@ def plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(arguments, Mapping):
         raise TypeError(f"arguments={arguments!r} is a {type(arguments).__name__}; pass a dict")
-    own = dict(arguments.items())
-    for name, value in own.items():
+    plain = dict(arguments.items())
+    for name, value in plain.items():
         if type(name) is not str or not _is_plain(value):
             raise TypeError(
                 f"arguments has {name!r}: {value!r}, a {type(value).__name__}; pass Python's numbers, texts, None, and "
                 "tuples of these"
             )
-    return own
+    return plain
 
 
 def run_blocks(
@@ -164,8 +164,8 @@ def run_blocks(
 
     def answered(k: int) -> Any:
         def call() -> Any:
-            own = {} if weights is None else {"weights": np.array(weights[k])}
-            return function(np.array(blocks[k], order="C"), np.random.default_rng(seeds[k]), **own, **arguments)
+            of_block = {} if weights is None else {"weights": np.array(weights[k])}
+            return function(np.array(blocks[k], order="C"), np.random.default_rng(seeds[k]), **of_block, **arguments)
 
         return checked(context.copy().run(none_for_errors, call))
 

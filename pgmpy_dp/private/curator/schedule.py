@@ -226,13 +226,13 @@ class GradientCurator(ChargedCurator):
                 f"rows_per_unit={data.rows_per_unit!r} with adjacency='replace_one' leaves no public number of "
                 "records, which gradients of samples need there; pass rows_per_unit=1, or adjacency='add_remove'"
             )
-        asked = checked_scopes(scopes)
-        require_scopes(data.schema, asked)
-        cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in asked)
-        norm = math.sqrt(len(asked)) if clip_norm is None else clip_norm
+        checked = checked_scopes(scopes)
+        require_scopes(data.schema, checked)
+        cells = sum(math.prod(data.schema.cardinality(name) for name in scope) for scope in checked)
+        norm = math.sqrt(len(checked)) if clip_norm is None else clip_norm
         # A float: an array of no axes would be a norm that can be changed after its noise is fixed.
-        grid = ClippingGrid(checked_number("clip_norm", norm, positive=True), len(asked), cells)
-        used = {name for scope in asked for name in scope}
+        grid = ClippingGrid(checked_number("clip_norm", norm, positive=True), len(checked), cells)
+        used = {name for scope in checked for name in scope}
         columns = [name for name in data.schema.variables if name in used]
         require_to_open(self, data, budget)
         made = sampled_schedule(budget, data.adjacency, data.n_records, **schedule)
@@ -248,13 +248,13 @@ class GradientCurator(ChargedCurator):
             budget,
             made.cost,
             made.cost,
-            what=f"{made.n_steps} gradient steps for {len(asked)} tables",
+            what=f"{made.n_steps} gradient steps for {len(checked)} tables",
             columns=columns,
             mechanism="subsampled_discrete_gaussian",
             random_state=random_state,
         )
         self._schedule, self._grid, self._bound, self._scale = made, grid, bound, scale
-        self._asked, self._scopes = Counter[str](), asked
+        self._requests, self._scopes = Counter[str](), checked
 
     @property
     def schedule(self) -> Schedule:
@@ -368,15 +368,15 @@ class GradientCurator(ChargedCurator):
 
     def _debit(self, operator: str, share: Fraction, eta: Fraction) -> None:
         most = self._schedule.requests.get(operator, 0)
-        if self._asked[operator] >= most:
+        if self._requests[operator] >= most:
             raise BudgetExceeded(
-                f"refused: request {self._asked[operator] + 1} of {operator!r} is not on the schedule, which has "
+                f"refused: request {self._requests[operator] + 1} of {operator!r} is not on the schedule, which has "
                 f"{most}; what is asked how often is fixed when a scheduled curator is opened",
                 spent=self._cost,
                 asked=self._cost,
                 left=PureDP(0.0),
             )
-        self._asked[operator] += 1
+        self._requests[operator] += 1
         self._left -= share
 
     @property

@@ -72,8 +72,8 @@ class OutsideCounted(Schema):
         strict = {name: replace(number, outside="drop") for name, number in schema.numbers.items()}
         declared = {**schema, **strict}
         self.declared = Schema(declared, texts=declared.keys() - strict.keys(), **schema.options)
-        own = self.declared.states
-        super().__init__({name: [*own[name], ("outside", *own[name])] for name in own}, texts=own)
+        states = self.declared.states
+        super().__init__({name: [*states[name], ("outside", *states[name])] for name in states}, texts=states)
 
 
 def coding(schema: Schema, name: Hashable) -> Coding:
@@ -96,7 +96,7 @@ def coding(schema: Schema, name: Hashable) -> Coding:
         texts=tuple((key[1], code(key)) for key in alone if key[0] == "text"),
         cuts=cuts,
         # Numbers are dropped where they are outside: those are counted apart, if outside cells are.
-        codes=tuple(outside if found == DROPPED else found for found in codes),
+        codes=tuple(outside if state == DROPPED else state for state in codes),
         decides_numbers=not getattr(number, "digits", 0),
     )
 
@@ -112,5 +112,5 @@ def key_coder(schema: Schema, name: Hashable) -> Callable[[tuple], int]:
     """
     if isinstance(schema, OutsideCounted):
         code, last = key_coder(schema.declared, name), schema.cardinality(name) - 1
-        return lambda key: last if (found := code(key)) == DROPPED else found
+        return lambda key: last if (state := code(key)) == DROPPED else state
     return schema.coder(name, DROPPED)

@@ -161,12 +161,12 @@ def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
 
 def cell_counts(batches: Iterable[Sequence[Column]]) -> list[Counter[tuple]]:
     """How many cells of each column have each match key: **to be noised**."""
-    found: list[Counter[tuple]] = []
+    counts: list[Counter[tuple]] = []
     for columns in batches:
-        found = found or [Counter() for _ in columns]
-        for total, column in zip(found, columns, strict=True):
+        counts = counts or [Counter() for _ in columns]
+        for total, column in zip(counts, columns, strict=True):
             total.update(quietly(key_counts, column))
-    return found
+    return counts
 
 
 def drawn_counts(batches: Iterable[Sequence[Column]], key: bytes) -> list[Counter[tuple]]:
@@ -183,7 +183,7 @@ def drawn_counts(batches: Iterable[Sequence[Column]], key: bytes) -> list[Counte
     --------
     >>> import pyarrow as pa
     >>> columns = [pa.array([1.0, 1.0, 2.0, 3.0]), pa.array([7, 7, 8, None])]
-    >>> [dict(found) for found in drawn_counts([columns], b"key")]
+    >>> [dict(counts) for counts in drawn_counts([columns], b"key")]
     [{('number', 1.0): 1, ('number', 2.0): 1}]
     """
     owners, parts = Owners(), []
@@ -200,7 +200,7 @@ def drawn_counts(batches: Iterable[Sequence[Column]], key: bytes) -> list[Counte
     kept = drawn_rows(lambda rows: [places[rows] for places in ranked], owner[named], owners, 1, key)
     times = [np.bincount(places[kept], minlength=len(keys)) for places, keys in zip(ranked, listed, strict=True)]
     return [
-        Counter({own: int(number) for own, number in zip(keys, numbers, strict=True) if number})
+        Counter({match: int(number) for match, number in zip(keys, numbers, strict=True) if number})
         for keys, numbers in zip(listed, times, strict=True)
     ]
 
@@ -213,10 +213,10 @@ def record_count(data: PrivateColumns) -> np.ndarray:
 def number_counts(data: PrivateColumns, name: Hashable, number: Number) -> np.ndarray:
     """How many cells of a column count as each state of a divided number: exact, **to be noised**."""
     reading, code = data._schema.reading(name), number.coder()
-    found = np.zeros(len(number.states) + 1, dtype=np.int64)  # the last is of cells whose record does not count
+    counts = np.zeros(len(number.states) + 1, dtype=np.int64)  # the last is of cells whose record does not count
     for key, times in _counts(data, name).items():
-        found[code(reading(key))] += times
-    return found[:-1]
+        counts[code(reading(key))] += times
+    return counts[:-1]
 
 
 def column_marks(
@@ -250,15 +250,15 @@ def column_marks(
     >>> marks, counts.tolist()
     ([(0, ('missing',)), (0, ('number', 7.0)), (0, ('text', 'baker'))], [1, 2, 2])
     """
-    found: Counter[tuple[int, tuple]] = Counter()
+    counts: Counter[tuple[int, tuple]] = Counter()
     for place, name in enumerate(names):
         reading = data._schema.reading(name)
         for cell, times in _counts(data, name).items():
             key = reading(cell)
             if _has_label(key, max_length):
-                found[place, key] += times
-    marks = sorted(found, key=lambda mark: (mark[0], _KINDS.index(mark[1][0]), mark[1][1:]))
-    return marks, np.array([found[mark] for mark in marks], dtype=np.int64)
+                counts[place, key] += times
+    marks = sorted(counts, key=lambda mark: (mark[0], _KINDS.index(mark[1][0]), mark[1][1:]))
+    return marks, np.array([counts[mark] for mark in marks], dtype=np.int64)
 
 
 def mark_label(key: tuple) -> Any:

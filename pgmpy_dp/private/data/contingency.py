@@ -121,16 +121,16 @@ def weighted_sum(
     """
     if weights is None:
         return total(codes)
-    found, largest = total(codes[:0]), 0.0
+    summed, largest = total(codes[:0]), 0.0
     for digit in range(int(weights.max(initial=0)).bit_length()):
         chosen = (weights >> digit) & 1 == 1
         if chosen.any():
             part = total(codes[chosen])
             largest += math.ldexp(float(np.abs(part).max(initial=0)), digit)
             if largest >= _LIMIT:
-                found, part = found.astype(object), part.astype(object)
-            found = found + (part << digit)
-    return found if largest < _LIMIT else np.clip(found, -_LIMIT, _LIMIT).astype(np.int64)
+                summed, part = summed.astype(object), part.astype(object)
+            summed = summed + (part << digit)
+    return summed if largest < _LIMIT else np.clip(summed, -_LIMIT, _LIMIT).astype(np.int64)
 
 
 def count_all(
@@ -173,9 +173,9 @@ def count_all(
     if sum(small) <= len(involved):  # bits would take longer to make than to use
         return _by_covers(blocks, cardinalities, scopes, weights)
     rest = iter(
-        _by_covers(blocks, cardinalities, [s for s, own in zip(scopes, small, strict=True) if not own], weights)
+        _by_covers(blocks, cardinalities, [s for s, by_bits in zip(scopes, small, strict=True) if not by_bits], weights)
     )
-    found = [
+    counted = [
         np.zeros(tuple(cardinalities[j] for j in scope), dtype=np.int64) if by_bits else next(rest)
         for scope, by_bits in zip(scopes, small, strict=True)
     ]
@@ -189,8 +189,8 @@ def count_all(
             lasts = [bits[scopes[place][-1]] for place in places]
             tables = _tables_of_bits([bits[j] for j in first], lasts, len(columns[0]))
             for place, table in zip(places, tables, strict=True):
-                found[place] += table.reshape(found[place].shape)
-    return found
+                counted[place] += table.reshape(counted[place].shape)
+    return counted
 
 
 def _batches(blocks: Sequence[Sequence[np.ndarray]], rows: int) -> Iterator[list[np.ndarray]]:
@@ -268,18 +268,18 @@ def _by_covers(
     tables = [np.zeros(math.prod(cardinalities[j] for j in cover), dtype=np.int64) for cover in covers]
     start = 0
     for columns in _batches(blocks, _ROWS_AT_ONCE):
-        own = None if weights is None else weights[start : start + len(columns[0])]
+        batch_weights = None if weights is None else weights[start : start + len(columns[0])]
         start += len(columns[0])
         for cover, table in zip(covers, tables, strict=True):
-            table += count_joint(columns, cardinalities, cover, own)
+            table += count_joint(columns, cardinalities, cover, batch_weights)
     shaped = {
         cover: table.reshape([cardinalities[j] for j in cover]) for cover, table in zip(covers, tables, strict=True)
     }
-    found = []
+    marginals = []
     for scope in scopes:
         cover = min((each for each in covers if set(scope) <= set(each)), key=lambda each: shaped[each].size)
-        found.append(marginal(shaped[cover], cover, scope))
-    return found
+        marginals.append(marginal(shaped[cover], cover, scope))
+    return marginals
 
 
 def count_joint(

@@ -126,8 +126,8 @@ def clipped_sum(
     clamps each cell to +-2**62, which moves no two sums further apart.
     """
     top = 1 << grid.marginal_bits
-    own = marginals[cells].sum(axis=1)
-    squared = np.maximum(grid.n_tables * top * top - 2 * top * own + int(marginals @ marginals), 1)
+    at_record = marginals[cells].sum(axis=1)
+    squared = np.maximum(grid.n_tables * top * top - 2 * top * at_record + int(marginals @ marginals), 1)
     weights = np.floor(np.sqrt(np.minimum(grid.bound**2 // squared, 1 << 2 * _WEIGHT_BITS)))
     if shares is not None:
         weights = (weights.astype(np.int64) * shares * parts // GRID).astype(np.float64)

@@ -85,12 +85,12 @@ def named_columns(available: Sequence[str], names: Sequence[Hashable]) -> list[H
     >>> named_columns(["age", " sex", "job ", " job"], ["age", "sex", " job", "income"])
     ['age', ' sex', ' job', 'income']
     """
-    asked = {str(name) for name in names}
+    wanted = {str(name) for name in names}
     bare: dict[str, list[str]] = {}
     for name in available:
         bare.setdefault(name.strip(), []).append(name)
     return [
-        found[0] if str(name) not in available and len(found := bare.get(str(name), [])) == 1 and found[0] not in asked
+        same[0] if str(name) not in available and len(same := bare.get(str(name), [])) == 1 and same[0] not in wanted
         else name
         for name in names
     ]  # fmt: skip
@@ -124,7 +124,7 @@ def missing_columns(
         told += f"its first line has {len(available)} fields, not quoted here in case it is a record; "
     else:
         near = {name: _nearest(str(name), available) for name in missing[:_NEAR]}
-        told += "".join(f"{name!r} may be {found!r} there; " for name, found in near.items() if found is not None)
+        told += "".join(f"{name!r} may be {likely!r} there; " for name, likely in near.items() if likely is not None)
         told += f"the header is {_quoted(available)}; "
     if not _is_utf8(written) and _utf8(line) not in (None, *_decoded([line], written)):
         told += f"the header is UTF-8 too: leave out encoding={written.encoding!r} if signs look wrong; "
@@ -201,8 +201,8 @@ def _is_header(available: Sequence[str], names: Sequence[Hashable]) -> bool:
 
 def _nearest(name: str, available: Sequence[str]) -> str | None:
     plain = {_plain(field): field for field in available}
-    found = difflib.get_close_matches(_plain(name), plain, n=1)
-    return plain[found[0]] if found else None
+    matches = difflib.get_close_matches(_plain(name), plain, n=1)
+    return plain[matches[0]] if matches else None
 
 
 def _quoted(available: Sequence[str]) -> str:

@@ -142,18 +142,18 @@ class PrivateTable(PrivateData):
         before, after = self._schema.cardinalities, schema.cardinalities
         if list(before) != list(after) or not set(places) <= set(before):
             raise ValueError("states merge into a schema with the same variables")
-        found = [places.get(name) for name in before]
-        for (name, k), place in zip(before.items(), found, strict=True):
-            own = range(k) if place is None else place
-            if len(own) != k or set(own) != set(range(after[name])):
+        by_variable = [places.get(name) for name in before]
+        for (name, k), place in zip(before.items(), by_variable, strict=True):
+            targets = range(k) if place is None else place
+            if len(targets) != k or set(targets) != set(range(after[name])):
                 raise ValueError(
                     f"places[{name!r}] must say for each of {k} states which of the {after[name]} merged ones it "
                     "became, and reach them all"
                 )
         merged = self._like_this()
         merged._declared = merged._schema = schema
-        merged._places = tuple((encode_label(name), own) for name, own in places.items())
-        maps = [None if place is None else np.array(place) for place in found]
+        merged._places = tuple((encode_label(name), targets) for name, targets in places.items())
+        maps = [None if place is None else np.array(place) for place in by_variable]
         merged._records = self._records.merged(schema, maps)
         return merged
 

@@ -74,13 +74,13 @@ def checked_means(weights: Sequence[Sequence[float]] | np.ndarray | None, n_tabl
     """
     if weights is None:
         return None
-    given = fresh_copy(weights)
-    if given.ndim != 2 or not len(given) or given.shape[1] != n_tables:
-        raise ValueError(f"weights has shape {given.shape}; pass one row for each mean, of {n_tables} numbers")
-    if not (np.isfinite(given).all() and (given >= 0).all() and (given.max(axis=1) > 0).all()):
+    means = fresh_copy(weights)
+    if means.ndim != 2 or not len(means) or means.shape[1] != n_tables:
+        raise ValueError(f"weights has shape {means.shape}; pass one row for each mean, of {n_tables} numbers")
+    if not (np.isfinite(means).all() and (means >= 0).all() and (means.max(axis=1) > 0).all()):
         raise ValueError("weights has a row that is not a mean; pass finite numbers, some positive and none negative")
-    parts = np.rint(given / given.max(axis=1, keepdims=True) * _WEIGHT).astype(np.int64)
-    return np.where(given > 0, np.maximum(parts, 1), 0)
+    parts = np.rint(means / means.max(axis=1, keepdims=True) * _WEIGHT).astype(np.int64)
+    return np.where(means > 0, np.maximum(parts, 1), 0)
 
 
 def exact_kind(counts: np.ndarray) -> type:
@@ -137,13 +137,13 @@ def mean_distances(tables: Sensitive, sizes: np.ndarray, parts: np.ndarray, mean
     ``floor((2 S + Q)/(2 Q))``: for ``S <= S' <= S + g Q`` this does not fall and rises by at most the whole number g.
     """
     value, ends = tables.value, np.cumsum(sizes).tolist()
-    found = []
+    excess = []
     for size, end in zip(sizes.tolist(), ends, strict=True):
-        found.append(surplus(value[end - size : end], parts[end - size : end]))
-    rows = [{k: 1} for k in range(len(found))] if means is None else [dict(enumerate(row)) for row in means.tolist()]
+        excess.append(surplus(value[end - size : end], parts[end - size : end]))
+    rows = [{k: 1} for k in range(len(excess))] if means is None else [dict(enumerate(row)) for row in means.tolist()]
     rounded = []
     for row in rows:
-        weighted, whole = sum(a * found[k] for k, a in row.items()), WHOLE * sum(row.values())
+        weighted, whole = sum(a * excess[k] for k, a in row.items()), WHOLE * sum(row.values())
         rounded.append((2 * weighted + whole) // (2 * whole))
     norms = [tables.linf * norm for norm in distance_sensitivity(len(rounded))]
     return Sensitive(np.array(rounded, dtype=np.int64), tables.adjacency, *norms)

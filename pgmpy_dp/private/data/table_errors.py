@@ -83,15 +83,15 @@ def measured_errors(tables: Sensitive, sizes: np.ndarray, parts: np.ndarray, mea
     ends = np.cumsum(sizes).tolist()
     places = [slice(end - size, end) for size, end in zip(sizes.tolist(), ends, strict=True)]
     rounded = []
-    for kind, own, number in measures:
-        pairs = [(tables.value[places[k]], parts[places[k]]) for k in own]
+    for kind, chosen, number in measures:
+        pairs = [(tables.value[places[k]], parts[places[k]]) for k in chosen]
         if kind == "largest":
-            found = max(surplus(*pair) for pair in pairs)
+            error = max(surplus(*pair) for pair in pairs)
         elif kind == "ranked":
-            found = int(np.sort(np.abs(np.concatenate([deviations(*pair) for pair in pairs])))[number - 1])
+            error = int(np.sort(np.abs(np.concatenate([deviations(*pair) for pair in pairs])))[number - 1])
         else:
             (pair,) = pairs
-            found = sum_gap(*pair, number)
-        rounded.append((2 * found + WHOLE) // (2 * WHOLE))
+            error = sum_gap(*pair, number)
+        rounded.append((2 * error + WHOLE) // (2 * WHOLE))
     norms = [tables.linf * norm for norm in distance_sensitivity(len(rounded))]
     return Sensitive(np.array(rounded, dtype=np.int64), tables.adjacency, *norms)

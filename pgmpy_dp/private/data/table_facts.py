@@ -103,23 +103,23 @@ class TableFacts(Facts):
             most //= 2
         return most
 
-    def scopes(self, given: Any) -> tuple[Scope, ...]:
+    def scopes(self, requested: Any) -> tuple[Scope, ...]:
         """Scopes that are asked about, of the schema's own names; TypeError or ValueError for others.
 
         Rounds ask about the same hundreds of thousands again and again, so those that were checked are known.
         """
-        listed = tuple(given) if isinstance(given, list | tuple) else checked_scopes(given)
+        listed = tuple(requested) if isinstance(requested, list | tuple) else checked_scopes(requested)
         try:
             return tuple([self._known[scope][0] for scope in listed]) or checked_scopes(listed)
         except (KeyError, TypeError):  # new ones, lists, or no sequences at all
             pass
         checked = checked_scopes(listed)
         require_scopes(self.schema, checked)
-        own, sizes = {name: name for name in self.schema.variables}, self.schema.cardinalities
+        names, sizes = {name: name for name in self.schema.variables}, self.schema.cardinalities
         # Checked again by the schema's own names: others could be equal to one at first, and to another one later.
-        found = checked_scopes([[own[name] for name in scope] for scope in checked])
-        self._known.update((scope, (scope, tuple([sizes[name] for name in scope]))) for scope in found)
-        return found
+        scopes = checked_scopes([[names[name] for name in scope] for scope in checked])
+        self._known.update((scope, (scope, tuple([sizes[name] for name in scope]))) for scope in scopes)
+        return scopes
 
     def shape(self, scope: Sequence[Hashable]) -> tuple[int, ...]:
         """Of the table of a scope that :meth:`scopes` gave."""

@@ -114,7 +114,7 @@ def cell_reader(written: TextFile) -> CellReader | None:
     is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
     if is_utf8 and decimal == "." and written.thousands is None:
         return None
-    own = _number(decimal, _THOUSANDS.get(written.thousands or "", ""))
+    numeral = _number(decimal, _THOUSANDS.get(written.thousands or "", ""))
     doubtful = _number(decimal, ".") if decimal == "," and written.thousands != "." else None
 
     def read(field: bytes, spelled: frozenset[str]) -> Any:
@@ -126,10 +126,10 @@ def cell_reader(written: TextFile) -> CellReader | None:
         if text in spelled:
             return text
         stripped = text.strip()
-        if found := own.fullmatch(stripped):
-            whole = re.sub("[^0-9]", "", found["whole"])
-            fraction = found["fraction"]
-            return f"{found['sign']}{whole}{'' if fraction is None else '.' + fraction}{found['exponent'] or ''}"
+        if match := numeral.fullmatch(stripped):
+            whole = re.sub("[^0-9]", "", match["whole"])
+            fraction = match["fraction"]
+            return f"{match['sign']}{whole}{'' if fraction is None else '.' + fraction}{match['exponent'] or ''}"
         return UNREADABLE if doubtful and doubtful.fullmatch(stripped) else text
 
     return read

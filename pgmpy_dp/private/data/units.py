@@ -118,8 +118,8 @@ class UnitRecords:
         numbers = np.cumsum(chosen) - 1
         kept = chosen[rows.owner]
         weights = None if rows.weights is None else rows.weights[kept]
-        found = _Rows(rows.codes[kept], numbers[rows.owner[kept]], weights, int(chosen.sum()), None)
-        return UnitRecords(self._schema, found, is_part=True)
+        chosen_rows = _Rows(rows.codes[kept], numbers[rows.owner[kept]], weights, int(chosen.sum()), None)
+        return UnitRecords(self._schema, chosen_rows, is_part=True)
 
     def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> UnitRecords:
         """The same records in fewer states: ``maps[j][k]`` is what state k of variable j became.
@@ -227,13 +227,13 @@ def _limited(
     sizes, which = np.unique(weights, return_inverse=True)
     masks = [np.ones(len(owner), dtype=bool), inside]
     masks += [column < variable.states for column, variable in zip(marks, variables, strict=True)]
-    found = [np.bincount(which[own], minlength=len(sizes)) for own in masks]
+    counts = [np.bincount(which[mask], minlength=len(sizes)) for mask in masks]
     dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
     codes = np.empty((int(inside.sum()), len(schema)), dtype, order="F")
     for place, variable in enumerate(variables):
         codes[:, place] = variable.codes(marks[place][inside])
     shares = weights[inside] if most is None else None
-    return _Rows(codes, owner[inside], shares, len(size), (sizes, np.array(found, dtype=np.int64).T))
+    return _Rows(codes, owner[inside], shares, len(size), (sizes, np.array(counts, dtype=np.int64).T))
 
 
 def drawn_rows(

@@ -135,11 +135,11 @@ class _Normals:
 
 def _cells(size: int) -> np.ndarray:
     """Integers k >= 0 with probability proportional to ``exp(-k**2 h**2/2)``."""
-    found = np.empty(0, dtype=np.int64)
-    while found.size < size:
-        drawn = bulk_noise("discrete_gaussian", 2.0**_STEP, 2 * (size - found.size) + 64)
-        found = np.concatenate([found, drawn[drawn >= 0]])
-    return found[:size]
+    cells = np.empty(0, dtype=np.int64)
+    while cells.size < size:
+        drawn = bulk_noise("discrete_gaussian", 2.0**_STEP, 2 * (size - cells.size) + 64)
+        cells = np.concatenate([cells, drawn[drawn >= 0]])
+    return cells[:size]
 
 
 def _uniform_limbs(size: int) -> np.ndarray:

@@ -102,10 +102,10 @@ def amount_of(
     kind: type[OfEpsilon] | type[OfRho], cost: PureDP | ZCDP, share: Fraction | float, refusal: str
 ) -> Fraction:
     """The epsilon, or the rho, of a share, for noise of one kind; ValueError, which says what to do, for the other."""
-    asked = asked_by(cost, share)
-    if not isinstance(asked, kind):
+    budget = asked_by(cost, share)
+    if not isinstance(budget, kind):
         raise ValueError(refusal)
-    return asked.amount
+    return budget.amount
 
 
 def pure_epsilon(cost: PureDP | ZCDP, share: Fraction, per_rho: int = 2) -> Fraction:

@@ -86,8 +86,8 @@ def cells_of(column: Column) -> Cells:
 
     Examples
     --------
-    >>> found = cells_of(pa.array(["b", None, "b"]))
-    >>> found.places.tolist(), found.listed
+    >>> cells = cells_of(pa.array(["b", None, "b"]))
+    >>> cells.places.tolist(), cells.listed
     ([0, 1, 0], [b'b', None])
     """
     if isinstance(column, Cells):
@@ -101,8 +101,8 @@ def cells_of(column: Column) -> Cells:
             used, indices = np.unique(indices, return_inverse=True)
             inside = used < len(values)
             values = values.take(pa.array(used[inside].astype(np.int64)))
-        found = cells_of(values)
-        return Cells(np.append(found.places, len(found.listed))[indices], [*found.listed, None])
+        value_cells = cells_of(values)
+        return Cells(np.append(value_cells.places, len(value_cells.listed))[indices], [*value_cells.listed, None])
     if kinds.is_float16(kind):
         column = column.cast(pa.float32())
     try:
@@ -133,9 +133,9 @@ def cells_of_objects(values: list) -> Cells:
     for kind, k in number.items():
         if kind in _EXACT_IDS:
             rows = np.flatnonzero(which == k)
-            found = cells_of_objects([values[row] for row in rows.tolist()])
-            places[rows] = found.places + len(listed)
-            listed += found.listed
+            of_type = cells_of_objects([values[row] for row in rows.tolist()])
+            places[rows] = of_type.places + len(listed)
+            listed += of_type.listed
         elif kind == _OF_NONE:
             places[which == k] = 0
     odd = [row for row in np.flatnonzero(~is_exact[which]).tolist() if values[row] is not None]
@@ -167,10 +167,10 @@ def plain_numbers(column: pa.Array) -> np.ndarray | None:
     if kinds.is_boolean(kind):
         column = column.cast(pa.uint8())
     # Not by a cast of Arrow's, which refuses integers that a double rounds, and would tell of them.
-    found = filled(column).astype(np.float64, copy=column.null_count > 0)
+    doubles = filled(column).astype(np.float64, copy=column.null_count > 0)
     if column.null_count:
-        found[np.asarray(column.is_null())] = np.nan
-    return found
+        doubles[np.asarray(column.is_null())] = np.nan
+    return doubles
 
 
 def numbers(column: Column) -> np.ndarray:
@@ -245,8 +245,8 @@ def in_order(columns: Sequence[Column], places: np.ndarray) -> np.ndarray:
     [1, 2, 0, 3]
     """
     plain = [None if isinstance(column, Cells) else plain_numbers(column) for column in columns]
-    if all(found is not None for found in plain):
-        values = np.concatenate([np.empty(0), *(found for found in plain if found is not None)])[places]
+    if all(doubles is not None for doubles in plain):
+        values = np.concatenate([np.empty(0), *(doubles for doubles in plain if doubles is not None)])[places]
         plain.clear()
         order = values.argsort(kind="stable")
         # NumPy puts what is missing last; its key is before those of numbers.
@@ -293,9 +293,9 @@ def _order_key(value: Any) -> tuple:
 
 def _is_listed(cells: Cells) -> np.ndarray:
     """Which entries are somebody's."""
-    found = np.zeros(len(cells.listed), dtype=bool)
-    found[cells.places] = True
-    return found
+    used = np.zeros(len(cells.listed), dtype=bool)
+    used[cells.places] = True
+    return used
 
 
 def readily(read: Callable[[], list], cell: Callable[[int], Any], n: int) -> list:

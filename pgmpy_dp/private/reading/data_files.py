@@ -45,7 +45,7 @@ class FileMarks:
 
 def _mark(name: str) -> tuple[int, int, int] | None:
     try:
-        found = os.stat(name)
+        status = os.stat(name)
     except FileNotFoundError:
         return None
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ino

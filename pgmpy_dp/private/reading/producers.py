@@ -138,8 +138,8 @@ class _DaskSource(_Frame):
         places = self.positions(names)
         chosen = self._data.iloc[:, places]
         for part in range(chosen.npartitions):
-            found = without_its_words(_failed(self._data), _computed, chosen.get_partition(part))
-            yield from _PandasSource(found).batches(list(found.columns))
+            frame = without_its_words(_failed(self._data), _computed, chosen.get_partition(part))
+            yield from _PandasSource(frame).batches(list(frame.columns))
 
 
 def _computed(frame: Any) -> Any:
@@ -215,8 +215,8 @@ class _DuckDBSource(_Frame):
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         kinds, places = list(map(str, self._data.types)), self.positions(names)
-        own = list(spelled) or [None] * len(places)
-        cells = [_sent(self.names[place], kinds[place], own[k]) for k, place in enumerate(places)]
+        texts = list(spelled) or [None] * len(places)
+        cells = [_sent(self.names[place], kinds[place], texts[k]) for k, place in enumerate(places)]
         failed = (
             "DuckDB failed while it read the relation, before anything was charged. If a result of its connection has "
             "not been fetched to the end, fetch or close it; if another thread uses it, wait for that; else run the "
@@ -315,8 +315,8 @@ class _IbisSource(_Frame):
         failed = _failed(self._data)
         rows = without_its_words(failed, connection.execute, f"SELECT {cells} FROM ({query})")  # noqa: S608
         try:
-            while found := without_its_words(failed, rows.fetchmany, ROWS):
-                columns = zip(*found, strict=True)
+            while fetched := without_its_words(failed, rows.fetchmany, ROWS):
+                columns = zip(*fetched, strict=True)
                 yield [
                     cells_of_objects([*map(_moment, column)] if timed else list(column))
                     for column, timed in zip(columns, is_time, strict=True)
@@ -448,8 +448,8 @@ def _one_array(array: Any) -> pa.Array:
 
 def _each(batches: Iterable[Any], failed: str) -> Iterator[Any]:
     """Batches one by one, with an error of our own where there is no next one."""
-    found = iter(batches)
-    while (batch := without_its_words(failed, next, found, None)) is not None:
+    iterator = iter(batches)
+    while (batch := without_its_words(failed, next, iterator, None)) is not None:
         yield batch
 
 

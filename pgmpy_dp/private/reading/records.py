@@ -28,15 +28,15 @@ from pgmpy_dp.schema import Schema
 
 def memory() -> int:
     """Bytes that this machine or its container has; 0 where the system does not say."""
-    found = []
+    sizes = []
     with contextlib.suppress(AttributeError, ValueError, OSError):  # no such function, or no such name
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
-            found.append(int(Path(limit).read_text()))
+            sizes.append(int(Path(limit).read_text()))
         except (OSError, ValueError):  # "max"
             continue
-    return min(found, default=0)
+    return min(sizes, default=0)
 
 
 MOST_KEPT = max(1 << 30, memory() // 4)
@@ -102,12 +102,12 @@ class CodedRecords:
         missing = [tuple(scope) for scope in scopes if self._cover_of(scope) is None]
         if missing:
             self._count(covering_scopes(missing, self._cardinalities, LARGEST), scopes)
-        found = []
+        tables = []
         for scope in scopes:
             cover = self._cover_of(scope)
             assert cover is not None
-            found.append(marginal(self._counted[cover], cover, scope))
-        return found
+            tables.append(marginal(self._counted[cover], cover, scope))
+        return tables
 
     def codes(self) -> np.ndarray:
         """Codes of all records, shape (n, p), column-major, in the smallest type for all; kept from then on."""
@@ -171,8 +171,8 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
     ([[0, 0], [1, 1]], [3, 2, 2, 2])
     """
     schema.require_discrete()
-    if (found := source.coded(schema)) is not None:
-        return found
+    if (coded := source.coded(schema)) is not None:
+        return coded
     cardinalities, spelled = list(schema.cardinalities.values()), spelled_texts(schema)
     variables = [Variable(schema, name) for name in schema.variables]
     kept: list[list[np.ndarray]] | None = []
@@ -180,8 +180,8 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
     matched, cells = np.zeros(2 + len(schema), dtype=np.int64), 0
     with source.one_pass(schema.variables, spelled) as batches:
         for columns in batches:
-            codes, found = coded_batch(variables, columns)
-            matched += found
+            codes, numbers = coded_batch(variables, columns)
+            matched += numbers
             cells += len(codes) * len(codes[0])
             if source.is_ours and cells > MOST_KEPT:
                 kept, last = None, []
@@ -203,18 +203,18 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
 
 def coded_batch(variables: Sequence[Variable], columns: Sequence[Column]) -> tuple[list[np.ndarray], np.ndarray]:
     """Columns of codes of the records that count, and how many there are, are kept, and match in each column."""
-    codes, own = [], []
+    codes, matches = [], []
     keep = np.ones(len(columns[0]), dtype=bool)
     for variable, column in zip(variables, columns, strict=True):
         marks = variable.marks(column)
-        own.append(np.count_nonzero(marks < variable.states))
-        found = variable.codes(marks)
-        keep &= found != variable.states
-        codes.append(found)
+        matches.append(np.count_nonzero(marks < variable.states))
+        column_codes = variable.codes(marks)
+        keep &= column_codes != variable.states
+        codes.append(column_codes)
     number = int(np.count_nonzero(keep))
     if number < len(keep):
         codes = [column[keep] for column in codes]
-    return codes, np.array([len(keep), number, *own], dtype=np.int64)
+    return codes, np.array([len(keep), number, *matches], dtype=np.int64)
 
 
 def _block(batches: Sequence[Sequence[np.ndarray]], cardinalities: Sequence[int]) -> list[np.ndarray]:

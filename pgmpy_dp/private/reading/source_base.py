@@ -44,21 +44,21 @@ class Source(ABC):
     def positions(self, names: Sequence[Hashable]) -> list[int]:
         """Position of the column for each name; ValueError for missing and repeated ones."""
         counts = Counter(self.names)
-        found = {name: name if name in counts else str(name) for name in names}
-        missing = [name for name in names if found[name] not in counts]
+        columns = {name: name if name in counts else str(name) for name in names}
+        missing = [name for name in names if columns[name] not in counts]
         if missing:
             raise ValueError(
                 f"data has no column for {missing}, which are to be read; data has the columns "
                 f"{list(self.names)[:50]}: rename the columns, or the variables or arguments that name them"
             )
-        repeated = [name for name in names if counts[found[name]] > 1]
+        repeated = [name for name in names if counts[columns[name]] > 1]
         if repeated:
             raise ValueError(f"data has several columns named {repeated}; rename or remove all but one of each")
-        shared = [name for name, times in Counter(found.values()).items() if times > 1]
+        shared = [name for name, times in Counter(columns.values()).items() if times > 1]
         if shared:
             raise ValueError(f"several variables of the schema would read the column {shared}; rename the variables")
         places = {name: place for place, name in enumerate(self.names)}
-        return [places[found[name]] for name in names]
+        return [places[columns[name]] for name in names]
 
     def all_names(self) -> list[Any]:
         """The names, to read every column; ValueError for repeated ones."""

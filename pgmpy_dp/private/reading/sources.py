@@ -46,8 +46,8 @@ class ParquetSource(Source):
         self._marks = FileMarks(self._files)
         self._schemas = [_schema(name) for name in files]
         self.names = list(self._schemas[0].names)
-        for name, found in zip(files, self._schemas, strict=True):
-            if alone := Counter(found.names) - Counter(self.names) or Counter(self.names) - Counter(found.names):
+        for name, schema in zip(files, self._schemas, strict=True):
+            if alone := Counter(schema.names) - Counter(self.names) or Counter(self.names) - Counter(schema.names):
                 raise ValueError(
                     f"{name!r} has other columns than {files[0]!r}: {list(alone)[:50]}; "
                     "pass files with the same columns"
@@ -73,8 +73,8 @@ class ParquetSource(Source):
             with told(name, partial(pq.ParquetFile, name, read_dictionary=texts, pre_buffer=False)) as file:
                 batches = told(name, lambda file=file: iter(file.iter_batches(ROWS, columns=wanted)))
                 while (batch := told(name, next, batches, None)) is not None:
-                    found = batch.schema.names
-                    yield [batch.column(found.index(each)) for each in wanted]
+                    columns = batch.schema.names
+                    yield [batch.column(columns.index(each)) for each in wanted]
         self._marks.check()
 
 
@@ -172,19 +172,19 @@ def _matching(pattern: str, written: TextFile) -> list[str]:
     if Path(pattern).is_file():
         return [pattern]
     if Path(pattern).is_dir():
-        found = sorted(str(path) for path in Path(pattern).rglob("*") if path.suffix.lower() in (".parquet", ".pq"))
+        files = sorted(str(path) for path in Path(pattern).rglob("*") if path.suffix.lower() in (".parquet", ".pq"))
         # What programs leave beside the data, as other readers of such folders leave it out.
-        found = [
-            name for name in found if not any(p.startswith(("_", ".")) for p in Path(name).relative_to(pattern).parts)
+        files = [
+            name for name in files if not any(p.startswith(("_", ".")) for p in Path(name).relative_to(pattern).parts)
         ]
-        if not found:
+        if not files:
             raise FileNotFoundError(f"data={pattern!r} is a folder without a Parquet file; pass the path of a file")
-        return found
+        return files
     _kind(pattern, written)
-    found = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
-    if not found:
+    files = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
+    if not files:
         raise FileNotFoundError(f"data={pattern!r} names no file; pass the path of a Parquet or CSV file")
-    return found
+    return files
 
 
 def _kind(name: str, written: TextFile) -> str:

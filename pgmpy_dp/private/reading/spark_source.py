@@ -123,11 +123,11 @@ class _SparkRecords(CodedRecords):
         self._maps = [None] * len(cardinalities) if maps is None else list(maps)
         if whole is None:
             weakref.finalize(self, _let_go, coded).atexit = False
-            found = list(_rows(coded.select("matched", "version"), at_once=True))
-            _require_version({row.version for row in found})
+            rows = list(_rows(coded.select("matched", "version"), at_once=True))
+            _require_version({row.version for row in rows})
             parts = [
                 np.zeros(2 + len(cardinalities), np.int64),
-                *(np.frombuffer(row.matched, np.int64) for row in found),
+                *(np.frombuffer(row.matched, np.int64) for row in rows),
             ]
             matched = np.sum(parts, axis=0)
         else:
@@ -142,15 +142,15 @@ class _SparkRecords(CodedRecords):
 
     def _joint(self, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         sizes = [math.prod(self._cardinalities[j] for j in cover) for cover in covers]
-        found: list[np.ndarray] = []
+        counted: list[np.ndarray] = []
         for group in _groups(sizes):
             counting = _Counting(self._cardinalities, self._maps, covers[group])
             tables = quietly(self._coded.select("batch").coalesce(_TASKS).mapInArrow, counting, "counts binary")
             total = np.zeros(sum(sizes[group]), dtype=np.int64)
             for row in _rows(tables, _LOST, at_once=True):
                 total += np.frombuffer(zlib.decompress(row.counts), np.int64)
-            found += np.split(total, np.cumsum(sizes[group])[:-1])
-        return found
+            counted += np.split(total, np.cumsum(sizes[group])[:-1])
+        return counted
 
     def _read(self) -> Iterator[list[np.ndarray]]:
         for row in _rows(self._coded.select("batch"), _LOST):
@@ -283,11 +283,11 @@ def _asked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     try:
         import pgmpy_dp
 
-        found = pgmpy_dp.__version__
+        version = pgmpy_dp.__version__
     except Exception:
-        found = ""
+        version = ""
     for _ in batches:
-        yield pyarrow.record_batch({"version": [found]})
+        yield pyarrow.record_batch({"version": [version]})
 
 
 _asked.__module__ = "__main__"  # so that it is sent as it is, and not by the name of its module
@@ -305,8 +305,8 @@ def _versions(frame: Any) -> set[str]:
         return {_version()}
 
 
-def _require_version(found: set[str]) -> None:
-    if others := sorted(found - {_version()}):
+def _require_version(versions: set[str]) -> None:
+    if others := sorted(versions - {_version()}):
         have = " and ".join(f"version {other}" if other else "none" for other in others)
         raise ModuleNotFoundError(
             f"Spark's workers need pgmpy_dp {_version()}, and some have {have}: install it for the Python of each "

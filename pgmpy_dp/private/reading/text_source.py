@@ -66,7 +66,7 @@ class TextSource(Source):
         self._written = written or TextFile(self._files)
         self._cell = cell_reader(self._written)
         lines = [told(name, _first_line, name) for name in files]
-        headers = [header_names(*found, separator, self._written) for found in zip(files, lines, strict=True)]
+        headers = [header_names(name, line, separator, self._written) for name, line in zip(files, lines, strict=True)]
         self._header = lines[0]
         self.names = headers[0]
         for name, header in zip(files, headers, strict=True):
@@ -92,8 +92,8 @@ class TextSource(Source):
         """
         fields = [name.encode(self._written.encoding).removeprefix(codecs.BOM_UTF8) for name in self.names]
         cells = [self._cell(field, frozenset()) if self._cell else field for field in fields]
-        given = [name for name in self.names if name]
-        if given != list(map(str, range(len(given)))) and any(match_key(cell)[0] == "number" for cell in cells):
+        named = [name for name in self.names if name]
+        if named != list(map(str, range(len(named)))) and any(match_key(cell)[0] == "number" for cell in cells):
             raise ValueError(
                 f"the first line of {self._files[0]!r} has numbers for names, not quoted here in case it is a record; "
                 "put a line of names before it, or pass columns"
@@ -102,13 +102,13 @@ class TextSource(Source):
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         positions = self.positions(names)
-        own = list(spelled) or [frozenset()] * len(positions)
+        spellings = list(spelled) or [frozenset()] * len(positions)
         self.lines_without_record = 0
         self._marks.check()
         for name in self._files:
             for block in _blocks(name):
                 columns = self._fields(block, positions)
-                yield [self._cells(fields, texts) for fields, texts in zip(columns, own, strict=True)]
+                yield [self._cells(fields, texts) for fields, texts in zip(columns, spellings, strict=True)]
         self._marks.check()
 
     def _fields(self, block: bytes, positions: Sequence[int]) -> list[pa.Array]:
@@ -133,12 +133,12 @@ class TextSource(Source):
         offsets = np.append(0, cuts + 1).astype(np.int64)
         fields = pa.Array.from_buffers(pa.large_binary(), len(cuts), [None, pa.py_buffer(offsets), pa.py_buffer(block)])
         first = last[whole] - (width - 1)
-        found = [fields.take(pa.array(first + place)) for place in positions]
+        columns = [fields.take(pa.array(first + place)) for place in positions]
         if not rows:
-            return found
+            return columns
         order = pa.array(np.argsort([*np.flatnonzero(whole), *(k for k, _ in rows)], kind="stable"))
         more = [pa.array([row[place] + b"\n" for _, row in rows], pa.large_binary()) for place in positions]
-        return [pa.concat_arrays(parts).take(order) for parts in zip(found, more, strict=True)]
+        return [pa.concat_arrays(parts).take(order) for parts in zip(columns, more, strict=True)]
 
     def _cells(self, fields: pa.Array, spelled: frozenset[str] | None) -> Cells:
         """Each different field once; empty ones are missing unless `spelled`."""
@@ -166,12 +166,12 @@ def _blocks(name: str) -> Iterator[bytes]:
     with told(name, _open, name) as file:
         told(name, file.readline)
         rest: list[bytes] = []
-        while found := told(name, file.read, _BYTES_AT_ONCE):
-            end = found.rfind(b"\n") + 1
+        while block := told(name, file.read, _BYTES_AT_ONCE):
+            end = block.rfind(b"\n") + 1
             if end:
-                yield b"".join([*rest, found[:end]])
+                yield b"".join([*rest, block[:end]])
                 rest = []
-            rest.append(found[end:])
+            rest.append(block[end:])
         if any(rest):
             yield b"".join([*rest, b"\n"])
 

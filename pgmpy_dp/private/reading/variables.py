@@ -69,7 +69,7 @@ class Variable:
         self.dtype = np.min_scalar_type(2 * size if self._has_others else size)
         self._code = key_coder(schema, name)
         counted = OutsideCounted(schema) if self._has_others else schema
-        self._own, self._outside = key_coder(counted, name), counted.cardinality(name) - self._has_others
+        self._code_apart, self._outside = key_coder(counted, name), counted.cardinality(name) - self._has_others
         self._known: dict[str | bytes, int] = {}
         self._last: tuple[Any, ...] = (None, None, None)
         self._missing = self._mark(match_key(None))
@@ -99,9 +99,9 @@ class Variable:
         if self._decides_numbers and not isinstance(column, pa.ExtensionArray):
             if self._table is not None and pa.types.is_integer(column.type):
                 return self._of_integers(column, self._table)
-            found = plain_numbers(column)
-            if found is not None:
-                return self._of_numbers(found)
+            numbers = plain_numbers(column)
+            if numbers is not None:
+                return self._of_numbers(numbers)
         cells = cells_of(column)
         return self._listed(cells.listed)[cells.places]
 
@@ -113,7 +113,7 @@ class Variable:
         return self._last[2]
 
     def _listed(self, cells: Sequence[Any]) -> np.ndarray:
-        known, found = self._known, np.empty(len(cells), dtype=self.dtype)
+        known, marks = self._known, np.empty(len(cells), dtype=self.dtype)
         if len(known) > _MOST_KNOWN:
             known.clear()
         for k, cell in enumerate(cells):
@@ -123,26 +123,26 @@ class Variable:
                     mark = known[cell] = self._mark(match_key(cell))
             else:
                 mark = self._mark(match_key(cell))
-            found[k] = mark
-        return found
+            marks[k] = mark
+        return marks
 
     def _mark(self, key: tuple) -> int:
-        return self._joined(self._code(key), self._own(key))
+        return self._joined(self._code(key), self._code_apart(key))
 
-    def _joined(self, code: int, own: int) -> int:
-        """The mark of a cell that counts as `code`, and as `own` where what is outside has a code of its own."""
+    def _joined(self, code: int, apart: int) -> int:
+        """The mark of a cell that counts as `code`, and as `apart` where what is outside has a code for itself."""
         if code == DROPPED:
             return self.states
-        return self.states + 1 + code if own == self._outside else code
+        return self.states + 1 + code if apart == self._outside else code
 
-    def _place_numbers(self, made: Any, own: Any) -> None:
+    def _place_numbers(self, made: Any, apart: Any) -> None:
         """Marks of all numbers: between cuts, and of those that count by themselves."""
-        cuts = sorted({*made.cuts, *own.cuts})
+        cuts = sorted({*made.cuts, *apart.cuts})
         first = [-math.inf, *cuts]
         self._cuts = np.array(cuts, dtype=np.float64)
-        self._pieces = np.array([self._joined(_between(made, x), _between(own, x)) for x in first], self.dtype)
-        alone = sorted({number for number, _ in (*made.numbers, *own.numbers)})
-        self._alone = [(number, self._joined(made.of_number(number), own.of_number(number))) for number in alone]
+        self._pieces = np.array([self._joined(_between(made, x), _between(apart, x)) for x in first], self.dtype)
+        alone = sorted({number for number, _ in (*made.numbers, *apart.numbers)})
+        self._alone = [(number, self._joined(made.of_number(number), apart.of_number(number))) for number in alone]
         ends = [*(number for number in alone if math.isfinite(number)), *cuts]
         self._table: np.ndarray | None = None
         self._low: int
