@@ -189,7 +189,7 @@ _ROWS = [
     ("changes in the middle of a change", "turns:Turns", "if self._taken:", "if False:", "test_from_outside.py"),
     (
         "subclasses from elsewhere",
-        "own_types:is_own",
+        "trusted_types:is_trusted",
         "getattr(sys.modules[kind.__module__], kind.__qualname__, None) is kind",
         "True",
         "test_from_outside.py",
@@ -197,7 +197,7 @@ _ROWS = [
     (
         "operators from elsewhere",
         "curator_base:Curator._planned",
-        'require_own("operator", operator, "ask one of those that are there")',
+        'require_trusted("operator", operator, "ask one of those that are there")',
         "pass",
         "test_operators.py",
     ),

@@ -21,7 +21,7 @@ TEXT = f"""# What can be asked of private data
 `Curator.ask` takes one of these {{count}} operators, and nothing else. Each has its sensitivity and its proof in its
 docstring. The count and the steps of a gradient are no operators: [schedules](../curator/schedule.py) answer them, and
 [regression_path](regression_path.py) the vertices of Frank and Wolfe's method. `{COMMAND}`
-writes this page from the boundary's [list](../own_types.py) and the docstrings.
+writes this page from the boundary's [list](../trusted_types.py) and the docstrings.
 
 A subject's operators are trusted for that subject alone. "Data" says of what an operator can be asked. Where "units"
 says yes, the proof is for a unit with all its records. Elsewhere it is for one record, user or edge, and the curator

@@ -7,7 +7,7 @@ from inspect import isabstract
 from typing import Any
 
 from pgmpy_dp.private.operators.operator_base import Operator
-from pgmpy_dp.private.own_types import OPERATORS
+from pgmpy_dp.private.trusted_types import OPERATORS
 
 
 def every_operator() -> dict[str, type[Operator[Any]]]:

@@ -257,14 +257,14 @@ class ReservedZCDP:
 Guarantee = PureDP | ZCDP | ReservedZCDP | ApproxDP
 
 
-def own_guarantee(cost: object, name: str = "cost") -> Guarantee:
+def fresh_guarantee(cost: object, name: str = "cost") -> Guarantee:
     """A copy of a guarantee that nobody else has; TypeError for anything but exactly one of the four.
 
     A subclass could have another epsilon each time it is asked, and what others hold they could change.
 
     Examples
     --------
-    >>> own_guarantee(PureDP(1.0))
+    >>> fresh_guarantee(PureDP(1.0))
     PureDP(epsilon=1.0)
     """
     if not is_exactly(cost, PureDP, ZCDP, ReservedZCDP, ApproxDP):

@@ -21,7 +21,7 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.entry import Entry, decode_unit, encode_unit, entries_table
 from pgmpy_dp.private.filter import Account, Filter
 from pgmpy_dp.private.filter import BudgetExceeded as BudgetExceeded
-from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP, own_guarantee
+from pgmpy_dp.private.guarantee import ZCDP, Guarantee, PureDP, fresh_guarantee
 from pgmpy_dp.private.ledger_file import LedgerFile, agreed, read_ledger, write_ledger
 from pgmpy_dp.private.turns import Turns
 from pgmpy_dp.schema import decode_label, encode_label
@@ -250,7 +250,7 @@ class Ledger:
         RuntimeError
             If the ledger is in memory and this process is a copy (a fork) of the one that made it.
         """
-        guarantee, protected = own_guarantee(cost), decode_unit(encode_unit(unit))
+        guarantee, protected = fresh_guarantee(cost), decode_unit(encode_unit(unit))
         self._require_process()
         self._current().check(guarantee, adjacency, protected)
 
@@ -299,7 +299,7 @@ class Ledger:
             what=str.__str__(str(what)),
             columns=tuple(decode_label(encode_label(name)) for name in columns),
             mechanism=str.__str__(str(mechanism)),
-            cost=own_guarantee(cost),
+            cost=fresh_guarantee(cost),
             adjacency=Adjacency.parse(adjacency),
             reproducible=bool(reproducible),
             unit=decode_unit(encode_unit(unit)),
@@ -353,7 +353,7 @@ class Ledger:
         >>> str(part.left), str(ledger.left)
         ('0.1-DP', '0.6-DP')
         """
-        whole_cost = own_guarantee(cost)
+        whole_cost = fresh_guarantee(cost)
         if not isinstance(whole_cost, PureDP | ZCDP):
             raise TypeError(f"cost={cost!r} is a {type(cost).__name__}, of which no part is made; pass PureDP or ZCDP")
         budget = Budget.of(whole_cost)  # refuses a cost of nothing before it is charged

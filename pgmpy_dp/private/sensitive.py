@@ -17,7 +17,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.array_file import array_file, read_array_file
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.entry import decode_unit, encode_unit
-from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict, own_guarantee
+from pgmpy_dp.private.guarantee import Guarantee, fresh_guarantee, guarantee_from_dict
 from pgmpy_dp.private.named_values import Question
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.schema.stored import read_from
@@ -276,7 +276,7 @@ class Release:
 
         Where states were found, or merged by what was released, it says what this release cost (`Schema.discovered`).
         """
-        said = self._schema_without_own_cost
+        said = self._schema_without_cost
         if self.kind != "discovery" and "fine" not in self.public:
             return said
         budget, paid = self.budget, json.loads(self._header)["public"].get("paid", {})
@@ -293,7 +293,7 @@ class Release:
         return said.discovered_under([*said.discovered, cost])
 
     @cached_property
-    def _schema_without_own_cost(self) -> Schema:
+    def _schema_without_cost(self) -> Schema:
         in_facts = self.kind == "discovery" and "found" in self.facts
         said = Schema.from_dict(self.facts["found"] if in_facts else self._said("schema"))
         return said.discovered_under([*said.discovered, *self._of_the_model])
@@ -308,7 +308,7 @@ class Release:
         """What it cost to find parts of the schema that it was made with, beside its own cost and that of a model."""
         if self.kind != "discovery" and "schema" not in self.public:
             return []
-        return [cost for cost in self._schema_without_own_cost.discovered if cost not in self._of_the_model]
+        return [cost for cost in self._schema_without_cost.discovered if cost not in self._of_the_model]
 
     @property
     def budget(self) -> Any:
@@ -388,7 +388,7 @@ class Release:
         ValueError
             For a guarantee that its own does not imply, and for other facts, of which costs could be made.
         """
-        guarantee = own_guarantee(guarantee, "guarantee")
+        guarantee = fresh_guarantee(guarantee, "guarantee")
         if others := sorted(set(facts) - {"settings", "published_if"}):
             raise ValueError(f"facts has {others}; pass settings, and what it was published if")
         if not self.guarantee.implies(guarantee):

@@ -197,20 +197,20 @@ class Condition:
 class Rule:
     """Conditions that cannot all hold, or that imply others. Its text is read back as the same rule."""
 
-    given: tuple[Condition, ...]
+    premise: tuple[Condition, ...]
     implied: tuple[Condition, ...] = ()
     names: frozenset = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", frozenset(part.name for part in (*self.given, *self.implied)))
+        object.__setattr__(self, "names", frozenset(part.name for part in (*self.premise, *self.implied)))
 
     def __str__(self) -> str:
-        sides = [" & ".join(map(str, side)) for side in (self.given, self.implied) if side]
+        sides = [" & ".join(map(str, side)) for side in (self.premise, self.implied) if side]
         return " -> ".join(sides)
 
     def cuts(self, column: Column) -> list[float]:
         """Where its comparisons divide the numbers of a variable."""
-        return [cut for part in (*self.given, *self.implied) if part.name == column.name for cut in part.cuts(column)]
+        return [cut for part in (*self.premise, *self.implied) if part.name == column.name for cut in part.cuts(column)]
 
     def boxes(self, columns: Mapping[Hashable, Column]) -> list[Box]:
         """What the rule forbids; nothing while one of its variables is not divided into states.
@@ -223,12 +223,12 @@ class Rule:
         """
         divided = all(columns[name].states is not None for name in self.names)
         columns = {name: columns[name].divided(self.cuts(columns[name])) for name in self.names}
-        known = [part.truth(columns[part.name]) for part in (*self.given, *self.implied)]
+        known = [part.truth(columns[part.name]) for part in (*self.premise, *self.implied)]
         start: Box = {}
-        for part, met in zip(self.given, known, strict=False):
+        for part, met in zip(self.premise, known, strict=False):
             _narrow(start, part.name, met, True)
         boxes = [start] if not self.implied else []
-        for part, met in zip(self.implied, known[len(self.given) :], strict=True):
+        for part, met in zip(self.implied, known[len(self.premise) :], strict=True):
             _narrow(box := dict(start), part.name, met, False)
             boxes.append(box)
         boxes = [box for box in boxes if all(box.values())]

@@ -134,11 +134,11 @@ class Schema(Mapping):
             if name is None:
                 raise ValueError("None cannot name a variable (it cannot be a node of a graph); use text")
             if isinstance(declared, Number):
-                _require_own(f"variables[{name!r}]", declared, (Number, Date))
+                _require_exactly(f"variables[{name!r}]", declared, (Number, Date))
                 numbers[name] = declared
             if not isinstance(declared, Number) or declared.divided:
-                given_states = declared.states if isinstance(declared, Number) else declared
-                states[name] = checked_states(name, given_states)
+                listed = declared.states if isinstance(declared, Number) else declared
+                states[name] = checked_states(name, listed)
         self._variables = tuple(decode_label(encode_label(name)) for name in variables)
         self._states = states
         self._numbers = numbers
@@ -765,7 +765,7 @@ class Schema(Mapping):
             For what is neither.
         """
         if isinstance(value, Schema):
-            _require_own(argument, value, (Schema,))
+            _require_exactly(argument, value, (Schema,))
             return value
         if value is None:
             raise ValueError(
@@ -777,7 +777,7 @@ class Schema(Mapping):
         return cls(value)
 
 
-def _require_own(what: str, value: object, kinds: tuple[type, ...]) -> None:
+def _require_exactly(what: str, value: object, kinds: tuple[type, ...]) -> None:
     """TypeError for an object of a subclass, which could read a cell by what it has seen of other records."""
     if not any(type(value) is kind for kind in kinds):  # a metaclass may call classes equal
         names = " or a ".join(kind.__name__ for kind in kinds)

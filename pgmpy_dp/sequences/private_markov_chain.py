@@ -307,9 +307,9 @@ class PrivateMarkovChain(BasePrivateEstimator):
         return chain_counts.run(data, self._options, budget)
 
     def _check_agrees(self, data: PrivateSequences) -> None:
-        own_schema = None if self.state_names is None else checked_schema(self.state_names, argument="state_names")
+        declared = None if self.state_names is None else checked_schema(self.state_names, argument="state_names")
         require_agreement(
-            data, self.adjacency, state_names=(own_schema, data.schema), n_users=(self.n_users, data.n_users)
+            data, self.adjacency, state_names=(declared, data.schema), n_users=(self.n_users, data.n_users)
         )
 
     def _learn(self, release: Release, progress: Progress) -> ChainFit:

@@ -90,8 +90,8 @@ class TestRecovery:
     def test_torch_finds_the_same(self, solver, monkeypatch):
         pytest.importorskip("torch")
         rows, _ = made(3, 4, 6000 if solver == "kmeans" else 1500)
-        blocks, true = [], block_operators._found
-        monkeypatch.setattr(block_operators, "_found", lambda *a: blocks.append(true(*a)) or blocks[-1])
+        blocks, true = [], block_operators._computed
+        monkeypatch.setattr(block_operators, "_computed", lambda *a: blocks.append(true(*a)) or blocks[-1])
         found = [
             run(vectors(rows), mixture(3, 8.0, 1.0, device=device, random_state=0, block_solver=solver), BUDGET)
             for device in (None, DEVICE)

@@ -36,9 +36,9 @@ from pgmpy_dp.private.noise import samplers
 from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
-from pgmpy_dp.private.own_types import is_own
 from pgmpy_dp.private.reading import producers
 from pgmpy_dp.private.sensitive import Release, Sensitive
+from pgmpy_dp.private.trusted_types import is_trusted
 from tests.private.mechanisms import with_noise
 from tests.private.processes import everything, forked
 
@@ -275,7 +275,7 @@ class TestShares:
     def test_nor_does_it_before_the_charge(self, monkeypatch):
         """Whoever made data of more records than memory holds read their number in NumPy's words."""
         kinds = PrivateData.__subclasses__()
-        kinds = [kind for kind in [*kinds, *(each for kind in kinds for each in kind.__subclasses__())] if is_own(kind)]
+        kinds = [k for k in [*kinds, *(each for kind in kinds for each in kind.__subclasses__())] if is_trusted(k)]
         assert len(kinds) == 6
 
         def full(self, names, spelled=()):

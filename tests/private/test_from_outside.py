@@ -48,7 +48,7 @@ from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.model_errors import ModelErrors
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
-from pgmpy_dp.private.own_types import is_own
+from pgmpy_dp.private.trusted_types import is_trusted
 
 STATES = {"a": [0, 1], "b": [0, 1, 2]}
 FRAME = pd.DataFrame({"a": [0, 1, 1, 0] * 25, "b": [0, 1, 2, 2] * 25})
@@ -206,11 +206,11 @@ class TestWhatDecidesNoise:
             for kind in vars(module).values()
             if isinstance(kind, type) and issubclass(kind, ChargedCurator | PrivateData)
         }
-        assert {Curator, PrivateData, PrivateTable} < found and [kind for kind in found if not is_own(kind)] == []
+        assert {Curator, PrivateData, PrivateTable} < found and [kind for kind in found if not is_trusted(kind)] == []
 
     @pytest.mark.parametrize("kind", [PureDP, ZCDP, ReservedZCDP, ApproxDP])
     def test_guarantees_are_their_own(self, kind):
-        assert is_own(kind) and not is_own(type(kind.__name__, (kind,), {"__module__": kind.__module__}))
+        assert is_trusted(kind) and not is_trusted(type(kind.__name__, (kind,), {"__module__": kind.__module__}))
 
     def test_neither_curators_nor_ledgers_begin_again(self):
         curator = opened()
@@ -291,7 +291,7 @@ class TestWhatDecidesNoise:
         for numbers in ([1.0, 2.0], [[1.0, 2.0]]):
             given = Shared(np.array(numbers))
             assert not np.shares_memory(fresh_copy(given), theirs[-1])
-            assert not np.shares_memory(certificates._own(given, np.shape(numbers)), theirs[-1])
+            assert not np.shares_memory(certificates._copied(given, np.shape(numbers)), theirs[-1])
 
 
 class TestAnswers:
@@ -692,7 +692,7 @@ class TestSubclasses:
     """They are not the boundary's own: a method of theirs could answer otherwise."""
 
     def test_of_an_operator(self):
-        assert is_own(Tables) and not is_own(type("Tables", (Tables,), {"__module__": Tables.__module__}))
+        assert is_trusted(Tables) and not is_trusted(type("Tables", (Tables,), {"__module__": Tables.__module__}))
 
     def test_a_schema_of_columns_is_the_boundary_s(self):
         lying = type("Lying", (Schema,), {})

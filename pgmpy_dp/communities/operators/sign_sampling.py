@@ -149,7 +149,7 @@ class _Elimination:
         self._roots, self._buckets = _buckets(self._neighbours, set(cutset))
 
     def total(self, labels: dict[int, int]) -> dict[int, int]:
-        """Coefficients that are not 0, by their digits' numbers, of labellings that agree on the given vertices."""
+        """Coefficients that are not 0, by their digits' numbers, of labellings that agree on the cutset."""
         for bucket in self._buckets:
             bucket.message = {
                 assignment: sum(
@@ -158,14 +158,14 @@ class _Elimination:
                 )
                 for assignment in product((0, 1), repeat=len(bucket.scope))
             }
-        shift, weight = self._of_given(labels)
+        shift, weight = self._cutset_term(labels)
         product_of_roots = prod((bucket.message[()] for bucket in self._roots), start=weight)
         return {shift + place: number for place, number in enumerate(self._digits(product_of_roots)) if number}
 
     def sample(self, labels: dict[int, int], place: int, rng: np.random.Generator | None) -> dict[int, int]:
         """Labels of all vertices given those, and given a digit's number; after `total` of the same labels."""
         labels = dict(labels)
-        pending: list[tuple[list[_Bucket], int]] = [(self._roots, place - self._of_given(labels)[0])]
+        pending: list[tuple[list[_Bucket], int]] = [(self._roots, place - self._cutset_term(labels)[0])]
         while pending:
             group, left = pending.pop()
             for position, bucket in enumerate(group):
@@ -176,27 +176,27 @@ class _Elimination:
                 left -= of_it
                 messages = [self._digits(self._message(bucket, b, labels)) for b in (0, 1)]
                 b = weighted_choice([digits[of_it] if of_it < len(digits) else 0 for digits in messages], rng)
-                pending.append((bucket.inner, of_it - self._own(b, bucket.linked, labels)[0]))
+                pending.append((bucket.inner, of_it - self._term(b, bucket.linked, labels)[0]))
                 labels[bucket.vertex] = b
         return labels
 
-    def _own(self, b: int, neighbours: Sequence[int], labels: dict[int, int]) -> tuple[int, int]:
+    def _term(self, b: int, neighbours: Sequence[int], labels: dict[int, int]) -> tuple[int, int]:
         """What label b of a vertex, and its edges with neighbours that have labels, add to a digit's number; weight."""
         agreeing = sum(labels[u] == b for u in neighbours)
         if self.powers > 1:
             return self.powers * b + agreeing, 1
         return b, self._agree**agreeing * self._disagree ** (len(neighbours) - agreeing)
 
-    def _of_given(self, labels: dict[int, int]) -> tuple[int, int]:
-        """The same for the given vertices together."""
+    def _cutset_term(self, labels: dict[int, int]) -> tuple[int, int]:
+        """The same for the vertices of the cutset together."""
         linked = {v: [u for u in self._neighbours[v] if u < v and u in labels] for v in labels}
-        terms = [self._own(b, linked[v], labels) for v, b in labels.items()]
+        terms = [self._term(b, linked[v], labels) for v, b in labels.items()]
         return sum(shift for shift, _ in terms), prod(weight for _, weight in terms)
 
     def _message(self, bucket: _Bucket, b: int, labels: dict[int, int]) -> int:
-        """The polynomial of label b of a bucket's vertex, given labels of its scope and of the given vertices."""
+        """The polynomial of label b of a bucket's vertex, given labels of its scope and of the cutset."""
         known = {**labels, bucket.vertex: b}
-        shift, weight = self._own(b, bucket.linked, labels)
+        shift, weight = self._term(b, bucket.linked, labels)
         polynomial = prod((inner.message[self._places(inner, known)] for inner in bucket.inner), start=weight)
         return polynomial << (8 * self._bytes * shift)
 
@@ -220,7 +220,7 @@ def _linked(n: int, edges: Edges) -> list[set[int]]:
 
 
 def _min_fill(neighbours: list[set[int]], cutset: Iterable[int]) -> Iterator[tuple[int, dict[int, set[int]]]]:
-    """Each vertex that is not given, in the order of elimination, with the graph that is left before it goes."""
+    """Each vertex outside the cutset, in the order of elimination, with the graph that is left before it goes."""
     out = set(cutset)
     left = {v: neighbours[v] - out for v in range(len(neighbours)) if v not in out}
 
@@ -237,7 +237,7 @@ def _min_fill(neighbours: list[set[int]], cutset: Iterable[int]) -> Iterator[tup
 
 
 def _buckets(neighbours: list[set[int]], cutset: set[int]) -> tuple[list[_Bucket], list[_Bucket]]:
-    """The roots, and all buckets in the order of elimination, for the vertices that are not given."""
+    """The roots, and all buckets in the order of elimination, for the vertices outside the cutset."""
     waiting: list[_Bucket] = []
     order: list[_Bucket] = []
     for v, left in _min_fill(neighbours, cutset):

@@ -308,7 +308,7 @@ class ContrastMatrix(FeatureMatrix):
         matrix = np.zeros((self.d, self.d))
         matrix[self.places] = [float(Fraction(int(entry), unit)) for entry in upper]
         seen = [
-            np.concatenate([matrix[0, self._block(i)], self._own(i, matrix)]) for i in range(len(self.cardinalities))
+            np.concatenate([matrix[0, self._block(i)], self._upper(i, matrix)]) for i in range(len(self.cardinalities))
         ]
         counts = [matrix[0, 0] / self._constant**2]
         counts += [float((solve @ one).sum()) for (solve, _), one in zip(self._solutions, seen, strict=True)]
@@ -324,7 +324,7 @@ class ContrastMatrix(FeatureMatrix):
         arrays = [np.concatenate(fields), np.concatenate([np.empty(0), *tables]), np.array([n])]
         return [np.rint(np.clip(one, -(2.0**61), 2.0**61)).astype(np.int64) for one in arrays[: 2 + self.with_count]]
 
-    def _own(self, i: int, matrix: np.ndarray) -> np.ndarray:
+    def _upper(self, i: int, matrix: np.ndarray) -> np.ndarray:
         block = matrix[self._block(i), self._block(i)]
         return block[np.triu_indices(len(block))]
 

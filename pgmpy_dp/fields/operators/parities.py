@@ -34,7 +34,7 @@ from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.walsh_hadamard import masks_of, parities_of_cells, transform
 from pgmpy_dp.private.noise.additive import root_up
-from pgmpy_dp.private.operators.operator_base import Operator, own_array
+from pgmpy_dp.private.operators.operator_base import Operator, fresh_array
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 Subsets = tuple[tuple[int, ...], ...]
@@ -521,7 +521,7 @@ class WorstParity(Operator[int]):
 
     def checked(self, facts: TableFacts) -> WorstParity:
         family = checked_parities(self.family, facts)
-        expected = own_array("expected", self.expected, (family_size(family, len(facts.schema)),))
+        expected = fresh_array("expected", self.expected, (family_size(family, len(facts.schema)),))
         return WorstParity(family, expected, bool(self.signed))
 
     def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> NoisyMax:

@@ -97,7 +97,7 @@ class BlockVotes:
     vouched_for: bool = False
     _called: Callable[..., Any] | None = field(default=None, repr=False)  # set by `checked` alone
 
-    def _own(self, facts: TableFacts) -> tuple[Any, ...]:
+    def _checked_fields(self, facts: TableFacts) -> tuple[Any, ...]:
         """The same fields, checked, with the function."""
         p, function = len(facts.schema), self.function
         if p < 2:
@@ -123,7 +123,7 @@ class BlockVotes:
     def arguments(self, facts: Facts) -> dict[str, Any]:
         """What is asked, as answers and releases say it: without what the answer does not depend on."""
         question = {name: getattr(self, name) for name in ("function", "n_blocks", "max_edges", "vouched_for")}
-        return {"arguments": self.arguments_of, **question, **facts.asked}
+        return {"arguments": self.arguments_of, **question, **facts.arguments}
 
     def _graphs(self, data: PrivateTable, facts: TableFacts, coins: Coins) -> list[Vote]:
         """The graph of each block, exact: **to be noised**."""
@@ -212,7 +212,7 @@ class EdgeVotes(BlockVotes, SumOperator[np.ndarray]):
     moved = staticmethod(lambda p, most: vote_sensitivity(math.comb(p, 2), most))
 
     def checked(self, facts: TableFacts) -> EdgeVotes:
-        return EdgeVotes(*self._own(facts))
+        return EdgeVotes(*self._checked_fields(facts))
 
     def _numbers(self, facts: Any) -> tuple[Any, ...]:
         return len(facts.schema), self.max_edges
@@ -307,7 +307,7 @@ class AgreedGraph(BlockVotes, Operator[tuple[int, np.ndarray]]):
     can_fail = True
 
     def checked(self, facts: TableFacts) -> AgreedGraph:
-        return AgreedGraph(*self._own(facts))
+        return AgreedGraph(*self._checked_fields(facts))
 
     def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> StableMode:
         pairs = np.transpose(np.triu_indices(len(facts.schema), 1))

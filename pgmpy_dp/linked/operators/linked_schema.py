@@ -344,7 +344,7 @@ class LinkedSchema:
 
 
 def _truth(rule: Rule, columns: Mapping[Hashable, Column]) -> list[tuple[Hashable, list[bool]]]:
-    return [(part.name, [met is True for met in part.truth(columns[part.name])]) for part in rule.given]
+    return [(part.name, [met is True for met in part.truth(columns[part.name])]) for part in rule.premise]
 
 
 def _text(argument: str, value: Any) -> str:

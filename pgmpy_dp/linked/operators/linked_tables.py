@@ -20,13 +20,13 @@ from pgmpy_dp.private.data.table import SHARES, PrivateTable
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key, rows_as_they_are
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, quietly
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.records import spelled_texts
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
+from pgmpy_dp.private.trusted_types import require_trusted
 from pgmpy_dp.schema import INTERRUPTS, Schema, match_key
 
 _WHOLE = re.compile(rb"\s*([+-]?\d+)(?:\.0*)?\s*")
@@ -99,7 +99,7 @@ class PrivateLinkedTables(PrivateTable):
         n_records: int | None = None,
         random_state: int | None = None,
     ) -> None:
-        require_own("schema", schema, "pass a LinkedSchema")
+        require_trusted("schema", schema, "pass a LinkedSchema")
         self._linked = LinkedSchema.from_dict(schema.to_dict())
         wide = wide_table(self._linked)
         PrivateData.__init__(self, adjacency, ledger)

@@ -27,7 +27,7 @@ from pgmpy_dp.private.data.vectors import PrivateVectors, VectorFacts, vector_ro
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import StabilityHistogram, marked_cells, released_cells, stability_histogram
 from pgmpy_dp.private.noise.measures import OfRho, amount_of
-from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_array
+from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, fresh_array
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 MAX_BLOCKS = 1 << 16
@@ -274,8 +274,8 @@ class BlockCells(StableBlocks):
     def checked(self, facts: VectorFacts) -> BlockCells:
         require_clusters(facts)
         d = len(facts.columns)
-        rotation = own_array("rotation", self.rotation, (d, d), "finite numbers")
-        shift = own_array("shift", self.shift, (d,), "finite numbers")
+        rotation = fresh_array("rotation", self.rotation, (d, d), "finite numbers")
+        shift = fresh_array("shift", self.shift, (d,), "finite numbers")
         if not (np.abs(shift) < _LARGEST_CELL).all():
             raise ValueError(f"shift={shift!r} is more than {_LARGEST_CELL:g} widths; pass numbers near 0")
         return BlockCells(_checked_blocks(self.blocks), checked_length("width", self.width), rotation, shift)
@@ -434,11 +434,11 @@ def _clustered(data: PrivateVectors, blocks: BlockClusters, coins: Coins) -> tup
     """
     kept = data._memory.get("clusters")
     if kept is None or kept[0] != blocks:
-        kept = data._memory["clusters"] = (blocks, *_found(data, blocks, coins))
+        kept = data._memory["clusters"] = (blocks, *_computed(data, blocks, coins))
     return kept[1:]
 
 
-def _found(data: PrivateVectors, blocks: BlockClusters, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+def _computed(data: PrivateVectors, blocks: BlockClusters, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
     rows = vector_rows(data)[0]
     m, k, d = blocks.n_blocks, blocks.n_components, rows.shape[1]
     part, places = (coins.parts(lambda: rows, len(rows), parts) for parts in (m, 1 << 32))

@@ -26,8 +26,8 @@ from pgmpy_dp.private.data.data_base import PrivateData, reading, require_data_a
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from pgmpy_dp.private.named_values import Question, distinct_names, told
 from pgmpy_dp.private.noise.samplers import exercised, seeded_generator
-from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.private.trusted_types import require_trusted
 from pgmpy_dp.private.turns import Turns
 
 Step = TypeVar("Step")
@@ -93,9 +93,9 @@ def _kept_as_it_is(value: Any) -> Any:
 
 def require_to_open(curator: ChargedCurator, data: PrivateData, budget: Budget) -> None:
     """Raise TypeError for a curator or data of others, and for what is no budget; no method, which they would have."""
-    require_own("this curator", curator, "write a plan that asks one of those there are")
+    require_trusted("this curator", curator, "write a plan that asks one of those there are")
     require_data_and_budget(data, curator.kind, budget)
-    require_own("data", data, "a curator takes the kinds of private data that there are")
+    require_trusted("data", data, "a curator takes the kinds of private data that there are")
 
 
 class ChargedCurator(ABC):

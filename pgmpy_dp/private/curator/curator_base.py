@@ -22,10 +22,10 @@ from pgmpy_dp.private.curator.observer import observer
 from pgmpy_dp.private.data.data_base import PrivateData, reading
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, PureDP, part_for_each, share_of_cost
-from pgmpy_dp.private.noise.measures import asked_by
+from pgmpy_dp.private.noise.measures import noise_budget
 from pgmpy_dp.private.operators.operator_base import Operator
-from pgmpy_dp.private.own_types import require_own
 from pgmpy_dp.private.sensitive import Noise
+from pgmpy_dp.private.trusted_types import require_trusted
 from pgmpy_dp.schema import Schema
 
 Answered = TypeVar("Answered")
@@ -165,7 +165,7 @@ class Curator(ChargedCurator):
         # Read once: what the ledger is charged is what operators have.
         reserve = checked_number("reserve", reserve, positive=False, below_one=True)
         cost = cost_of(Budget.of(budget.guarantee), reserve, pure=pure)
-        mechanism = mechanism or asked_by(cost).distribution
+        mechanism = mechanism or noise_budget(cost).distribution
         named: Any = {"what": what, "columns": columns, "mechanism": mechanism, "random_state": random_state}
         self._open(data, budget, cost, cost.with_reserve(reserve) if reserve else cost, **named)
         self._reserve = Fraction(reserve)
@@ -254,7 +254,7 @@ class Curator(ChargedCurator):
         kind, facts = type(operator), self._facts
         if not issubclass(kind, Operator):
             raise TypeError(f"operator={operator!r} is a {kind.__name__}; pass an operator, e.g. Tables([('a',)])")
-        require_own("operator", operator, "ask one of those that are there")
+        require_trusted("operator", operator, "ask one of those that are there")
         if not isinstance(facts, kind.asks):
             raise TypeError(f"{kind.__name__} is no question about a {type(self._data).__name__}")
         request, share, eta = kind.checked(operator, facts), checked_share(share), exact_fraction(eta, "eta")
@@ -294,7 +294,7 @@ class Curator(ChargedCurator):
         with self._turn():
             merged = self._data._merged(after, checked)
             facts = merged.facts()
-            fine = {"schema": self._facts.schema.to_dict(), "tables": len(self.arrays), **facts.asked}
+            fine = {"schema": self._facts.schema.to_dict(), "tables": len(self.arrays), **facts.arguments}
             if self._fine is not None:
                 fine["fine"] = self._fine
             self._data, self._facts, self._fine = merged, facts, fine

@@ -18,7 +18,7 @@ import numpy as np
 
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise import samplers
-from pgmpy_dp.private.noise.measures import asked_by
+from pgmpy_dp.private.noise.measures import noise_budget
 from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 
@@ -85,7 +85,7 @@ class AdditiveNoise(Mechanism):
         `parts` says, for the largest scale of the noise, in how many parts of a count they will be.
         """
         pairs = tuple((l1, l2) for l1, l2, *_ in norms)
-        budget = asked_by(cost, share)
+        budget = noise_budget(cost, share)
         noise = tuple(Noise(budget.distribution, scale) for scale in budget.scales(pairs, weights))
         return cls((), noise, parts(max(one.scale for one in noise)), pairs)
 
@@ -149,7 +149,7 @@ class NoisyMax(Mechanism):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The distribution of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
-        return asked_by(self.cost).selection
+        return noise_budget(self.cost).selection
 
     def draw(self, rng: np.random.Generator | None) -> int:
         """The selected position."""
@@ -185,7 +185,7 @@ class SeveralNoisyMax(Mechanism):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The distribution of the noise: Gumbel for zCDP, exponential for a pure guarantee."""
-        return asked_by(self.cost).selection
+        return noise_budget(self.cost).selection
 
     def draw(self, rng: np.random.Generator | None) -> np.ndarray:
         """A position in each row."""

@@ -280,7 +280,7 @@ def _kept_state(function: FunctionType) -> str:
                     return f"{item.__qualname__}.{name} can be changed in place"
                 todo.append(value)
         elif isinstance(item, FunctionType):
-            for name, value, problem in (*_own(item), *_named(item)):
+            for name, value, problem in (*_held(item), *_named(item)):
                 if problem:
                     return f"{item.__qualname__} {problem} {name}"
                 todo.append(value)
@@ -289,7 +289,7 @@ def _kept_state(function: FunctionType) -> str:
     return ""
 
 
-def _own(function: FunctionType) -> Iterator[tuple[str, Any, str]]:
+def _held(function: FunctionType) -> Iterator[tuple[str, Any, str]]:
     """What a function has besides its code, with what is wrong about it, or ""."""
     free, cells = function.__code__.co_freevars, function.__closure__ or ()
     held = dict(zip(free, (cell.cell_contents for cell in cells), strict=True))

@@ -16,7 +16,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.own_types import require_own
+from pgmpy_dp.private.trusted_types import require_trusted
 
 Asked = ParamSpec("Asked")
 Made = TypeVar("Made")
@@ -38,7 +38,7 @@ class Facts:
     adjacency: Adjacency
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """What every question about the data depends on besides its own arguments."""
         return {}
 
@@ -160,7 +160,7 @@ class PrivateData:
         PrivateData
             See :meth:`~pgmpy_dp.Ledger.set_aside`, which refuses what cannot be paid.
         """
-        require_own("these data", self, "set a part of a ledger aside for the kinds of private data that there are")
+        require_trusted("these data", self, "set a part of a ledger aside for the kinds of private data that there are")
         other = self._like_this()
         other._ledger = self._ledger.set_aside(
             cost,
@@ -302,7 +302,7 @@ def _checked_ledger(ledger: Ledger | Budget | None, adjacency: Adjacency) -> Led
             f"ledger={ledger!r} is a {type(ledger).__name__}; pass the Budget that may be spent on these records, "
             "e.g. ledger=Budget(epsilon=1.0), or the Ledger that they have already"
         )
-    require_own("ledger", ledger, "pass a Ledger")
+    require_trusted("ledger", ledger, "pass a Ledger")
     if ledger.adjacency is not None and ledger.adjacency != adjacency:
         raise ValueError(
             f"adjacency={str(adjacency)!r} differs from the ledger's {str(ledger.adjacency)!r}; use the ledger's, "

@@ -107,10 +107,10 @@ def missing_columns(
     alone = len(available) == 1 and written.delimiter is None and bool(others)
     if not missing and not alone:
         return None
-    here = _found(available, names)
+    here = _n_present(available, names)
     fields = {sign: _decoded(split_fields(line, sign), written) for sign in others}
-    best = max(others, key=lambda sign: (_found(fields[sign], names), len(fields[sign])), default=None)
-    if best is not None and (alone or _found(fields[best], names) > here):
+    best = max(others, key=lambda sign: (_n_present(fields[sign], names), len(fields[sign])), default=None)
+    if best is not None and (alone or _n_present(fields[best], names) > here):
         is_header = not missing or _is_header(fields[best], names)
         what = "one column" if len(available) == 1 else f"{len(available)} columns"
         seen = f" ({_quoted(available)})" if is_header else ""
@@ -189,14 +189,14 @@ def _plain(name: str) -> str:
     return unicodedata.normalize("NFC", name).strip(" \t\xa0\u202f\u200b\ufeff\"'").casefold()
 
 
-def _found(available: Sequence[str], names: Sequence[Hashable]) -> int:
+def _n_present(available: Sequence[str], names: Sequence[Hashable]) -> int:
     """How many names are there, or nearly; numbers do not count, which records have too."""
     plain = {_plain(field) for field in available}
     return sum(_plain(str(name)) in plain and match_key(str(name))[0] == "text" for name in names)
 
 
 def _is_header(available: Sequence[str], names: Sequence[Hashable]) -> bool:
-    return 2 * _found(available, names) >= max(len(names), 1)
+    return 2 * _n_present(available, names) >= max(len(names), 1)
 
 
 def _nearest(name: str, available: Sequence[str]) -> str | None:

@@ -52,7 +52,7 @@ class TableFacts(Facts):
     _known: dict[Scope, tuple[Scope, tuple[int, ...]]] = field(default_factory=dict, init=False, repr=False)
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """How states were merged before a question."""
         return {} if self.places is None else {"places": self.places}
 

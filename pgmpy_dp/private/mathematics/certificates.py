@@ -111,10 +111,10 @@ def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray) 
     ([[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]], True)
     """
     n = len(target)
-    own_y, own_factor = _own(y, (n,)), _own(factor, (n, -1))
-    if own_y is None or own_factor is None:
+    y_copy, factor_copy = _copied(y, (n,)), _copied(factor, (n, -1))
+    if y_copy is None or factor_copy is None:
         return CertifiedPoint(np.eye(n) / n, math.inf)
-    y, factor = own_y, own_factor
+    y, factor = y_copy, factor_copy
     k = factor.shape[1]
     lengths = _row_squares(factor)
     x = _symmetric_product(_unit_rows(factor, lengths) / math.sqrt(n))
@@ -173,10 +173,10 @@ def certified_pair(target: np.ndarray, factor: np.ndarray, dual_factor: np.ndarr
     True
     """
     n = len(target)
-    own_factor, own_dual = _own(factor, (n, -1)), _own(dual_factor, (n, -1))
-    if own_factor is None or own_dual is None:
+    factor_copy, dual_copy = _copied(factor, (n, -1)), _copied(dual_factor, (n, -1))
+    if factor_copy is None or dual_copy is None:
         return CertifiedPoint(np.eye(n) / n, math.inf)
-    factor, dual_factor = own_factor, own_dual
+    factor, dual_factor = factor_copy, dual_copy
     k, m = factor.shape[1], dual_factor.shape[1]
     rows = _unit_rows(factor, _row_squares(factor)) / math.sqrt(n)
     x = _symmetric_product(rows)
@@ -295,7 +295,7 @@ def _blocked_cholesky(matrix: np.ndarray, shift: float) -> np.ndarray | None:
     return work if np.all(np.isfinite(work)) else None
 
 
-def _own(numbers: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+def _copied(numbers: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
     """A solver's numbers as a copy in double precision; None where they are not of the shape (-1: any), or too large.
 
     The account of rounding is that of doubles, and of squares that are finite: an array of int8 wraps around, one of

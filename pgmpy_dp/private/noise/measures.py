@@ -1,4 +1,4 @@
-"""What epsilon and rho ask of noise: a class each. Whoever makes noise asks :func:`asked_by`, and not which it is."""
+"""The epsilon or the rho that noise may cost: a class each. Whoever makes noise calls :func:`noise_budget` alone."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ class OfRho:
         return Budget(rho=additive.round_down(self.amount))
 
 
-def asked_by(cost: PureDP | ZCDP, share: Fraction | float = 1) -> OfEpsilon | OfRho:
-    """What a share of a cost asks of noise.
+def noise_budget(cost: PureDP | ZCDP, share: Fraction | float = 1) -> OfEpsilon | OfRho:
+    """Return the epsilon, or the rho, that noise of a share of a cost may cost.
 
     Examples
     --------
-    >>> asked_by(ZCDP(0.5), Fraction(1, 2)).scales([(2.0, 1.0)]), asked_by(PureDP(0.5)).scales([(2.0, 1.0)])
+    >>> noise_budget(ZCDP(0.5), Fraction(1, 2)).scales([(2.0, 1.0)]), noise_budget(PureDP(0.5)).scales([(2.0, 1.0)])
     ((1.4142135623730951,), (4.0,))
     """
     part = exact_fraction(share)
@@ -102,7 +102,7 @@ def amount_of(
     kind: type[OfEpsilon] | type[OfRho], cost: PureDP | ZCDP, share: Fraction | float, refusal: str
 ) -> Fraction:
     """The epsilon, or the rho, of a share, for noise of one kind; ValueError, which says what to do, for the other."""
-    budget = asked_by(cost, share)
+    budget = noise_budget(cost, share)
     if not isinstance(budget, kind):
         raise ValueError(refusal)
     return budget.amount
@@ -118,4 +118,4 @@ def pure_epsilon(cost: PureDP | ZCDP, share: Fraction, per_rho: int = 2) -> Frac
     >>> pure_epsilon(ZCDP(0.5), Fraction(1)), pure_epsilon(PureDP(1.0), Fraction(1, 2))
     (Fraction(1, 1), Fraction(1, 2))
     """
-    return asked_by(cost, share).pure(per_rho)
+    return noise_budget(cost, share).pure(per_rho)

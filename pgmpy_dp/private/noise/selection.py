@@ -20,7 +20,7 @@ import numpy as np
 from pgmpy_dp.checks import exact_fraction
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.additive import LARGEST_SCALE
-from pgmpy_dp.private.noise.measures import asked_by
+from pgmpy_dp.private.noise.measures import noise_budget
 
 
 def selection_scale(linf: float, cost: PureDP | ZCDP, share: Fraction) -> float:
@@ -46,7 +46,7 @@ def selection_scale(linf: float, cost: PureDP | ZCDP, share: Fraction) -> float:
     (10.0, 200.0)
     """
     moved, share = exact_fraction(linf), exact_fraction(share)
-    scale = asked_by(cost, share).selection_scale(moved)
+    scale = noise_budget(cost, share).selection_scale(moved)
     if scale > LARGEST_SCALE:
         raise ValueError(
             f"a budget of {cost} leaves each selection 1/{float(1 / share):.3g} of it, which needs noise of scale "
@@ -75,4 +75,4 @@ def noisy_argmax(
     Privacy: rows are selected from with independent noise, so their costs add up. A row whose scores are the same under
     both neighbours costs nothing.
     """
-    return asked_by(cost).argmax(rows, scale, rng)
+    return noise_budget(cost).argmax(rows, scale, rng)

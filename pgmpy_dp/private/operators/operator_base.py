@@ -25,7 +25,7 @@ class Operator(ABC, Generic[Answered_co]):
 
     Anybody makes values of the classes that there are, and ``Curator.ask`` takes them. A value may be wrong or change,
     so nothing in it is believed: :meth:`checked` makes the curator's own copy of it, of built-in types and arrays that
-    are nobody else's, and everything else is asked of that copy. A class that ``own_types.py`` does not list is not
+    are nobody else's, and everything else is asked of that copy. A class that ``trusted_types.py`` does not list is not
     taken.
 
     Attributes
@@ -82,7 +82,7 @@ class Operator(ABC, Generic[Answered_co]):
 
     def arguments(self, facts: Facts) -> dict[str, Any]:
         """What is asked, as answers and releases say it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)} | facts.asked  # type: ignore[arg-type]
+        return {each.name: getattr(self, each.name) for each in fields(self)} | facts.arguments  # type: ignore[arg-type]
 
     def noted(self, facts: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """What of it an answer remembers."""
@@ -171,7 +171,7 @@ def planned_noise(
     return planned.noise  # type: ignore[return-value]
 
 
-def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers") -> np.ndarray:
+def fresh_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers") -> np.ndarray:
     """A read-only copy as an array of float64; ValueError for another shape, or what is not "positive" or "finite"."""
     made = fresh_copy(value)
     wrong = ("finite" in what and not np.isfinite(made).all()) or ("positive" in what and not (made > 0).all())
@@ -181,14 +181,14 @@ def own_array(name: str, value: Any, shape: Sequence[int], what: str = "numbers"
     return made
 
 
-def own_numbers(values: Any, name: str = "weights") -> tuple[int | float | Fraction, ...] | None:
+def python_numbers(values: Any, name: str = "weights") -> tuple[int | float | Fraction, ...] | None:
     """Numbers as Python's own, of the same values; None for None. TypeError for what is no sequence of them."""
     if isinstance(values, Mapping | str) or not (values is None or isinstance(values, Iterable)):
         raise TypeError(f"{name}={values!r} is a {type(values).__name__}; pass a sequence of numbers, or None")
-    return None if values is None else tuple(map(_own_number, values))
+    return None if values is None else tuple(map(_python_number, values))
 
 
-def _own_number(value: Any) -> int | float | Fraction:
+def _python_number(value: Any) -> int | float | Fraction:
     exact = exact_fraction(value)
     if exact.denominator == 1:
         return int(exact)

@@ -42,10 +42,10 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.mathematics.certificates import CertifiedPoint
 from pgmpy_dp.private.noise.fine_grid import FineGrid, fine_grid, on_grid
 from pgmpy_dp.private.noise.matrix import MECHANISMS, MatrixNoise, add_matrix_noise, plan_matrix_noise
-from pgmpy_dp.private.noise.measures import asked_by
+from pgmpy_dp.private.noise.measures import noise_budget
 from pgmpy_dp.private.operators.operator_base import Operator
-from pgmpy_dp.private.own_types import is_own
 from pgmpy_dp.private.sensitive import Noise, Sensitive
+from pgmpy_dp.private.trusted_types import is_trusted
 
 Records = TypeVar("Records", contravariant=True)
 Solver = tuple[str, Mapping[str, Any]]
@@ -204,7 +204,7 @@ def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float 
     >>> print(part_of(ZCDP(0.5), Fraction(1, 2)), part_of(PureDP(1.0), 1, 1e-6))
     0.25-zCDP (1, 1e-06)-DP
     """
-    return asked_by(cost, share).budget(exact_fraction(eta))
+    return noise_budget(cost, share).budget(exact_fraction(eta))
 
 
 def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = ()) -> np.ndarray:
@@ -339,7 +339,7 @@ class Solution(Operator[list[np.ndarray]]):
         calls = tuple([(str(name), plain_arguments(arguments)) for name, arguments in self.solvers])
         program = self.program
         kind = type(program)
-        ours = isinstance(program, CheckedProgram) and is_own(kind)
+        ours = isinstance(program, CheckedProgram) and is_trusted(kind)
         if not ours and not self.vouched_for:
             raise TypeError(
                 f"program is a {kind.__name__}, which is not part of the boundary; vouch for what it says of itself "

@@ -18,7 +18,7 @@ from pgmpy_dp.private.data.table import PrivateTable, contingency_tables
 from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.named_values import scope_name
-from pgmpy_dp.private.operators.operator_base import Operator, own_numbers
+from pgmpy_dp.private.operators.operator_base import Operator, python_numbers
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import encode_label
 
@@ -142,7 +142,7 @@ class Tables(Operator[list[np.ndarray]]):
     asks = TableFacts
 
     def checked(self, facts: TableFacts) -> Tables:
-        return Tables(facts.scopes(self.scopes), own_numbers(self.weights))
+        return Tables(facts.scopes(self.scopes), python_numbers(self.weights))
 
     def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
         return self.planned(len(self.scopes), facts.adjacency, cost, share, self.weights, facts.parts)

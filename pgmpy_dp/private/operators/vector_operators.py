@@ -261,26 +261,26 @@ class StrongestPairs(Operator[np.ndarray]):
         return StrongestPairs(checked_point("center", self.center, d), expected.astype(np.int64), allowed)
 
     def mechanism(self, facts: VectorFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> SeveralNoisyMax:
-        return SeveralNoisyMax.planned(float(changed_records(facts.adjacency)), len(self._asked), cost, share)
+        return SeveralNoisyMax.planned(float(changed_records(facts.adjacency)), len(self._columns), cost, share)
 
     def _exact(
         self, data: PrivateVectors, facts: VectorFacts, mechanism: SeveralNoisyMax, coins: Coins
     ) -> list[np.ndarray]:
         scores = np.abs(sign_products(data, np.array(self.center)) - self.expected)
-        return [scores[row, self.allowed[row]] for row in self._asked]
+        return [scores[row, self.allowed[row]] for row in self._columns]
 
     @property
-    def _asked(self) -> list[int]:
+    def _columns(self) -> list[int]:
         """The columns that may get another."""
         return np.flatnonzero(self.allowed.any(axis=1)).tolist()
 
     def noted(self, facts: VectorFacts, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"n_columns": len(self._asked)}
+        return {"n_columns": len(self._columns)}
 
     def answered(self, drawn: np.ndarray) -> np.ndarray:
-        partners = np.full(len(self.allowed), -1, dtype=np.int64)
-        partners[self._asked] = [np.flatnonzero(self.allowed[r])[b] for r, b in zip(self._asked, drawn, strict=True)]
-        return partners
+        partner = np.full(len(self.allowed), -1, dtype=np.int64)
+        partner[self._columns] = [np.flatnonzero(self.allowed[r])[b] for r, b in zip(self._columns, drawn, strict=True)]
+        return partner
 
 
 @dataclass(frozen=True, slots=True, eq=False)

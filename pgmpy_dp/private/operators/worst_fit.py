@@ -18,7 +18,7 @@ from pgmpy_dp.private.data.contingency import table_sensitivity
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.data.table_facts import TableFacts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.operators.operator_base import Operator, own_array
+from pgmpy_dp.private.operators.operator_base import Operator, fresh_array
 from pgmpy_dp.private.operators.tables import joined_tables
 from pgmpy_dp.private.sensitive import Sensitive
 
@@ -180,7 +180,7 @@ class WorstFit(Operator[int]):
         scopes = facts.scopes(self.scopes)
         n, cells = len(scopes), sum(math.prod(facts.shape(scope)) for scope in scopes)
         if isinstance(self.expected, np.ndarray) and self.expected.shape == (cells,):
-            expected = own_array("expected", self.expected, (cells,))
+            expected = fresh_array("expected", self.expected, (cells,))
         else:
             tables = [fresh_copy(table) for table in self.expected]
             shapes = [facts.shape(scope) for scope in scopes]
@@ -189,11 +189,11 @@ class WorstFit(Operator[int]):
                     f"expected has tables of the shapes {[t.shape for t in tables]}, scopes have {shapes}; pass "
                     "one table per scope, axes in its order, or all of them in one vector"
                 )
-            expected = own_array("expected", np.concatenate([table.ravel() for table in tables]), (cells,))
-        offsets = own_array("offsets", np.zeros(n) if self.offsets is None else self.offsets, (n,), "finite numbers")
+            expected = fresh_array("expected", np.concatenate([table.ravel() for table in tables]), (cells,))
+        offsets = fresh_array("offsets", np.zeros(n) if self.offsets is None else self.offsets, (n,), "finite numbers")
         weights = None
         if self.weights is not None:
-            weights = own_array("weights", self.weights, (n,), "positive finite numbers")
+            weights = fresh_array("weights", self.weights, (n,), "positive finite numbers")
         return WorstFit(scopes, expected, offsets, weights)
 
     def mechanism(self, facts: TableFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> NoisyMax:

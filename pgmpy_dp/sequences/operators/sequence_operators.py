@@ -15,7 +15,7 @@ from pgmpy_dp.private.curator.observer import Coins
 from pgmpy_dp.private.data.contributions import contribution_sensitivity
 from pgmpy_dp.private.data.table_distances import whole_parts
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, own_numbers
+from pgmpy_dp.private.operators.operator_base import Operator, SumOperator, python_numbers
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.sequences.operators.sequences import (
     PrivateSequences,
@@ -117,7 +117,7 @@ class NgramTables(Operator[list[np.ndarray]]):
                     f"max_segments={segments!r} without segment_length: a segment of any length could hold any number "
                     "of pairs; pass segment_length, or max_segments=None to count users by shares"
                 )
-        return NgramTables(own_numbers(self.weights), length, segments, lengths)
+        return NgramTables(python_numbers(self.weights), length, segments, lengths)
 
     def mechanism(self, facts: SequenceFacts, cost: PureDP | ZCDP, share: Fraction, eta: Fraction) -> AdditiveNoise:
         additions = user_additions(self.segment_length, self.max_segments, self.lengths)

@@ -46,24 +46,24 @@ _OTHERS = (
 )
 
 
-def is_own(kind: type) -> bool:
+def is_trusted(kind: type) -> bool:
     """Whether a class is defined in the boundary; no subclass of one.
 
     Examples
     --------
     >>> from pgmpy_dp.private.budget import Budget
-    >>> is_own(Budget), is_own(type("Budget", (Budget,), {"__module__": Budget.__module__}))
+    >>> is_trusted(Budget), is_trusted(type("Budget", (Budget,), {"__module__": Budget.__module__}))
     (True, False)
     """
     listed = kind.__module__ in (*OPERATORS, *_OTHERS)
     return listed and getattr(sys.modules[kind.__module__], kind.__qualname__, None) is kind
 
 
-def require_own(what: str, value: object, instead: str) -> None:
+def require_trusted(what: str, value: object, instead: str) -> None:
     """Raise a TypeError, which says what to use, for an object of a class that is not the boundary's own.
 
     A subclass could answer otherwise than its base what noise is made from: a cost, an adjacency, a number of rows.
     """
     kind = type(value)
-    if not is_own(kind):
+    if not is_trusted(kind):
         raise TypeError(f"{what} is a {kind.__qualname__}, which is not a class of the boundary; {instead}")
