@@ -304,7 +304,7 @@ def test_a_worker_without_the_package_says_so():
     """The function that asks comes without its module, which such a worker could not import."""
     from pyspark import cloudpickle
 
-    sent = cloudpickle.dumps(spark_source._versions)
+    sent = cloudpickle.dumps(spark_source._version_there)
     code = (
         f"import sys; sys.modules['pgmpy_dp'] = None; import pickle; asked = pickle.loads({sent!r}); "
         "print([batch.to_pydict() for batch in asked([None])])"

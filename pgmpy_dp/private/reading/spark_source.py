@@ -276,7 +276,7 @@ def _version() -> str:
     return str(sys.modules["pgmpy_dp"].__version__)
 
 
-def _versions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _version_there(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Which version a worker has; runs there, and imports nothing of this package before."""
     import pyarrow
 
@@ -290,7 +290,7 @@ def _versions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pyarrow.record_batch({"version": [version]})
 
 
-_versions.__module__ = "__main__"  # so that it is sent as it is, and not by the name of its module
+_version_there.__module__ = "__main__"  # so that it is sent as it is, and not by the name of its module
 
 
 def _versions(frame: Any) -> set[str]:
@@ -299,7 +299,7 @@ def _versions(frame: Any) -> set[str]:
         with _unlogged(frame):
             return {
                 row.version
-                for row in frame.sparkSession.range(0, 8, 1, 8).mapInArrow(_versions, "version string").collect()
+                for row in frame.sparkSession.range(0, 8, 1, 8).mapInArrow(_version_there, "version string").collect()
             }
     except Exception:
         return {_version()}
