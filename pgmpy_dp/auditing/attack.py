@@ -60,7 +60,7 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class AuditReport:
-    """What an audit found.
+    """The outcome of an audit.
 
     Attributes
     ----------

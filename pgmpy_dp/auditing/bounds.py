@@ -1,4 +1,4 @@
-"""From how often an event occurs on two neighbouring datasets to a lower bound on epsilon or rho.
+"""Lower bounds on epsilon or rho, from how often an event occurs on two neighbouring datasets.
 
 * (epsilon, delta)-DP gives ``p <= exp(epsilon) q + delta`` for every event, of probability p on one dataset and q on
   the other: ``epsilon >= log((p - delta)/q)``.
@@ -79,7 +79,7 @@ def rho_bound(p: float, q: float) -> float:
 
 
 def guarantee_bound(guarantee: Guarantee, p: float, q: float) -> float:
-    """What an event of probabilities p and q shows: a rho for `ZCDP`, else an epsilon, at the guarantee's delta.
+    """Return what an event of probabilities p and q shows: a rho for `ZCDP`, else an epsilon, at the guarantee's delta.
 
     Of `ReservedZCDP` a rho: its eta is taken off p, the part of the event that failures may be.
     """
@@ -91,5 +91,5 @@ def guarantee_bound(guarantee: Guarantee, p: float, q: float) -> float:
 
 
 def claimed_value(guarantee: Guarantee) -> float:
-    """What a bound is compared with: the rho of `ZCDP` and `ReservedZCDP`, else the epsilon."""
+    """Return the number that a bound is compared with: the rho of `ZCDP` and `ReservedZCDP`, else the epsilon."""
     return guarantee.rho if isinstance(guarantee, ZCDP | ReservedZCDP) else guarantee.epsilon

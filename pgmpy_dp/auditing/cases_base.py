@@ -1,4 +1,4 @@
-"""What a case of the catalogue is: one attack, small enough to be run by everybody.
+"""The cases of the catalogue: a case is one attack, small enough to be run by everybody.
 
 A case is a pair of made-up neighbours, a claim and what is attacked: the public ``fit`` of an estimator, or a learner's
 ``run``, never a copy. The datasets are tiny (a few records, cells, vertices), so that a release takes milliseconds; one
@@ -175,7 +175,7 @@ def fitted(name: str, arguments: dict[str, Any], model: Any, data: Any) -> Any:
 
 
 def settings(name: str, **arguments: Any) -> Settings:
-    """What the estimator of this name hands to its method."""
+    """Return the settings that the estimator of this name hands to its method."""
     from pgmpy_dp import estimators
 
     return settings_of(getattr(estimators, name)(**arguments))

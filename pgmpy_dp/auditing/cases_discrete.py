@@ -29,7 +29,7 @@ def _frames(rows: tuple[list, list], columns: str, adjacency: str) -> Neighbours
 
 
 def network_features(estimator: Any) -> np.ndarray:
-    """Which tables an adaptive learner measured, and their cells: rows of one length whatever was selected."""
+    """Return the tables that an adaptive learner measured, and their cells: rows of one length whatever it selected."""
     release = estimator.release_
     names = release.schema.variables
     chosen = [sum(1 << names.index(name) for name in scope) for scope in release.scopes]
@@ -50,7 +50,7 @@ def graph_features(estimator: Any) -> np.ndarray:
 
 
 def chain_features(estimator: Any) -> np.ndarray:
-    """What a chain of undecided order released, as rows of one length: its tables, whether it tested, and the rest."""
+    """Return the release of a chain of undecided order, in rows of one length: its tables, its test, the rest."""
     release = estimator.release_
     of_each = {2: np.zeros(4), 0: np.zeros(3), 3: np.zeros(8)}  # what was asked after the first two tables
     for length, value in list(zip(release.public["lengths"], release.values, strict=True))[2:]:

@@ -81,7 +81,7 @@ def _far_records(adjacency: str, n: int) -> Neighbours:
 
 
 def mixture_features(output: Any) -> np.ndarray:
-    """What a mixture's release says, in as many numbers whatever was found: outcome, counts, cells far away."""
+    """Return a mixture's release as numbers, always as many: outcome, counts, cells far away."""
     release = getattr(output, "release_", output)
     values = dict(zip(release.names, release.values, strict=True))
     features = [float(values["status"][0])]

@@ -1,4 +1,4 @@
-"""What samplers draw in an answer, kept and given again: what a mechanism does before and after its noise is seen so.
+"""The draws of samplers in an answer, kept and used again: this shows what a mechanism does before and after its noise.
 
 A mechanism's `draw` gives exact statistics to the samplers and makes the answer of what these return. With the same
 numbers from the samplers the answer has to be the same on a neighbour: else something of it comes from exact statistics
@@ -39,7 +39,7 @@ def drawn(mechanism: Mechanism, draw: Callable[[], Any]) -> tuple[Any, Drawn]:
 
 
 def undrawn(mechanism: Mechanism, calls: Drawn) -> list[str]:
-    """What is wrong with how much noise was drawn: each number of a statistic has its own."""
+    """Return what is wrong with how much noise was drawn: each number of a statistic has its own."""
     needed = _NUMBERS.get(type(mechanism))
     wanted, number = needed and needed(mechanism), sum(count for _, _, (count, _), _ in calls)
     return [f"noise was drawn for {number} numbers of {wanted}"] if wanted not in (None, number) else []
@@ -61,7 +61,7 @@ _NUMBERS: dict[type, Callable[[Any], int]] = {
 def drawn_again(
     first: Mechanism, mechanism: Mechanism, draw: Callable[[], Any], answer: Any, calls: Drawn
 ) -> list[str]:
-    """What is wrong with an answer that a neighbour's mechanism makes of the numbers of the first one's."""
+    """Return what is wrong with an answer that a neighbour's mechanism makes of the numbers of the first one's."""
     if not calls:
         return []
     left = iter(calls)
@@ -97,7 +97,7 @@ def _by_delta(first: Mechanism, mechanism: Mechanism, answer: Any) -> bool:
 
 
 def _places(mechanism: Mechanism) -> str:
-    """What numbers are of where the data decide that: of as many other cells the same numbers say something else."""
+    """Return the places of numbers where the data decide them: the same numbers of other cells mean something else."""
     marks = mechanism.cells.tolist() if isinstance(mechanism, StableCells) else getattr(mechanism, "marks", None)
     return "" if marks is None else repr(marks)
 

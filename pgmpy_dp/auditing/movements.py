@@ -248,7 +248,7 @@ def invented_arrays(shapes: Sequence[tuple[int, ...]], kind: str, rng: np.random
 
 @singledispatch
 def movement(mechanism: Mechanism, other: Mechanism) -> float:
-    """How far the exact statistics of two requests are apart, over what scaled the noise; infinite if they cannot be.
+    """Return how far the exact statistics of two requests are apart, over what scaled the noise; infinity for none.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from pgmpy_dp.private.guarantee import ApproxDP, PureDP
 
 @dataclass(frozen=True)
 class OneRunReport:
-    """What one run showed.
+    """The outcome of one run.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What may be asked of private data: the operators of the boundary's own list, for audits, tests and pages."""
+"""The operators of the boundary's list, for audits, tests and pages."""
 
 from __future__ import annotations
 

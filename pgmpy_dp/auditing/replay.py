@@ -44,7 +44,7 @@ _ROUNDING = 1e-9  # relative: of norms that are computed in floating point here
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """What replay found on one pair of datasets.
+    """The outcome of replay on one pair of datasets.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ def replay(
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a stranger sees of a run."""
+    """A run as a stranger sees it."""
 
     result: bytes | None
     error: str
@@ -308,7 +308,7 @@ class Spending:
         return [] if charged == cost else [f"the ledger was charged {charged} for a curator of {cost}"]
 
     def understated(self, said: Any) -> list[str]:
-        """Where a plan releases under less than what it charged; an estimator's says so by an error."""
+        """Return where a plan releases under less than it charged; an estimator's says so by an error."""
         if isinstance(said, Release) and self._charged:
             total, known = composed(*self._charged), Privacy.of(said).total
             return [] if known is None or total.implies(known) else [f"{total} was charged for a release of {known}"]
@@ -511,7 +511,7 @@ class Coins:
 
 
 def identities(contents: Iterable[bytes]) -> list[Key]:
-    """What each unit is: its content, and its number among the units of the same content.
+    """Return the identity of each unit: its content, and its number among the units of the same content.
 
     Examples
     --------

@@ -74,7 +74,7 @@ _ROUNDING = 1e-9  # scales are rounded up by less
 
 
 def stated_scales(request: Request) -> list[str]:
-    """What is wrong with a request's noise: nothing, if its scales are those of the table.
+    """Return what is wrong with a request's noise: nothing, if its scales are those of the table.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _of_a_record(request: Request) -> Any:
 
 
 def _parts(request: Request, scale: float) -> int:
-    """In how many parts of a record scores are: those of units that count by shares, with noise of at most 2**48."""
+    """Return into how many parts records are divided in scores if they count by shares, with noise up to 2**48."""
     parts = _SHARE_GRID if getattr(request.curator._data, "rows_per_unit", 1) == "shares" else 1
     while parts > 1 and parts * scale > 2.0**48:
         parts //= 2
@@ -219,7 +219,7 @@ def _randomised_response(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _community_choice(request: Request) -> tuple[list[float], list[float]]:
-    """What the ratio of an edge's two weights spends of epsilon: it is rounded down to 21 binary digits."""
+    """Return what the ratio of an edge's two weights spends of epsilon: it is rounded down to 21 binary digits."""
     share, cost, law = float(request.share), request.cost, request.mechanism.law
     epsilon = math.sqrt(8.0 * share * cost.rho) if isinstance(cost, ZCDP) else share * cost.epsilon
     spent = math.log(law.agree[0]) + math.log(2.0) * law.agree[1]
@@ -227,7 +227,7 @@ def _community_choice(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _parity_sums(request: Request) -> tuple[list[float], list[float]]:
-    """Over all sets of variables that one replacement can change; of many variables, for sums of all parities alone."""
+    """Return scales over all sets of variables that one replacement can change; of many variables, for all parities."""
     curator: Any = request.curator
     family, p = request.arguments["family"], len(curator.facts.schema)
     if isinstance(family, int):
@@ -249,7 +249,7 @@ def _parity_sums(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _interaction_sums(request: Request) -> tuple[list[float], list[float]]:
-    """With A = 1 - 1/k, in units of L; replacements by the number or the set of variables that they change."""
+    """Return scales with A = 1 - 1/k, in units of L; replacements by the number or set of variables they change."""
     curator: Any = request.curator
     schema, pairs, with_count = curator.facts.schema, request.arguments["pairs"], request.arguments["with_count"]
     sizes = [schema.cardinality(name) for name in schema.variables]
@@ -378,7 +378,7 @@ def _cluster_sums(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _cluster_moments(request: Request) -> tuple[list[float], list[float]]:
-    """Of the diagonal, and of the rest that over sqrt(2); of one number between 0 and the bound, as if added."""
+    """Return scales of the diagonal and, over sqrt(2), of the rest; of one number from 0 to the bound, as if added."""
     (square,) = SENSITIVITIES["cluster_moments"][str(request.curator.adjacency)]
     (k, d), kind = np.shape(request.arguments["centres"]), request.arguments["kind"]
     if {"spherical": k, "tied": d * d}.get(kind, k * d) == 1:
@@ -404,7 +404,7 @@ def _several_counts(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _strongest_pairs(request: Request) -> tuple[list[float], list[float]]:
-    """As many selections as columns have a candidate."""
+    """Return the scale of as many selections as columns have a candidate."""
     (linf,) = SENSITIVITIES["strongest_pairs"][str(request.curator.adjacency)]
     m, share, cost = int(request.arguments["allowed"].any(axis=1).sum()), float(request.share), request.cost
     scale = math.sqrt(m / (2.0 * share * cost.rho)) if isinstance(cost, ZCDP) else 2.0 * m / (share * cost.epsilon)

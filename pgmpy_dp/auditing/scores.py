@@ -1,4 +1,4 @@
-"""What an attacker computes from a release: scores that are high where the first dataset is more likely."""
+"""The computation of an attacker's scores from a release: they are high where the first dataset is more likely."""
 
 from __future__ import annotations
 

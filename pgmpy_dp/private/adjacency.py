@@ -1,4 +1,4 @@
-"""When two datasets are neighbours. Every sensitivity names its adjacency; no formula assumes one silently."""
+"""The adjacency of datasets. Every sensitivity names its adjacency; no formula assumes one silently."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Adjacency(StrEnum):
-    """What may differ between two neighbouring datasets.
+    """The change in which two neighbouring datasets differ.
 
     ``add_remove``
         One record more or fewer; the number of records is private.

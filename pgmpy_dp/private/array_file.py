@@ -74,7 +74,7 @@ def _described(arrays: Mapping[str, np.ndarray]) -> list[bytes]:
 
 
 def _most(size: int) -> int:
-    """To how many bytes a file of this size may inflate."""
+    """Return the most bytes to which a file of this size may inflate."""
     return max(_ALWAYS, _RATIO * size)
 
 

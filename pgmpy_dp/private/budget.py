@@ -1,4 +1,4 @@
-"""How much may be spent on one dataset."""
+"""The budget of one dataset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 1e15
 
 @dataclass(frozen=True)
 class Budget:
-    """How much may be spent, in one measure.
+    """The most that may be spent, in one measure.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ UNSAID = "text or integer"
 
 @dataclass(frozen=True)
 class Unit:
-    """What is protected where cells of a column are compared in another way than as texts: their values, with all rows.
+    """A unit whose cells are compared otherwise than as texts: each value of its column, with all its rows.
 
     Guarantees for units of two kinds do not add up (``ledger.md``). Where cells are compared as texts, as in every
     table, the unit is the name of the column alone.
@@ -58,7 +58,7 @@ def decode_unit(encoded: Any, kind: str | None = None) -> Hashable:
 
 
 def one_kind(first: Hashable, second: Hashable) -> str:
-    """What to do, as the end of a message, where two units are one column whose cells are compared in two ways."""
+    """Return the end of a message on two units that are one column whose cells are compared in two ways: what to do."""
     if first == second or getattr(first, "column", first) != getattr(second, "column", second):
         return ""
     return (

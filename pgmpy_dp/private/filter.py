@@ -70,7 +70,7 @@ class BudgetExceeded(ValueError):
 
 
 class Account(NamedTuple):
-    """What was spent and what is left of all that a budget allows, in one measure, in which they add up to it.
+    """The spent and the left part of all that a budget allows, in one measure, in which they add up to it.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Account(NamedTuple):
 
     @property
     def pays_for(self) -> Guarantee | None:
-        """What is left in the words of an (epsilon, delta) budget that is spent as zCDP, rounded down; else None."""
+        """The rest of an (epsilon, delta) budget that is spent as zCDP, in its own words, rounded down; else None."""
         rho, delta = getattr(self.left, "rho", 0.0), self.budget.delta
         if not (rho and delta):
             return None
@@ -200,7 +200,7 @@ class Filter:
 
     @property
     def account(self) -> Account:
-        """What was spent and is left in one measure; see ``Ledger.account``."""
+        """The spent and the left part in one measure; see ``Ledger.account``."""
         budget, sums = replace(self.budget), self._sums()
         if budget.rho is not None:
             return Account(ZCDP(sums.rho), self.left, budget.guarantee, budget)

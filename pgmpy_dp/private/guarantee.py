@@ -40,7 +40,7 @@ class PureDP:
 
     @property
     def amount(self) -> Fraction:
-        """What adds up over mechanisms, exactly."""
+        """The number that adds up over mechanisms, exactly."""
         return Fraction(self.epsilon)
 
     def with_reserve(self, eta: float) -> ApproxDP:
@@ -113,7 +113,7 @@ class ZCDP:
 
     @property
     def amount(self) -> Fraction:
-        """What adds up over mechanisms, exactly."""
+        """The number that adds up over mechanisms, exactly."""
         return Fraction(self.rho)
 
     def with_reserve(self, eta: float) -> ReservedZCDP:
@@ -289,7 +289,7 @@ def guarantee_from_dict(content: Mapping[str, Any]) -> Guarantee:
 
 
 def part_for_each(cost: Any, rows: int) -> Any:
-    """What may be spent on each record of a unit of at most `rows` records, for the unit to have the guarantee `cost`.
+    """Return what each record of a unit of at most `rows` records may cost, for the unit to have the guarantee `cost`.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ class Ledger:
 
     @property
     def budget(self) -> Budget:
-        """What may be spent in total."""
+        """The most that may be spent in total."""
         return replace(self._filter.budget)
 
     @property
@@ -223,7 +223,7 @@ class Ledger:
 
     @property
     def account(self) -> Account:
-        """What was spent, what is left, and what the budget allows, all in the measure it is being spent in.
+        """The spent part, the rest and the whole of the budget, all in the measure it is being spent in.
 
         Of an (epsilon, delta) budget from which zCDP costs are paid that is rho, and the budget allows the rho that
         converts to it; `spent` and `left` differ in measure there. As with them, the guarantee is the budget's.

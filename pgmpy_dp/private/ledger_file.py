@@ -176,7 +176,7 @@ class LedgerFile:
         return self.path.exists()
 
     def read(self) -> Filter:
-        """What the file holds now, which continues what was seen in it before.
+        """Return the file's content, which continues what was seen in it before.
 
         Raises
         ------

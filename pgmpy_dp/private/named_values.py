@@ -1,4 +1,4 @@
-"""What a release says of its arrays besides their noise: a name for each, and what was asked for it."""
+"""The words of a release about its arrays besides their noise: a name for each, and the question that it answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST = 20_000  # signs of an argument that a release repeats
 
 @dataclass(frozen=True)
 class Question:
-    """What one operator of a curator was asked.
+    """The question that one operator of a curator answered.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Question:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Question:
-        """From :meth:`to_dict`; ValueError for another form."""
+        """Read the form of :meth:`to_dict`; ValueError for another form."""
         texts = [content[name] for name in ("operator", "share", "mechanism")]
         if not all(isinstance(text, str) for text in texts) or not isinstance(content["arguments"], Mapping):
             raise ValueError(f"{content!r} is not what an operator was asked")

@@ -144,7 +144,7 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What one mechanism let out: public, frozen, and enough to learn from without the records.
+    """The public, frozen outcome of one mechanism: enough to learn from without the records.
 
     Parameters
     ----------
@@ -300,12 +300,12 @@ class Release:
 
     @property
     def _of_the_model(self) -> Sequence[Mapping[str, Any]]:
-        """Of scores: what it cost to find states of the model, which is part of what the model cost."""
+        """The cost of a model's discovered states, in a release of scores: it is part of what the model cost."""
         return self.facts.get("model_discovered", ())
 
     @property
     def schema_costs(self) -> list[Mapping[str, Any]]:
-        """What it cost to find parts of the schema that it was made with, beside its own cost and that of a model."""
+        """The costs of discovering parts of the schema it was made with, beside its own cost and that of a model."""
         if self.kind != "discovery" and "schema" not in self.public:
             return []
         return [cost for cost in self._schema_without_cost.discovered if cost not in self._of_the_model]
@@ -333,7 +333,7 @@ class Release:
 
     @property
     def unit(self) -> Any:
-        """What is protected: None is one record; else the column (or `Unit`) whose values are, each with all rows."""
+        """The protected unit: None is a record; else the column (or `Unit`) of which each value, with all rows, is."""
         said = json.loads(self._header)["public"]
         # Of linked tables those of 0.3 had the kind in the schema alone.
         return decode_unit(said.get("unit"), said.get("linked", {}).get("key_kind"))

@@ -1,4 +1,4 @@
-"""Which classes are the boundary's own: those that one of these modules has under their name."""
+"""The boundary's classes that are trusted: those that one of these modules has under their name."""
 
 from __future__ import annotations
 

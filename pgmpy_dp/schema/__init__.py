@@ -1,4 +1,4 @@
-"""What is public about a table: its variables, the values they may take, and how a cell is read."""
+"""The public description of a table: its variables, the values they may take, and how a cell is read."""
 
 from pgmpy_dp.schema.cells import INTERRUPTS, MISSING, clock_text, duration_nanoseconds, match_key, moment_text
 from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts, interval_states

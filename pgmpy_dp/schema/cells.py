@@ -1,4 +1,4 @@
-"""How a value meets a state: one key for each value of a table, by that value alone.
+"""The meeting of values with states: one key for each value of a table, by that value alone.
 
 :func:`match_key` maps one value to a key, and two values mean the same when their keys are equal. The key of a value
 depends on that value alone. This matters for privacy. One stray text turns a whole pandas column of integers into

@@ -64,7 +64,7 @@ def interval_cuts(states: Sequence) -> list[float] | None:
 
 
 def almost_intervals(states: Sequence, other: Hashable = None) -> list[str] | None:
-    """What :func:`~pgmpy_dp.schema.interval_states` gives for states in its notation that are not read so; else None.
+    """Return what `interval_states` says for states in its notation that are not read so; else None.
 
     A state is in the notation if it is ``<a``, ``[a,b)`` or ``>=b`` but for blanks and how numbers are spelled.
     Somebody may expect that numbers are counted in such states, though they are compared as texts. These are states

@@ -201,11 +201,11 @@ class Number:
 
     @property
     def n_values(self) -> int | None:
-        """How many values there are in the resolution, both bounds counted; None without a resolution."""
+        """The number of values in the resolution, both bounds counted; None without a resolution."""
         return None if self.resolution is None else self._steps(self.upper) + 1
 
     def _steps(self, number: float) -> int:
-        """How many steps of the resolution lie between the lower bound and a number, rounded up."""
+        """Return how many steps of the resolution lie between the lower bound and a number, rounded up."""
         return math.ceil((Fraction(repr(number)) - Fraction(repr(self.lower))) / Fraction(repr(self.resolution)))
 
     def _value(self, steps: Any) -> Any:
@@ -236,11 +236,11 @@ class Number:
 
     @property
     def firsts(self) -> np.ndarray:
-        """For each cell the number of its first value of the resolution, and behind the last the number of values."""
+        """The number of each cell's first value of the resolution, and behind the last the number of values."""
         return np.array(self._firsts)  # type: ignore[attr-defined]
 
     def _first_values(self, edges: tuple[float, ...]) -> tuple[int, ...]:
-        """For each cell the number of its first value, and behind the last one the number of values."""
+        """Return the number of each cell's first value, and behind the last one the number of values."""
         return (*(self._steps(edge) for edge in edges[:-1]), self._steps(self.upper) + 1)
 
     @property
@@ -270,7 +270,7 @@ class Number:
         )
 
     def spans(self) -> list[tuple[float, float, bool]]:
-        """For each cell its lowest and highest number, and whether the highest belongs to it: values of the resolution.
+        """The lowest and highest number of each cell, and whether the highest belongs to it: values of the resolution.
 
         Returns
         -------
@@ -521,7 +521,7 @@ class Number:
         return (self.lower, *inner, math.nextafter(self.upper, math.inf)), (beyond, *codes, beyond)
 
     def shares(self, low: float | None = None, high: float | None = None, closed: str = "both") -> np.ndarray:
-        """For each cell the share of its values that lie in a range, with values uniform within a cell.
+        """Return the share of each cell's values that lie in a range, with values uniform within a cell.
 
         Parameters
         ----------
@@ -736,7 +736,7 @@ class Date(Number):
 
     @property
     def digits(self) -> int:
-        """How many digits say a day, where `format` has nothing else; else 0."""
+        """The number of digits that say a day, where `format` has nothing else; else 0."""
         text = "" if self.format is None else _SOME_DAY.strftime(self.format)
         return len(text) if text.isdecimal() else 0
 

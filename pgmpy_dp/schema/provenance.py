@@ -38,7 +38,7 @@ def marked(states: Any, costs: Costs) -> Any:
 
 
 def costs_of(declared: Any) -> Costs:
-    """What it cost to find the states or the cuts of a variable."""
+    """Return what it cost to discover the states or the cuts of a variable."""
     return getattr(declared, "discovered", ())
 
 

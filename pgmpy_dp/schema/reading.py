@@ -1,4 +1,4 @@
-"""How a cell is spelled before it meets the states of its variable."""
+"""The spelling of a cell before it meets the states of its variable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPTIONS = ("missing", "strip", "casefold", "recode")
 
 @dataclass(frozen=True)
 class Reading:
-    """How a cell of one variable is spelled before it meets the states: a function of that cell alone.
+    """The spelling of one variable's cells before they meet the states: a function of each cell alone.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def readings_of(
     numbers: Mapping[Hashable, Number],
     said: Mapping[str, Any],
 ) -> dict[Hashable, Reading]:
-    """How each variable is read whose cells are not simply themselves; `said` is from :func:`said_of`."""
+    """Return how each variable is read whose cells are not simply themselves; `said` is from :func:`said_of`."""
     readings = {}
     for name in variables:
         strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
@@ -180,7 +180,7 @@ def encoded(said: Any) -> Any:
 
 
 def decoded(said: Any) -> Any:
-    """What an option of reading was, from :func:`encoded`."""
+    """Return the option of reading that :func:`encoded` wrote."""
     if isinstance(said, dict) and "pairs" in said:
         return {decode_label(label): decoded(value) for label, value in said["pairs"]}
     return [decode_label(label) for label in said] if isinstance(said, list) else decode_label(said)

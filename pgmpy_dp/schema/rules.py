@@ -1,4 +1,4 @@
-"""What cannot be: public rules about states that exclude one another.
+"""Public rules about states that exclude one another.
 
 A rule is a text, an implication or a combination that does not occur::
 
@@ -45,7 +45,7 @@ _PLAIN = re.compile(r"-?[\w.]+")
 
 @dataclass(frozen=True)
 class Column:
-    """What a rule has to know of a variable.
+    """A variable, as far as a rule has to know it.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Column:
 
     @cached_property
     def spans(self) -> list[tuple[float, float, bool] | None]:
-        """For each state the lowest and the highest number, and whether the highest belongs to it; None for none."""
+        """The lowest and the highest number of each state, and whether the highest belongs to it; None for none."""
         states = self.states or ()
         if self.declared is not None:
             cells = self.declared.spans()
@@ -133,7 +133,7 @@ class Condition:
         return f"{_written(str(self.name), '`')} {self.sign} " + (f"{{{listed}}}" if self.sign == "in" else listed)
 
     def truth(self, column: Column) -> list[bool | None]:
-        """For each state whether it meets the condition; None where that is not known."""
+        """Return for each state whether it meets the condition; None where that is not known."""
         if self.sign in ("=", "!=", "in"):
             assert column.states is not None
             named = {code for word in self.words for code in _named(word, column)}
@@ -143,7 +143,7 @@ class Condition:
         return [self._compared(number, code, column) for code in range(len(column.states or ()))]
 
     def cuts(self, column: Column) -> list[float]:
-        """Where it divides numbers, as far as that is known: of a value, at it and at the next one."""
+        """Return where it divides numbers, as far as that is known: of a value, at it and at the next one."""
         if self.sign in ("=", "!=", "in"):
             numbers = [number for word in self.words if (number := column.number(word.text)) is not None]
             words = {word.text for word in self.words if column.number(word.text) is None}
@@ -209,11 +209,11 @@ class Rule:
         return " -> ".join(sides)
 
     def cuts(self, column: Column) -> list[float]:
-        """Where its comparisons divide the numbers of a variable."""
+        """Return where its comparisons divide the numbers of a variable."""
         return [cut for part in (*self.premise, *self.implied) if part.name == column.name for cut in part.cuts(column)]
 
     def boxes(self, columns: Mapping[Hashable, Column]) -> list[Box]:
-        """What the rule forbids; nothing while one of its variables is not divided into states.
+        """Return what the rule forbids; nothing while one of its variables is not divided into states.
 
         Raises
         ------
@@ -267,7 +267,7 @@ def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
 
 
 def conditions(column: Column, codes: Collection[int]) -> tuple[Condition, ...]:
-    """What says of a variable that it has one of some states; nothing where the notation has no word for that.
+    """Write that a variable has one of some states; nothing where the notation has no word for that.
 
     Numbers are compared with the ends of their cells, which means the same where they are undivided or in finer cells.
 

@@ -1,4 +1,4 @@
-"""What files of this package have in common: JSON that is read strictly, and a digest of the content.
+"""The base of files of this package: JSON that is read strictly, and a digest of the content.
 
 The digest shows damage: a file in which anything else than the writer wrote is read is refused. It is no signature.
 Who edits a file on purpose can compute it again.
@@ -46,7 +46,7 @@ def unsealed(content: Mapping[str, Any], *more: bytes) -> dict[str, Any]:
 
 
 def json_content(text: bytes | str) -> Any:
-    """What JSON says; ValueError for names that occur twice in one object, for NaN and infinities, and for no JSON.
+    """Read JSON; ValueError for names that occur twice in one object, for NaN and infinities, and for no JSON.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def json_content(text: bytes | str) -> Any:
 
 @contextmanager
 def read_from(path: str | PathLike, what: str, remedy: str) -> Iterator[None]:
-    """Whatever is wrong with a file's content is a ValueError that names the file; memory that is full is not wrong.
+    """Turn whatever is wrong with a file's content into a ValueError that names the file; full memory is not wrong.
 
     The file itself is read before: that it cannot be is an OSError.
 

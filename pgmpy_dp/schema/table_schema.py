@@ -210,7 +210,7 @@ class Schema(Mapping):
         return tuple(rules), zeros
 
     def _columns(self) -> dict[Hashable, Column]:
-        """What rules know of the variables."""
+        """Return the variables as rules know them."""
         return {
             name: Column(name, self._states.get(name), self._numbers.get(name), self._other.get(name))
             for name in self._variables
@@ -233,11 +233,11 @@ class Schema(Mapping):
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """How cells are read: `missing`, `strip`, `casefold` and `recode` as a schema takes them."""
+        """The options of reading cells: `missing`, `strip`, `casefold` and `recode` as a schema takes them."""
         return MappingProxyType(self._said)
 
     def reading(self, name: Hashable) -> Reading:
-        """How cells of a variable are spelled before they meet its states.
+        """Return how cells of a variable are spelled before they meet its states.
 
         Parameters
         ----------
@@ -403,7 +403,7 @@ class Schema(Mapping):
 
     @property
     def zeros(self) -> list[Box]:
-        """What the rules forbid: for some variables the positions of states that they cannot have together."""
+        """The combinations that the rules forbid: of some variables, positions of states they cannot have at once."""
         return list(self._zeros)
 
     @property
@@ -412,7 +412,7 @@ class Schema(Mapping):
         return frozenset().union(*(rule.names for rule in self._rules))
 
     def rule_cuts(self, name: Hashable) -> tuple[float, ...]:
-        """Where the rules divide a variable of numbers: cells that are merged across these cannot obey them.
+        """Return where the rules divide a variable of numbers: cells that are merged across these cannot obey them.
 
         Parameters
         ----------
@@ -497,7 +497,7 @@ class Schema(Mapping):
 
     @property
     def discovered(self) -> tuple[Mapping[str, Any], ...]:
-        """What it cost to find parts of this schema in private records; empty of one that was written down."""
+        """The costs of discovering parts of this schema in private records; empty if it was written down."""
         return tuple(MappingProxyType(json.loads(cost)) for cost in self._discovered)
 
     def discovered_under(self, facts: Iterable[Mapping[str, Any]]) -> Schema:
@@ -693,7 +693,7 @@ class Schema(Mapping):
         Path(path).write_text(self.to_text(), encoding="utf-8")
 
     def to_text(self) -> str:
-        """What :meth:`to_json` writes.
+        """Return the text that :meth:`to_json` writes.
 
         Returns
         -------

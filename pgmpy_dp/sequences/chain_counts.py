@@ -144,7 +144,7 @@ def run(data: PrivateSequences, settings: Settings, budget: Budget) -> Release:
 
 
 def _completed(settings: Settings) -> Settings:
-    """With the share of the beginnings, and what is counted at once: lengths of n-grams, units of users, shares."""
+    """Return the settings with the share of the beginnings, and what is counted at once: lengths, units, shares."""
     order, first = settings.chain_order, settings.initial_share
     if first is None:
         first = _FIRST if order == 1 else _OTHER
@@ -155,7 +155,7 @@ def _completed(settings: Settings) -> Settings:
 
 
 def _noises(settings: Settings, adjacency: Adjacency, cost: PureDP | ZCDP, tests: bool) -> list[Noise]:
-    """Of everything that is asked at most, from public numbers."""
+    """Return the noise of all requests at most, from public numbers."""
     first = sum(settings.weights) if tests else 1
     tables = NgramTables.planned(settings.units, adjacency, cost, first, settings.weights).noise
     if not tests:
@@ -188,7 +188,7 @@ _CERTAIN = 3.0
 
 @dataclass(frozen=True)
 class OrderTest:
-    """What was found, in users.
+    """The outcome of the test of order, in users.
 
     Attributes
     ----------

@@ -85,7 +85,7 @@ class MarkovChain:
 
     @property
     def order(self) -> int:
-        """How many states the next one depends on: 1 or 2."""
+        """The number of states that the next one depends on: 1 or 2."""
         return 1 if self.log_second is None else 2
 
     @property
@@ -188,7 +188,7 @@ class ChainFit:
 
     @property
     def status(self) -> str:
-        """How they ended, in words."""
+        """The endings of the fits, in words."""
         triples = "" if self.second is None else f"; triples: {self.second.status}"
         return f"initial: {self.initial.status}; transitions: {self.transition.status}{triples}"
 
@@ -237,7 +237,7 @@ def noisy_triples(triples: np.ndarray, noise: str, scale: float, unit: float = 1
 
 
 def segment_units(initial: np.ndarray, transition: np.ndarray, longest: float) -> tuple[float, float]:
-    """What counts as one record where users are bounded by segments: a segment, and the transitions of an average one.
+    """Return what is one record where users are bounded by segments: a segment, and an average one's transitions.
 
     A cap on segments is chosen for the longest users and says nothing about the others. Were its transitions one
     record, the sampling error would be taken to be larger than it is by the cap over the average, and tables with next

@@ -392,7 +392,7 @@ def _tables(release: Release) -> tuple[str, _Table, _Table, _Table | None]:
 
 
 def _tested(release: Release) -> str:
-    """What the test of order found, in words; nothing where none was asked for."""
+    """Return the outcome of the test of order in words; nothing where there was none."""
     if release.public["settings"].get("chain_order", 1) != "auto":
         return ""
     test = release.public["test"]

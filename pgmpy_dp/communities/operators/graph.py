@@ -28,7 +28,7 @@ MAX_VERTICES = 2**31 - 1  # so that a vertex, and a degree, is an integer of 32 
 
 @dataclass(frozen=True, eq=False)
 class GraphFacts(Facts):
-    """What is public about a graph.
+    """The public facts of a graph.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def edge_count(matrix: sp.csr_array) -> Sensitive:
 
 
 def neighbour_sums(matrix: sp.csr_array, marks: np.ndarray) -> Sensitive:
-    """For each vertex the sum of its neighbours' marks, ``A U``.
+    """Sum the marks of each vertex's neighbours, ``A U``.
 
     Parameters
     ----------

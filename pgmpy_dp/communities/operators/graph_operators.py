@@ -1,4 +1,4 @@
-"""What a graph whose edges are private is asked: sums over neighbours, randomised answers, a choice of labels.
+"""The questions to a graph whose edges are private: sums over neighbours, randomised answers, a choice of labels.
 
 Sums, answers and labels are not kept: of these a plan makes what it releases, and they take memory.
 """
@@ -160,7 +160,7 @@ class EdgeCount(SumOperator[int]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NeighbourSums(SumOperator[np.ndarray]):
-    """For each vertex a noisy sum of its neighbours' marks.
+    """The noisy sum of the marks of each vertex's neighbours.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ class _Elimination:
         return labels
 
     def _term(self, b: int, neighbours: Sequence[int], labels: dict[int, int]) -> tuple[int, int]:
-        """What label b of a vertex, and its edges with neighbours that have labels, add to a digit's number; weight."""
+        """Return what label b of a vertex, and its edges with labelled neighbours, add to a digit's number; weight."""
         agreeing = sum(labels[u] == b for u in neighbours)
         if self.powers > 1:
             return self.powers * b + agreeing, 1

@@ -153,7 +153,7 @@ class ParityMatrix(FeatureMatrix):
 
     @cached_property
     def _differences(self) -> list[tuple[int, ...]]:
-        """For each place of the triangle, the set whose parity it has."""
+        """The set whose parity each place of the triangle has."""
         sets = [frozenset(s) for s in self.features]
         return [tuple(sorted(sets[i] ^ sets[j])) for i, j in zip(*map(np.ndarray.tolist, self.places), strict=True)]
 
@@ -330,21 +330,21 @@ class ContrastMatrix(FeatureMatrix):
 
     @cached_property
     def _back(self) -> list[tuple[int, np.ndarray]]:
-        """For each variable c_i k_i, and the way from its contrasts to ``e_a - 1/k``."""
+        """The numbers c_i k_i of each variable, and the map from its contrasts to ``e_a - 1/k``."""
         units = InteractionUnits(self.cardinalities)
         lengths = [c * k for c, k in zip(units.multipliers, self.cardinalities, strict=True)]
         ways = [np.linalg.pinv(c.astype(float)) if c.size else np.zeros((1, 0)) for c in self._contrasts]
         return list(zip(lengths, ways, strict=True))
 
     def _seen(self, i: int) -> tuple[np.ndarray, np.ndarray]:
-        """How the k counts of a variable enter the places that know of it alone, and the variances of these."""
+        """Return how the k counts of a variable enter the places that know of it alone, and the variances of these."""
         c = self._contrasts[i].astype(float)
         a, b = np.triu_indices(len(c))
         return np.concatenate([self._constant * c, c[a] * c[b]]), np.concatenate([np.ones(len(c)), 1.0 + (a == b)])
 
     @cached_property
     def _solutions(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """From what is seen of each variable to its counts, by least squares: alone, and with the number of records."""
+        """The maps from what is seen of each variable to its counts, by least squares: alone, and with the total."""
         alone = [_least_squares(*self._seen(i)) for i in range(len(self.cardinalities))]
         variance = 1.0 / sum(1.0 / v for v in self._count_variances(alone))
         both = []
@@ -452,13 +452,13 @@ class MatrixSums(Mechanism):
         return cls(None, features, scale, fine, _noise_of(features, scale, fine * grid), grid)  # type: ignore[arg-type]
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:
-        """What is read from the noisy matrix."""
+        """Return the arrays that are read from the noisy matrix."""
         noisy = self.fine * self.exact.value.astype(object) + wishart_noise(self.features.d, self.scale, rng)
         return self.features.read(noisy, self.fine * self.grid)
 
 
 def _fine_scale(features: FeatureMatrix, adjacency: Adjacency, epsilon: Fraction, grid: int) -> tuple[int, int]:
-    """How fine the noise is, and its c in these units."""
+    """Return how fine the noise is, and its c in these units."""
     moved = Fraction(changed_records(adjacency) * features.trace * grid)
     wanted = 2 * epsilon * _FINE * features.d**2 / moved
     fine = 1 << max(0, math.ceil(wanted) - 1).bit_length()

@@ -88,7 +88,7 @@ def checked_pairs(pairs: Iterable[Sequence[int]], n_variables: int) -> Pairs:
 
 
 def field_sensitivity(units: InteractionUnits, adjacency: Adjacency) -> tuple[float, float, float]:
-    """How far the sums of all u_i together move between neighbours: their l1, l2 and l-infinity sensitivities.
+    """Return the joint l1, l2 and l-infinity sensitivities of the sums of all u_i.
 
     Notes
     -----
@@ -114,7 +114,7 @@ def field_sensitivity(units: InteractionUnits, adjacency: Adjacency) -> tuple[fl
 def pair_sensitivity(
     units: InteractionUnits, adjacency: Adjacency, pairs: Pairs | None = None
 ) -> tuple[float, float, float]:
-    """How far the sums of u_i u_j^T over pairs i < j move together: their l1, l2 and l-infinity sensitivities.
+    """Return the joint l1, l2 and l-infinity sensitivities of the sums of u_i u_j^T over pairs i < j.
 
     Parameters
     ----------
@@ -382,7 +382,7 @@ class InteractionSums(Operator[list[np.ndarray]]):
 def _planned(
     sizes: tuple[int, ...], adjacency: Adjacency, pairs: Sequence[Sequence[int]] | None, with_count: bool
 ) -> tuple[list[tuple[float, ...]], tuple[float, ...]]:
-    """How far the arrays move, and how the share is divided. A graph without edges leaves that of one pair unspent."""
+    """Return how far the arrays move, and how the share is divided. A graph without edges leaves one pair's unspent."""
     units, p = InteractionUnits(sizes), len(sizes)
     n_pairs = math.comb(p, 2) if pairs is None else len(pairs)
     moved = pair_sensitivity(units, adjacency, pairs)  # type: ignore[arg-type]

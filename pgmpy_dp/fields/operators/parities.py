@@ -129,7 +129,7 @@ def family_size(family: int | Subsets, n_variables: int) -> int:
 def parity_sensitivity(
     n_variables: int, family: int | Subsets, adjacency: Adjacency, with_count: bool
 ) -> tuple[float, float, float]:
-    """How far parity sums together move between neighbours: their l1, l2 and l-infinity sensitivities.
+    """Return the joint l1, l2 and l-infinity sensitivities of parity sums.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def parity_sums_and_count(
 
 
 def parity_misfits(exact: Sensitive, expected: np.ndarray, *, signed: bool) -> Sensitive:
-    """How far parity sums S are from public ones m: ``abs(S - round(m))``, or ``S - round(m)`` and its negative.
+    """Score how far parity sums S are from public ones m: ``abs(S - round(m))``, or ``S - round(m)`` and its negative.
 
     Parameters
     ----------

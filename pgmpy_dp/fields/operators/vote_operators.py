@@ -1,4 +1,4 @@
-"""What blocks of records vote on: a graph that most agree on, and how many have each edge."""
+"""The votes of blocks of records: a graph that most agree on, and how many have each edge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Vote = tuple[int, ...] | None
 
 
 def vote_sensitivity(n_pairs: int, max_edges: int) -> tuple[float, float, float]:
-    """How far the counts of all edges move between neighbours, of either adjacency: l1, l2, l-infinity sensitivities.
+    """Return the l1, l2 and l-infinity sensitivities of the counts of all edges, under either adjacency.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def agreement_test(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction |
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockVotes:
-    """What blocks are asked; :class:`EdgeVotes` has the parameters."""
+    """The question to blocks of records; :class:`EdgeVotes` has the parameters."""
 
     function: str | Callable[..., Any]
     arguments_of: Mapping[str, Any]
@@ -121,7 +121,7 @@ class BlockVotes:
         return name, arguments, n_blocks, max_edges, workers, called is function, called
 
     def arguments(self, facts: Facts) -> dict[str, Any]:
-        """What is asked, as answers and releases say it: without what the answer does not depend on."""
+        """Return the question, as answers and releases tell it: without what the answer does not depend on."""
         question = {name: getattr(self, name) for name in ("function", "n_blocks", "max_edges", "vouched_for")}
         return {"arguments": self.arguments_of, **question, **facts.arguments}
 
@@ -148,7 +148,7 @@ class BlockVotes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeVotes(BlockVotes, SumOperator[np.ndarray]):
-    """For each edge, the number of random blocks of records whose graph has it, with noise.
+    """The noisy number of random blocks of records whose graph has an edge, for each edge.
 
     Parameters
     ----------

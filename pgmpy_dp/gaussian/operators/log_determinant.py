@@ -1,4 +1,4 @@
-"""How far a feasible point of a log-determinant program is from its optimum, proved by a dual point.
+"""The distance of a feasible point of a log-determinant program from its optimum, proved by a dual point.
 
 The program, over symmetric positive definite Theta of shape (d, d), is
 

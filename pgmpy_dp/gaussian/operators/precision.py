@@ -172,7 +172,7 @@ class PrecisionProgram(CheckedProgram):
         return (moments + np.triu(moments, 1).T) * ((self.row_norm / GRID) ** 2 / self.n_records)
 
     def certified(self, exact: np.ndarray, answer: Mapping[str, Any]) -> CertifiedPoint:
-        """From a solver's ``precision`` and ``covariance``, which its dual W is."""
+        """Certify a solver's ``precision`` and ``covariance``, which its dual W is."""
         # The penalty of the diagonal, where Theta is positive, is linear and belongs to S.
         penalty = self.penalty * (1.0 - np.eye(self.d))
         target = exact + self.penalty * np.eye(self.d)

@@ -181,7 +181,7 @@ class LinkedSchema:
 
     @cached_property
     def count_cuts(self) -> dict[Hashable, list[float]]:
-        """Where counts divide the numbers of children."""
+        """The cuts at which counts divide the numbers of children."""
         columns = self._columns(self.child)
         rules = [read_rule(count, columns) for count in self.counts]
         return {
@@ -201,7 +201,7 @@ class LinkedSchema:
         )
 
     def count_flags(self, child: Schema | None = None) -> list[list[tuple[Hashable, list[bool]]]]:
-        """For each count its conditions: a column of the children, and for each of its states whether it is met.
+        """The conditions of each count: a column of the children, and for each of its states whether it is met.
 
         Parameters
         ----------

@@ -128,7 +128,7 @@ class PrivateLinkedTables(PrivateTable):
         self._records, self._kinds = made
 
     def _check_sources(self, parents: Source | None, children: Source) -> None:
-        """What can be missing, or of a type that cannot be read, is said before anything is read."""
+        """Refuse what is missing, or of a type that cannot be read, before anything is read."""
         key = self._linked.key
         tables = (
             (self._linked.names[0], parents, self._linked.parent),
@@ -159,7 +159,7 @@ class PrivateLinkedTables(PrivateTable):
         return LinkedSchema.from_dict(self._linked.to_dict())
 
     def _of_kinds(self) -> PrivateTable:
-        """What each unit is (:mod:`pgmpy_dp.linked.operators.unit_kinds`), with the same ledger."""
+        """Return a table of what each unit is (:mod:`pgmpy_dp.linked.operators.unit_kinds`), with the same ledger."""
         other = self._like_this()
         other._declared = other._schema = kinds_schema(self._linked)
         other._records, other._places = self._kinds, None
@@ -179,7 +179,7 @@ class PrivateLinkedTables(PrivateTable):
 
 
 def table_of_kinds(tables: PrivateLinkedTables) -> PrivateTable:
-    """What each unit of linked tables is, as a private table of its own that charges the same ledger.
+    """Return what each unit of linked tables is, as a private table of its own that charges the same ledger.
 
     TypeError for what is of no linked tables.
     """
@@ -242,7 +242,7 @@ def _marks(
 
 
 def _ranks(schema: Schema, name: Hashable, column: Column) -> np.ndarray:
-    """What each cell is put in order by: its number or day, or the place of its state; what has none comes last."""
+    """Return what orders each cell: its number or day, or the place of its state; what has none comes last."""
     cells, number, reading = cells_of(column), schema.numbers.get(name), schema.reading(name)
     code = schema.coder(name)
 
@@ -279,7 +279,7 @@ def _whole(cell: Any) -> int | None:
 
 
 def _flags(linked: LinkedSchema, wide: WideTable, codes: np.ndarray) -> np.ndarray:
-    """Which children meet each condition of `counts`; shape (children, counts)."""
+    """Return which children meet each condition of `counts`; shape (children, counts)."""
     place = {name: j for j, name in enumerate(wide.child)}
     flags = np.zeros((len(codes), len(linked.counts)), dtype=bool)
     for k, conditions in enumerate(linked.count_flags(wide.child)):

@@ -1,4 +1,4 @@
-"""What each unit of linked tables is, and which of its cells are declared, alone: rows of a table of their own.
+"""A table of what each unit of linked tables is, alone, and of which of its cells are declared: one row for each.
 
 It says before a fit what a fit would leave out. A unit is all that carries one value of the key, in both tables. Its
 rows are a function of its own records:

@@ -1,4 +1,4 @@
-"""How a parent with all its children becomes rows of one wide table, alone.
+"""The rows of one wide table that a parent with all its children becomes, alone.
 
 A *unit* is all that carries one value of the key, in both tables. Its rows, and for how much each counts, are a
 function of a secret key, of the unit's own identity and of its own records:
@@ -182,7 +182,7 @@ def _in_order(codes: np.ndarray, by: np.ndarray, owner: np.ndarray, seeds: np.nd
 def _placed(
     kept: np.ndarray, seeds: np.ndarray, wide: WideTable, least: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Which of a unit's children are in the slots of each row; the row's unit, pattern, rank and weight."""
+    """Place a unit's children in the slots of each row; return the row's unit, children, pattern, rank and weight."""
     n_slots = len(wide.slots)
     placed: list[tuple[np.ndarray, ...]] = []
     for n in np.unique(kept).tolist():

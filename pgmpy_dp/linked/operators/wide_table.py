@@ -24,7 +24,7 @@ _ABSENT, _OUTSIDE = "absent", "outside"
 
 @dataclass(frozen=True)
 class WideTable:
-    """What the rows of a unit look like.
+    """The description of a unit's rows.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ def _fresh(label: str, states: Sequence) -> str:
 
 
 def _options(parent: Schema) -> dict[str, Any]:
-    """How cells of the parents' columns are read, and of no others."""
+    """Return how cells of the parents' columns are read, and of no others."""
     missing, strip, casefold, recode = (parent.options[name] for name in ("missing", "strip", "casefold", "recode"))
     return {
         "missing": missing if isinstance(missing, dict) else dict.fromkeys(parent, missing) if missing else {},

@@ -1,4 +1,4 @@
-"""What blocks of records of numbers agree on: cells with centres, octaves of scales, and the scales' mean."""
+"""The agreement of blocks of records of numbers: cells with centres, octaves of scales, and the scales' mean."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LARGEST_LENGTH = 2.0**500  # squares of the grid's units are not out of the dou
 
 @dataclass(frozen=True)
 class BlockClusters:
-    """How each block of records finds centres of its own, from public numbers.
+    """The way in which each block of records finds its centres, from public numbers.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class StableCells(Mechanism):
 
     @classmethod
     def planned(cls, n_marks: int, histogram: StabilityHistogram) -> StableCells:
-        """For so many marks; no cells are there yet."""
+        """Return the noise for so many marks; no cells are there yet."""
         return cls(np.zeros((0, 1), dtype=np.int64), np.zeros(0, dtype=np.int64), n_marks, histogram)
 
     def over(self, exact: tuple[np.ndarray, np.ndarray]) -> StableCells:
@@ -267,7 +267,7 @@ class BlockCells(StableBlocks):
 
     @classmethod
     def turned(cls, blocks: BlockClusters, width: float, n_columns: int, rng: np.random.Generator) -> BlockCells:
-        """Of a lattice that is turned and shifted by random numbers that have nothing to do with the records."""
+        """Return the cells of a lattice that is turned and shifted by random numbers, which no record decides."""
         rotation = np.linalg.qr(rng.normal(size=(n_columns, n_columns)))[0]
         return cls(blocks, width, rotation, 1000.0 * rng.random(n_columns))
 

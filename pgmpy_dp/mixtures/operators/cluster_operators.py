@@ -1,4 +1,4 @@
-"""How many records are nearest to each of some public centres, and sums and second moments about them."""
+"""Numbers of records that are nearest to each of some public centres, and sums and second moments about them."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class WeightedNoise(Mechanism):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterSums(Operator[tuple[np.ndarray, np.ndarray]]):
-    """How many records are nearest to each of some centres, and sums of their clipped differences, with noise.
+    """The noisy number of records that are nearest to each of some centres, and sums of their clipped differences.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def vector_blocks(
 def clipped_cluster_sums(
     data: PrivateVectors, centres: np.ndarray, unit: float, bound: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each centre how many records are nearest to it, and the sum of their clipped differences from it, exact.
+    """Count the records nearest to each centre, and sum their clipped differences from it, exact.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def clipped_cluster_sums(
 def clipped_cluster_moments(
     data: PrivateVectors, centres: np.ndarray, unit: float, bound: int, kind: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each centre the sum, over the records nearest to it, of squares or products of clipped differences, exact.
+    """Sum squares or products of clipped differences over the records nearest to each centre, exact.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def clipped_cluster_moments(
 def _clipped_steps(
     data: PrivateVectors, centres: np.ndarray, unit: float, bound: int, order: int = 2
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Of blocks of records: the nearest centre, shape (b,), and the clipped difference, whole numbers, shape (d, b)."""
+    """Yield for blocks of records the nearest centre, shape (b,), and clipped differences, integers of shape (d, b)."""
     rows = vector_rows(data)[0]
     k, d = centres.shape
     centres = np.clip(np.nan_to_num(centres), -_LARGEST * unit, _LARGEST * unit)

@@ -1,4 +1,4 @@
-"""What every curator is: private data that a ledger was charged for, and what was answered about them.
+"""The base of all curators: private data that a ledger was charged for, and the answers about them.
 
 How it pays for an answer, by a share or by a place on a schedule, is in the classes that are made of this one.
 ``proof.md`` says why whatever is computed from a curator's answers has the guarantee that was charged at its opening.
@@ -39,7 +39,7 @@ _BUSY = "this curator is answering a question; ask the next one after that"
 
 @dataclass(frozen=True)
 class Answer:
-    """What one operator released.
+    """The noisy arrays that one operator released, and their noise.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class ChargedCurator(ABC):
         observer().opened(self, budget, facts)
 
     def _of_a_record(self, cost: Any) -> Any:
-        """What may be spent of a unit's cost where it is known how far one record moves an answer."""
+        """Return the part of a unit's cost for an operator that knows how far one record moves its answer."""
         return cost
 
     def _start(self, data: PrivateData, cost: Cost, rng: np.random.Generator | None) -> None:
@@ -186,22 +186,22 @@ class ChargedCurator(ABC):
 
     @property
     def cost(self) -> Any:
-        """What everything costs together, for one record where units have several."""
+        """The cost of everything together, for one record where units have several."""
         return replace(self._cost)  # its own is in nobody's hands
 
     @property
     def unit_cost(self) -> Any:
-        """What everything costs together, for a unit."""
+        """The cost of everything together, for a unit."""
         return replace(self._unit_cost)
 
     @property
     def left(self) -> Fraction:
-        """What is not spent, of 1."""
+        """The shares that are not spent; they begin as 1."""
         return self._left
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """What was released, oldest first."""
+        """The answers that were released, oldest first."""
         return tuple(replace(answer, question=answer.question.copy()) for answer in self._answers)
 
     @property
@@ -222,12 +222,12 @@ class ChargedCurator(ABC):
 
     @property
     def facts(self) -> Any:
-        """What is public about the data, as they are counted now."""
+        """The public facts of the data, as they are counted now."""
         return replace(self._facts)
 
     @property
     def unit(self) -> Hashable:
-        """What is protected: None is one record; else the column whose values are, each with all its rows."""
+        """The protected unit: None is one record; else the column each value of which, with all rows, is protected."""
         return self._data.unit
 
     def generator(self) -> np.random.Generator:
@@ -308,7 +308,7 @@ class ChargedCurator(ABC):
         Parameters
         ----------
         steps : generator
-            Of what the plan has found so far: after each answer, say.
+            Of what the plan knows so far: after each answer, say.
         release : callable
             From one of them to a release.
         """
@@ -328,7 +328,7 @@ class ChargedCurator(ABC):
         return self._data._public()
 
     def _marks(self) -> dict[str, Any]:
-        """What a release has to say of its answers, whatever the plan says."""
+        """Return the facts that a release has to tell of its answers, whatever the plan tells."""
         vouched = sorted(set(self._all("_vouched")))
         marks = ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
         return marks | ({"paid": dict(self._paid)} if self._paid else {})

@@ -189,7 +189,7 @@ class Curator(ChargedCurator):
         return facts if self._fine is None else {**facts, "fine": self._fine}
 
     def ask(self, operator: Operator[Answered], share: Fraction | float, eta: Fraction | float = 0) -> Answered:
-        """What an operator says about the data, with the noise that a share of the cost pays.
+        """Ask an operator about the data; the answer has the noise that a share of the cost pays for.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ from pgmpy_dp.private.sensitive import Noise, Sensitive
 
 
 def in_full(scale: float) -> int:
-    """Into how many parts records are divided that are not: 1, whatever the noise."""
+    """Return 1, whatever the noise is: the records are not divided into parts."""
     return 1
 
 
@@ -39,7 +39,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def draw(self, rng: np.random.Generator | None) -> Any:
-        """What is released; noise from the operating system, or **not privately** from a seed."""
+        """Return what is released; noise is from the operating system, or **not privately** from a seed."""
 
     def over(self, exact: Any) -> Self:
         """The same with the exact statistics."""

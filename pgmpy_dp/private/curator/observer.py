@@ -1,4 +1,4 @@
-"""What an audit sees of a curator's requests, and puts in the place of its random numbers."""
+"""The view of an audit: it sees a curator's requests, and replaces its random numbers."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ class Request:
 
 
 class Observer:
-    """What an audit puts in the place of randomness, see :mod:`pgmpy_dp.auditing.replay`; this one changes nothing."""
+    """The random numbers of curators, which an audit (:mod:`pgmpy_dp.auditing.replay`) replaces; this replaces none."""
 
     def opened(self, curator: ChargedCurator, budget: Budget, facts: Mapping[str, Any]) -> None:
         """A curator was opened and its ledger charged."""
 
     def paid(self, names: Mapping[str, str]) -> Mapping[str, str]:
-        """What names the charge: the ledger's name, and one that is drawn."""
+        """Return what identifies a charge: the ledger's name, and a name that is drawn."""
         return names
 
     def answer(self, request: Request, draw: Callable[[], Any]) -> Any:
-        """What the operator releases."""
+        """Return what the operator releases."""
         return draw()
 
     def parts(self, units: Callable[[], np.ndarray], n_parts: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
@@ -71,7 +71,7 @@ class Observer:
         return draw()
 
     def generator(self, make: Callable[[], np.random.Generator]) -> np.random.Generator:
-        """What a plan draws its own random numbers from."""
+        """Return the generator of a plan's random numbers."""
         return make()
 
     def block_seeds(self, n_blocks: int, draw: Callable[[], list[int]]) -> list[int]:
@@ -136,7 +136,7 @@ def in_the_place_of_noise(sampled: Callable[[str, float, Sequence[int], Callable
 
 
 class Coins:
-    """What a curator divides and samples units by: uniform draws that do not look at records, of `rng` or the system's.
+    """The coins by which a curator divides and samples units: uniform draws of `rng` or the system, blind to records.
 
     Who observes may put others in their place, by what each unit is; an operator's proof is for whatever they are.
     """

@@ -132,7 +132,7 @@ def run_blocks(
     n_workers: int | None,
     weights: Sequence[np.ndarray] | None = None,
 ) -> list[Any]:
-    """What a function answers on each block, as `checked` copies it; None where it raised an Exception.
+    """Return a function's answers on all blocks, as `checked` copies them; None where it raised an Exception.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def run_blocks(
 
 
 def none_for_errors(call: Callable[[], Any]) -> Any:
-    """What code from outside returns, None for an Exception of it: whether it fails may depend on the records."""
+    """Return the answer of code from outside, None for its Exceptions: whether it fails may depend on the records."""
     try:
         # Of each call: what one does to them decides nothing about the next, or about its certificate.
         with np.errstate(all="ignore"):
@@ -196,7 +196,7 @@ def none_for_errors(call: Callable[[], Any]) -> Any:
 
 
 def ended_without_text(who: str, call: Callable[[], Any]) -> Any:
-    """What a call returns; what ends it without an Exception, or full memory, says nothing but that it did."""
+    """Return the answer of a call; what ends it without an Exception, or full memory, says only that it ended."""
     ended: type[BaseException]
     try:
         return call()
@@ -259,7 +259,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _kept_state(function: FunctionType) -> str:
-    """Where a function, or what it names of its own module, could keep something; "" if nothing is found."""
+    """Return the place where a function, or what it names of its module, could keep something; "" if there is none."""
     file = function.__code__.co_filename
     todo: list[Any] = [function]
     seen: set[int] = set()
@@ -290,7 +290,7 @@ def _kept_state(function: FunctionType) -> str:
 
 
 def _held(function: FunctionType) -> Iterator[tuple[str, Any, str]]:
-    """What a function has besides its code, with what is wrong about it, or ""."""
+    """Yield what a function has besides its code, each with what is wrong about it, or ""."""
     free, cells = function.__code__.co_freevars, function.__closure__ or ()
     held = dict(zip(free, (cell.cell_contents for cell in cells), strict=True))
     held |= function.__kwdefaults__ or {}

@@ -68,7 +68,7 @@ class Schedule:
 
     @property
     def requests(self) -> Mapping[str, int]:
-        """How many requests of each operator there are."""
+        """The number of requests of each operator."""
         return {"step": self.n_steps} | ({"count": 1} if self.count_scale is not None else {})
 
 
@@ -268,12 +268,12 @@ class GradientCurator(ChargedCurator):
 
     @property
     def unit_size(self) -> float:
-        """What one unit of the grid is."""
+        """The size of one unit of the grid."""
         return self._grid.unit
 
     @property
     def scale(self) -> float:
-        """Of the noise of a step, in units of the grid."""
+        """The scale of a step's noise, in units of the grid."""
         return self._scale
 
     def count(self) -> int:

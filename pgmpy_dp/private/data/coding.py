@@ -1,4 +1,4 @@
-"""How the cells of one variable become codes: by their match keys, and numbers by the cuts that they lie among.
+"""The coding of one variable's cells: by their match keys, and of numbers by the cuts that they lie among.
 
 :func:`key_coder` is the rule. :class:`Coding` says the same of numbers as lists, for whole columns of them; what it
 cannot say, such as a number that is read as a date, is left to the rule, cell by cell.
@@ -19,7 +19,7 @@ DROPPED = -1
 
 @dataclass(frozen=True)
 class Coding:
-    """What each possible cell of one variable is coded as.
+    """The codes of all possible cells of one variable.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def coding(schema: Schema, name: Hashable) -> Coding:
 
 
 def key_coder(schema: Schema, name: Hashable) -> Callable[[tuple], int]:
-    """What a cell of one discrete variable is coded as, by its match key: the rule that every other way is held to.
+    """Return the function from a match key to a variable's code: the rule that every other way of coding is held to.
 
     Examples
     --------

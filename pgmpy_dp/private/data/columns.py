@@ -46,7 +46,7 @@ _KINDS = ("missing", "number", "text")
 
 @dataclass(frozen=True, eq=False)
 class ColumnFacts(Facts):
-    """What is public about columns of cells.
+    """The public facts of columns of cells.
 
     Parameters
     ----------
@@ -155,12 +155,12 @@ def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
 
 
 def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
-    """How many cells of a column have each match key, as they are spelled in the data: **to be noised**."""
+    """Count the cells of a column by match key, as they are spelled in the data: **to be noised**."""
     return data._counted[data._names.index(name)]
 
 
 def cell_counts(batches: Iterable[Sequence[Column]]) -> list[Counter[tuple]]:
-    """How many cells of each column have each match key: **to be noised**."""
+    """Count the cells of each column by match key: **to be noised**."""
     counts: list[Counter[tuple]] = []
     for columns in batches:
         counts = counts or [Counter() for _ in columns]
@@ -170,7 +170,7 @@ def cell_counts(batches: Iterable[Sequence[Column]]) -> list[Counter[tuple]]:
 
 
 def drawn_counts(batches: Iterable[Sequence[Column]], key: bytes) -> list[Counter[tuple]]:
-    """How many units have each match key in each column of the record that is drawn of them: **to be noised**.
+    """Count units by match key in each column, from the one record that is drawn of each unit: **to be noised**.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def record_count(data: PrivateColumns) -> np.ndarray:
 
 
 def number_counts(data: PrivateColumns, name: Hashable, number: Number) -> np.ndarray:
-    """How many cells of a column count as each state of a divided number: exact, **to be noised**."""
+    """Count the cells of a column in each state of a divided number: exact, **to be noised**."""
     reading, code = data._schema.reading(name), number.coder()
     counts = np.zeros(len(number.states) + 1, dtype=np.int64)  # the last is of cells whose record does not count
     for key, times in _counts(data, name).items():
@@ -222,7 +222,7 @@ def number_counts(data: PrivateColumns, name: Hashable, number: Number) -> np.nd
 def column_marks(
     data: PrivateColumns, names: Sequence[Hashable], max_length: int
 ) -> tuple[list[tuple[int, tuple]], np.ndarray]:
-    """What the cells of some columns mark, in a fixed order, and how many cells mark each: exact, **to be noised**.
+    """Return the marks of some columns' cells, in a fixed order, and how many cells make each: exact, **to be noised**.
 
     A mark is a place among `names` and a key: the key that a cell is read as, if :func:`mark_label` has a label for it.
     Any other cell marks nothing.

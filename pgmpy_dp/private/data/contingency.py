@@ -26,7 +26,7 @@ _FEW = 1 << 18  # records
 
 
 def table_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
-    """How far one contingency table moves between neighbours: its l1, l2 and l-infinity sensitivities.
+    """Return the l1, l2 and l-infinity sensitivities of one contingency table.
 
     A record adds 1 to exactly one cell of the table, or to none if it was dropped for being outside the schema.
 
@@ -43,7 +43,7 @@ def table_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
 
 
 def match_sensitivity(n_counts: int) -> tuple[float, float, float]:
-    """How far counts of records that match, each of its own condition, move together: in l1, l2 and l-infinity.
+    """Return the joint l1, l2 and l-infinity sensitivities of counts of records that match, each of its own condition.
 
     A record adds 0 or 1 to each of the m counts, by its own cells alone. Under ``add_remove`` each count moves by at
     most 1. Under ``replace_one`` one vector of zeros and ones takes the place of another, so each count moves by at
@@ -139,7 +139,7 @@ def count_all(
     scopes: Sequence[Sequence[int]],
     weights: np.ndarray | None = None,
 ) -> list[np.ndarray]:
-    """As :func:`count`, for many sets of columns; small tables together, 64 records at a time.
+    """Count as :func:`count` does, for many sets of columns; small tables together, 64 records at a time.
 
     Parameters
     ----------
@@ -201,12 +201,12 @@ def _batches(blocks: Sequence[Sequence[np.ndarray]], rows: int) -> Iterator[list
 
 
 def _bit_cells(shape: Sequence[int]) -> int:
-    """How many cells of a table are counted by their bits."""
+    """Return the number of a table's cells that are counted by their bits."""
     return math.prod(shape[:-1]) * (shape[-1] - 1)
 
 
 def _bits_of(column: np.ndarray, states: int) -> np.ndarray:
-    """Which records are in each state, shape (states, words); bits beyond the last record are 0."""
+    """Return the records in each state as bits, shape (states, words); bits beyond the last record are 0."""
     words = np.zeros((states, -(-len(column) // 64)), dtype=np.uint64)
     for state in range(states):
         packed = np.packbits(column == state)
@@ -242,7 +242,7 @@ def _backend() -> Any:
 
 
 def _count_on_device(blocks: Sequence[Sequence[np.ndarray]], shape: Sequence[int], scope: Sequence[int]) -> np.ndarray:
-    """As :func:`count`: whole numbers, so the order in which a device adds them up is no matter."""
+    """Count as :func:`count` does; of whole numbers, so the order in which a device adds them up does not matter."""
     import torch  # here, so that the package can be imported without it
 
     device = _backend().get_device()
@@ -288,7 +288,7 @@ def count_joint(
     cover: Sequence[int],
     weights: np.ndarray | None = None,
 ) -> np.ndarray:
-    """As :func:`count`, flat, from columns of codes; in small integers where the table allows it.
+    """Count as :func:`count` does, flat, from columns of codes; in small integers where the table allows it.
 
     Examples
     --------

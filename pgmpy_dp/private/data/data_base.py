@@ -1,4 +1,4 @@
-"""What all private data have in common: an adjacency, a ledger, and silence about their records."""
+"""The base of all private data: an adjacency, a ledger, and silence about their records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST = 10**15  # records: exact sums of so many fit 64 bits
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What is public about some data at one time: shapes and noise are made from it, and from nothing else of them.
+    """The public facts of some data at one time: shapes and noise are made from them and from nothing else of the data.
 
     Previews make facts of data that are not there.
 
@@ -39,12 +39,12 @@ class Facts:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What every question about the data depends on besides its own arguments."""
+        """The facts that every question about the data depends on besides its own arguments."""
         return {}
 
     @property
     def public(self) -> dict[str, Any]:
-        """What a release says where answers have names of their own for parts of the data."""
+        """The facts that a release tells where answers have their own names for parts of the data."""
         return {}
 
 
@@ -135,12 +135,12 @@ class PrivateData:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data count as neighbours of these."""
+        """The adjacency: which data count as neighbours of these."""
         return self._adjacency
 
     @property
     def ledger(self) -> Ledger:
-        """What was spent on these records and what is left."""
+        """The ledger, which has what was spent on these records and what is left."""
         return self._ledger
 
     def set_aside(self, cost: Guarantee, *, what: str, mechanism: str, reproducible: bool = False) -> Self:
@@ -201,11 +201,11 @@ class PrivateData:
         return ()
 
     def _public(self) -> dict[str, Any]:
-        """What a release says of the data."""
+        """Return what a release tells of the data."""
         return {}
 
     def facts(self) -> Facts:
-        """What is public about these data.
+        """Return the public facts of these data.
 
         Returns
         -------

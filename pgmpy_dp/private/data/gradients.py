@@ -83,7 +83,7 @@ class ClippingGrid:
 
     @property
     def unit(self) -> float:
-        """What one unit of the integer vectors is, a power of two."""
+        """The size of one unit of the integer vectors, a power of two."""
         return math.ldexp(1.0, -(self.marginal_bits + _WEIGHT_BITS))
 
     def rounded_marginals(self, marginals: np.ndarray) -> np.ndarray:

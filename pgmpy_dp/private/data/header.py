@@ -99,7 +99,7 @@ def named_columns(available: Sequence[str], names: Sequence[Hashable]) -> list[H
 def missing_columns(
     file: str, line: bytes, available: Sequence[str], separator: str, written: TextFile, names: Sequence[Hashable]
 ) -> str | None:
-    """What to say where the first line is one field that has another delimiter, or lacks some of the names; or None."""
+    """Return the complaint about a first line that has another delimiter or lacks some of the names; else None."""
     line = line.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n")
     counts = Counter(available)
     missing = [name for name in names if counts[str(name)] == 0]
@@ -171,7 +171,7 @@ def _likely(line: bytes, written: TextFile) -> str:
 
 
 def _advice(file: str, written: TextFile, **options: str) -> str:
-    """How to pass these options too, beside those that were passed."""
+    """Return the words that say how to pass these options too, beside those that were passed."""
     passed = {"delimiter": written.delimiter, "encoding": written.encoding, **options}
     default = {"delimiter": None, "encoding": "utf-8"}
     python = ", ".join(
@@ -190,7 +190,7 @@ def _plain(name: str) -> str:
 
 
 def _n_present(available: Sequence[str], names: Sequence[Hashable]) -> int:
-    """How many names are there, or nearly; numbers do not count, which records have too."""
+    """Return how many of the names are there, or nearly; numbers do not count, which records have too."""
     plain = {_plain(field) for field in available}
     return sum(_plain(str(name)) in plain and match_key(str(name))[0] == "text" for name in names)
 

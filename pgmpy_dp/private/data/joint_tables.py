@@ -1,4 +1,4 @@
-"""Which joint tables to count so that all tables asked for are sums of them; knows no data.
+"""The choice of joint tables to count, so that all requested tables are sums of them; it knows no data.
 
 A pass over a large file costs more per table than per cell, and 45 tables of pairs of ten variables are all sums of
 about ten tables of four variables each. So a few joint tables are counted, over *covers* of scopes, and the

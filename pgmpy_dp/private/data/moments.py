@@ -35,7 +35,7 @@ _BATCH = 1 << 20  # numbers of a batch of records: its sums of products stay bel
 
 @dataclass(frozen=True)
 class TraceSensitivity:
-    """How far a sum of positive semidefinite matrices of bounded trace moves between neighbours.
+    """The sensitivities of a sum of positive semidefinite matrices of bounded trace.
 
     Parameters
     ----------

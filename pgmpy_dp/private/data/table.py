@@ -158,7 +158,7 @@ class PrivateTable(PrivateData):
         return merged
 
     def facts(self) -> TableFacts:
-        """What is public about the table.
+        """Return the public facts of the table.
 
         Returns
         -------
@@ -201,7 +201,7 @@ class PrivateTable(PrivateData):
 
     @property
     def rows_per_unit(self) -> int | str:
-        """How many records of a unit count at most, or "shares"."""
+        """The most records of a unit that count, or "shares"."""
         return self._rows_per_unit
 
     @property
@@ -299,12 +299,12 @@ def contingency_tables(
 
 
 def share_grid(table: PrivateTable, scale: float = 1.0, most: int = GRID) -> int:
-    """In how many parts the records of a unit count: :meth:`~pgmpy_dp.private.data.table_facts.TableFacts.parts`."""
+    """Return the number of parts into which a unit's records are divided, see `TableFacts.parts`."""
     return table.facts().parts(scale, most)
 
 
 def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
-    """How many records match the schema: all of them, those in all columns, those in each column; lines of no record.
+    """Count the records that match the schema: all, those in all columns, those in each column; lines of no record.
 
     The value has shape (2 + n_variables,). The first entry, the number of records, is left out where it is public:
     (1 + n_variables,). A record matches in a column if its cell has one of the declared states; it matches in all if it

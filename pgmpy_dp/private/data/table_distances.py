@@ -1,4 +1,4 @@
-"""How far tables of counts are from a model's tables, in records that are in another cell than the model has them."""
+"""The distance of tables of counts from a model's tables: records that are in another cell than the model has them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SUM_ERROR = 1e-6
 
 
 def distance_sensitivity(n_means: int) -> tuple[float, float, float]:
-    """How far means of distances move together between neighbours: in l1, l2 and l-infinity.
+    """Return the joint l1, l2 and l-infinity sensitivities of means of distances.
 
     Each moves by at most 1 under ``add_remove`` and ``replace_one`` (``mean_distances``), so that m of them move by
     (m, sqrt(m), 1). A record in a cell that the model gives the probability 0 attains that, in all tables at once. The
@@ -84,7 +84,7 @@ def checked_means(weights: Sequence[Sequence[float]] | np.ndarray | None, n_tabl
 
 
 def exact_kind(counts: np.ndarray) -> type:
-    """What products of counts with parts of `WHOLE` are computed in, so that they and their sums are exact."""
+    """Return the type in which products of counts with parts of `WHOLE`, and their sums, are exact."""
     return np.int64 if int(counts.sum()) < _NARROW else object
 
 

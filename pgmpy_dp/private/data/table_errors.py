@@ -1,4 +1,4 @@
-"""How far tables of counts are from a model's by declared measures, each one number that a record moves by 1."""
+"""The distance of tables of counts from a model's, by declared measures: a record moves each by at most 1."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sum_gap(counts: np.ndarray, parts: np.ndarray, reference: int) -> int:
 
 
 def measured_errors(tables: Sensitive, sizes: np.ndarray, parts: np.ndarray, measures: Sequence[Measure]) -> Sensitive:
-    """How far tables are from a model's: one whole number for each measure.
+    """Measure how far tables are from a model's: one whole number for each measure.
 
     Parameters
     ----------

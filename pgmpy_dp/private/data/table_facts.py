@@ -1,4 +1,4 @@
-"""What is public about a table of discrete records: its states, how records count, and sets of variables."""
+"""The public facts of a table of discrete records: its states, how records count, and sets of variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Scope = tuple[Hashable, ...]
 
 @dataclass(frozen=True, eq=False)
 class TableFacts(Facts):
-    """What is public about a table.
+    """The public facts of a table.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class TableFacts(Facts):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """How states were merged before a question."""
+        """The merging of states before a question."""
         return {} if self.places is None else {"places": self.places}
 
     @property
@@ -68,7 +68,7 @@ class TableFacts(Facts):
 
     @property
     def most_matched(self) -> int:
-        """How many counts of :func:`~pgmpy_dp.private.data.table.matched_records` one record moves at most.
+        """The most counts of :func:`~pgmpy_dp.private.data.table.matched_records` that one record moves.
 
         A line is a record and in the counts of records, 1 + n_variables or one more, or it is no record and in the last
         count alone. So one that is added or removed moves either the former or the latter. One that is replaced by one
@@ -78,7 +78,7 @@ class TableFacts(Facts):
         return counts + (self.has_lines and self.adjacency is Adjacency.REPLACE_ONE)
 
     def parts(self, scale: float = 1.0, most: int = GRID) -> int:
-        """In how many parts the records of a unit count in exact statistics; 1 where each of them counts in full.
+        """Return into how many parts a unit's records are divided in exact statistics; 1 where each counts in full.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class TableFacts(Facts):
         return scopes
 
     def shape(self, scope: Sequence[Hashable]) -> tuple[int, ...]:
-        """Of the table of a scope that :meth:`scopes` gave."""
+        """Return the shape of the table of a scope that :meth:`scopes` returned."""
         return self._known[scope][1]  # type: ignore[index]
 
 

@@ -1,4 +1,4 @@
-"""How a text file of records is written: its delimiter, its encoding and its numbers. This opens nothing."""
+"""The spelling of a text file of records: its delimiter, its encoding and its numbers. This opens nothing."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class TextFile:
 
 
 def cell_reader(written: TextFile) -> CellReader | None:
-    r"""How fields of a file become cells; None where bytes are what they mean, in UTF-8.
+    r"""Return the function from a file's fields to cells; None where bytes are what they mean, in UTF-8.
 
     Examples
     --------

@@ -95,7 +95,7 @@ class UnitRecords:
         return self.rows().codes
 
     def weights(self, grid: int = GRID) -> np.ndarray | None:
-        """For how much each record counts, in 1/`grid`, a power of two of at most GRID; None where each counts 1."""
+        """Return the weight of each record in 1/`grid`, a power of two of at most GRID; None where each counts 1."""
         weights = self.rows().weights
         return None if weights is None else weights // (GRID // grid)
 
@@ -105,7 +105,7 @@ class UnitRecords:
         return count_all(self.codes(), cardinalities, scopes, weights)
 
     def matched(self, grid: int = GRID) -> np.ndarray | None:
-        """As :func:`~pgmpy_dp.private.reading.frames.encode_and_match`, of the records that count; None for a part."""
+        """Return counts as :func:`~pgmpy_dp.private.reading.frames.encode_and_match` does; None for a part."""
         rows = self.rows()
         if rows.matched is None:
             return None
@@ -239,7 +239,7 @@ def _limited(
 def drawn_rows(
     cells: Callable[[np.ndarray], Sequence[np.ndarray]], owner: np.ndarray, owners: Owners, most: int, key: bytes
 ) -> np.ndarray:
-    """Which records count where at most so many of each unit do.
+    """Return which records count where at most so many of each unit do.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ MOST_KEPT = 1 << 27
 
 @dataclass(frozen=True, eq=False)
 class VectorFacts(Facts):
-    """What is public about records of numbers.
+    """The public facts of records of numbers.
 
     Parameters
     ----------

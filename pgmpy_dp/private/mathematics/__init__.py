@@ -1,1 +1,1 @@
-"""What statistics, sensitivities and certificates are made of: no records, no noise."""
+"""The mathematics of statistics, sensitivities and certificates: no records, no noise."""

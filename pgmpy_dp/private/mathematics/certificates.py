@@ -1,4 +1,4 @@
-"""How far an approximate projection is from the exact one, proved from the numbers at hand and not from the solver.
+"""The distance of an approximate projection from the exact one, proved from the numbers at hand, not from the solver.
 
 X* is the projection of a symmetric Y on K = {X >= 0 (semidefinite), X_ii = 1/n}. From **any** y in R^n and **any**
 matrix P of n rows and k columns, whatever made them, let

@@ -1,4 +1,4 @@
-"""How much noise each of several tables gets from one budget.
+"""The division of one budget among the noise of several tables.
 
 Tables 1..m are released together, and sensitivities each bound the change of one table between neighbours. The privacy
 loss is a sum over the tables: of ``l1_c / b_c`` for Laplace noise of scales b (in epsilon), of ``l2_c**2 / (2

@@ -119,7 +119,7 @@ class MatrixNoise:
 
     @property
     def name(self) -> str:
-        """What a release calls it: its law, for Wishart noise, which was made in floating point under another name."""
+        """The name in a release: the law; of Wishart noise another one than when it was made in floating point."""
         return "discrete_wishart" if self.mechanism == "double-wishart" else self.mechanism.replace("-", "_")
 
     @property

@@ -31,11 +31,11 @@ class OfEpsilon:
     selection: ClassVar[str] = "exponential_noisy_max"
 
     def scales(self, norms: Norms, weights: Weights = None) -> tuple[float, ...]:
-        """Of independent noise on statistics that are released together, by what each moves in l1 and in l2."""
+        """Return scales for statistics that are released together, by what each moves in l1 and in l2."""
         return additive.laplace_scales([l1 for l1, _ in norms], self.amount, weights)
 
     def selection_scale(self, moved: Fraction) -> float:
-        """Of the noise of one selection among scores of which none moves further (``noise/selection.py``)."""
+        """Return the scale of one selection among scores of which none moves further (``noise/selection.py``)."""
         return additive.round_up(2 * moved / self.amount)
 
     def argmax(self, rows: Sequence[np.ndarray], scale: float, rng: np.random.Generator | None) -> np.ndarray:
@@ -64,15 +64,15 @@ class OfRho:
     selection: ClassVar[str] = "gumbel_noisy_max"
 
     def scales(self, norms: Norms, weights: Weights = None) -> tuple[float, ...]:
-        """As of :class:`OfEpsilon`."""
+        """Return scales as :meth:`OfEpsilon.scales` does."""
         return additive.gaussian_scales([l2 for _, l2 in norms], self.amount, weights)
 
     def selection_scale(self, moved: Fraction) -> float:
-        """As of :class:`OfEpsilon`."""
+        """Return the scale that :meth:`OfEpsilon.selection_scale` says."""
         return additive.root_up(moved**2 / (2 * self.amount))
 
     def argmax(self, rows: Sequence[np.ndarray], scale: float, rng: np.random.Generator | None) -> np.ndarray:
-        """As of :class:`OfEpsilon`."""
+        """Return positions as :meth:`OfEpsilon.argmax` does."""
         return samplers.gumbel_argmax(rows, scale, rng=rng)
 
     def pure(self, per_rho: int) -> Fraction:

@@ -102,7 +102,7 @@ def discrete_gaussian(values: np.ndarray, scale: float, *, rng: np.random.Genera
 
 
 def gumbel_argmax(rows: Sequence[np.ndarray], scale: float, *, rng: np.random.Generator | None = None) -> np.ndarray:
-    """For each row of scores the position of the largest after adding independent Gumbel noise to each.
+    """Return the position of the largest score of each row after adding independent Gumbel noise to each score.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def gumbel_argmax(rows: Sequence[np.ndarray], scale: float, *, rng: np.random.Ge
 def exponential_argmax(
     rows: Sequence[np.ndarray], scale: float, *, rng: np.random.Generator | None = None
 ) -> np.ndarray:
-    """For each row of scores the position of the largest after adding independent exponential noise to each.
+    """Return the position of the largest score of each row after adding independent exponential noise to each score.
 
     Parameters, result: as :func:`gumbel_argmax`, but for the law of the selection.
 

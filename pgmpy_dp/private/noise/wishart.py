@@ -1,4 +1,4 @@
-"""When a matrix plus Wishart noise is (epsilon, delta)-private: an exact reduction to one dimension.
+"""The privacy of a matrix plus Wishart noise: an exact reduction of (epsilon, delta) to one dimension.
 
 Wang, Huai and Xu (2018) add ``W ~ W_d(k, c I)`` to the second moments of rows of norm at most B. It is one-sided, so
 for no k is it pure: ``M - G >= 0`` is certain with G and not with its neighbours. With a delta it is private.

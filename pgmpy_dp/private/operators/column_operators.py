@@ -1,4 +1,4 @@
-"""What columns whose values nobody has listed are asked: which categories they have, and how numbers are spread."""
+"""The questions to columns whose values nobody has listed: their categories, and how their numbers are distributed."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class StableCategories(Operator[tuple[np.ndarray, np.ndarray]]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberTables(Operator[list[np.ndarray]]):
-    """How many records have their number in each cell of some divisions of columns, with noise.
+    """Numbers of records in each cell of some divisions of columns of numbers, with noise.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far tables are from a model's."""
+"""The distance of tables from a model's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pgmpy_dp.private.sensitive import Sensitive
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distances(SumOperator[np.ndarray]):
-    """How many records would have to be in another cell for tables to be a model's: means over tables, with noise.
+    """The noisy number of records that would have to be in another cell for tables to be a model's: means over tables.
 
     Over the number of records inside the schema (``RecordCount``) that is the total variation distance.
 

@@ -1,4 +1,4 @@
-"""How far tables are from a model's, by measures that were declared before: one number for each."""
+"""The distance of tables from a model's, by measures that were declared before: one number for each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pgmpy_dp.private.sensitive import Sensitive
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelErrors(SumOperator[np.ndarray]):
-    """By how many records tables differ from a model's: the largest, that of a cell of a rank, of a sum; with noise.
+    """The noisy number of records by which tables differ from a model's: the largest, that of a cell of a rank, of a sum.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an operator is: a question about private data, as a value that knows its own noise."""
+"""The base of operators: an operator is a question about private data, as a value that knows its own noise."""
 
 from __future__ import annotations
 
@@ -81,23 +81,23 @@ class Operator(ABC, Generic[Answered_co]):
         """
 
     def arguments(self, facts: Facts) -> dict[str, Any]:
-        """What is asked, as answers and releases say it."""
+        """Return the question, as answers and releases tell it."""
         return {each.name: getattr(self, each.name) for each in fields(self)} | facts.arguments  # type: ignore[arg-type]
 
     def noted(self, facts: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What of it an answer remembers."""
+        """Return the part of the question that an answer remembers."""
         return arguments
 
     def names(self, count: int) -> Sequence[str]:
-        """Of the arrays of an answer, in a release."""
+        """Return the names of an answer's arrays in a release."""
         return [self.name] * count
 
     def public(self) -> dict[str, list]:
-        """What a release says once this was answered: the lists of all answers, in a row."""
+        """Return what a release tells once this was answered: the lists of all answers, in a row."""
         return {}
 
     def answered(self, drawn: Any) -> Answered_co:
-        """What who asks gets, of what the mechanism drew."""
+        """Return the answer that a plan gets, from what the mechanism drew."""
         return drawn
 
 
@@ -115,7 +115,7 @@ class SumOperator(Operator[Answered_co]):
     law: ClassVar[type[AdditiveNoise]] = AdditiveNoise
 
     def _numbers(self, facts: Any) -> tuple[Any, ...]:
-        """What `moved` takes."""
+        """Return the numbers that `moved` takes."""
         return ()
 
     def mechanism(self, facts: Any, cost: Any, share: Fraction, eta: Fraction) -> AdditiveNoise:

@@ -1,4 +1,4 @@
-"""How many records a discrete table has inside its schema."""
+"""The number of records that a discrete table has inside its schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many records of a discrete table match its schema."""
+"""The numbers of records of a discrete table that match its schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pgmpy_dp.private.sensitive import Sensitive
 
 @dataclass(frozen=True, slots=True)
 class MatchedCounts(SumOperator[np.ndarray]):
-    """How many records there are, and how many match the schema in all columns and in each column, with noise.
+    """Noisy numbers of records: all, those that match the schema in all columns, and those that match it in each column.
 
     A record matches in a column if its cell has one of the declared states; a cell that an other-state takes does not.
     It matches in all columns if it is not dropped: there an other-state does.

@@ -51,7 +51,7 @@ _THREADS = min(4, os.cpu_count() or 1)
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """Which logistic regressions are descended, their labels and features: public, and checked here.
+    """The logistic regressions that are descended, with labels and features: public, and checked here.
 
     A layout of :mod:`pgmpy_dp.fields.published.regression_layout` in the form on which sensitivities rest. Fields
     are as there.
@@ -135,7 +135,7 @@ class Regressions:
 
 
 def selection_weight(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP) -> int:
-    """How many selections of sensitivity RESIDUAL_UNIT one step over all regressions costs as much as.
+    """Return how many selections of sensitivity RESIDUAL_UNIT cost as much as one step over all regressions.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ _UP = 1.0 + 2.0**-50  # more than the rounding of a few operations
 
 
 class Program(Protocol):
-    """What every program says about itself, in public and before records are seen."""
+    """The public description of a program, which is there before records are seen."""
 
     @property
     def name(self) -> str: ...
@@ -123,7 +123,7 @@ class CheckedProgram(ABC):
 
     @abstractmethod
     def exact(self, records: Any) -> Any:
-        """What the program is made of: exact statistics of the records, of which solvers get copies."""
+        """Return the exact statistics of the records that the program is made of; solvers get copies of them."""
 
     @abstractmethod
     def certified(self, exact: Any, answer: Mapping[str, Any]) -> CertifiedPoint:
@@ -197,7 +197,7 @@ def matrix_plan(program: Any, mechanism: str, budget: Budget) -> MatrixGrid:
 
 
 def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float = 0) -> Budget:
-    """What a share of a cost and eta of a reserve are worth, rounded down.
+    """Return what a share of a cost and eta of a reserve are worth, rounded down.
 
     Examples
     --------
@@ -235,7 +235,7 @@ class SolutionNoise(AdditiveNoise):
 
     @property
     def step(self) -> float:
-        """Of the grid."""
+        """The step of the grid."""
         assert self.fine is not None
         return self.fine.step
 
@@ -412,12 +412,12 @@ def _released(point: Any, size: int, distance: float) -> np.ndarray | None:
 
 
 def _called(solver: Callable, *arguments: Any, **options: Any) -> Any:
-    """What a solver returns; None where it fails, which may depend on the records."""
+    """Return a solver's answer; None where it fails, which may depend on the records."""
     return ended_without_text("a solver", lambda: none_for_errors(lambda: solver(*arguments, **options)))
 
 
 def _moved(program: Any) -> float:
-    """How far points within the distance of their optima move."""
+    """Return how far points within the distance of their optima move."""
     for name in ("sensitivity", "bound", "distance"):
         value = getattr(program, name)
         if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):

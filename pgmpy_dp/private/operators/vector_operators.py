@@ -1,4 +1,4 @@
-"""What records of numbers are asked: how many, how large, a clipped sum, second moments, products of signs."""
+"""The questions to records of numbers: how many, how large, a clipped sum, second moments, products of signs."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class Magnitudes(SumOperator[np.ndarray]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrongestPairs(Operator[np.ndarray]):
-    """For each column one other column with which its signs agree about the least as expected.
+    """The partner of each column: another one with which its signs agree about the least as expected.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which of several tables a model gets most wrong; how far tables are from public ones, by which a graph is chosen."""
+"""The selection of the table that a model gets most wrong, by distances from public tables: a graph is chosen by it."""
 
 from __future__ import annotations
 

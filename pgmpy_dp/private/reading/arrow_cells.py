@@ -37,7 +37,7 @@ _DAY = 86_400 * 10**9
 
 
 class _NoValue:
-    """What stands for a cell that Python has no value for, such as a date after the year 9999: outside any schema."""
+    """A stand-in for a cell that Python has no value for, such as a date after the year 9999: outside any schema."""
 
     def __str__(self) -> str:
         raise ValueError("no value")
@@ -223,7 +223,7 @@ def places_among(columns: Sequence[Column], key: Callable[[Any], Any]) -> tuple[
 
 
 def key_counts(column: Column) -> Counter[tuple]:
-    """How many cells have each match key.
+    """Count the cells with each match key.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def _order_key(value: Any) -> tuple:
 
 
 def _is_listed(cells: Cells) -> np.ndarray:
-    """Which entries are somebody's."""
+    """Return which entries of the list some cell has."""
     used = np.zeros(len(cells.listed), dtype=bool)
     used[cells.places] = True
     return used

@@ -22,7 +22,7 @@ def told(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class FileMarks:
-    """How large files are and when they were written, as they were first seen.
+    """The sizes of files and the times when they were written, as they were first seen.
 
     Parameters
     ----------

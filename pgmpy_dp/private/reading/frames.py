@@ -48,7 +48,7 @@ def encode(data: Any, schema: Schema) -> np.ndarray:
 
 
 def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]:
-    """As :func:`encode`, and how many records there are, are kept, and have a declared state in each column.
+    """Encode as :func:`encode` does, and count records: all, those kept, those with a declared state in each column.
 
     A cell that has no state of its own but is counted in an other-state has no declared one, and neither has one that
     is outside the bounds of a number.

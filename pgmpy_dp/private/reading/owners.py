@@ -1,4 +1,4 @@
-"""Whose each record is: identifiers are told apart exactly, by their own content.
+"""The owner of each record: identifiers are told apart exactly, by their own content.
 
 An identifier is a text, and a whole number is the text of its digits: so 7 in one reader is "7" in another. Texts are
 what they are: "7", "007" and "7.0" are three, "1e400" and "2e400" two, and bytes that are no UTF-8 are those bytes.
@@ -71,7 +71,7 @@ def warn_of_guessed_types(source: Source, unit: Hashable) -> None:
 
 
 def identity(cell: Any) -> bytes | None:
-    """What tells a unit from others; None for nobody's.
+    """Return what tells a unit from others; None for nobody's.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class Owners:
         self._columns.append(column if whole else _identified(cells_of(column)))
 
     def numbered(self) -> np.ndarray:
-        """Whose each record is, 0, 1, ..., in an order that depends on the records; -1 for nobody's."""
+        """Return whose each record is, 0, 1, ..., in an order that depends on the records; -1 for nobody's."""
         columns, self._columns = self._columns, []
         if not columns or any(isinstance(column, Cells) for column in columns) or _signs_differ(columns):
             owner = self._numbered_cells([c if isinstance(c, Cells) else _identified(cells_of(c)) for c in columns])
@@ -150,7 +150,7 @@ class Owners:
         return owner
 
     def identities(self, units: Sequence[int]) -> list[bytes]:
-        """What :func:`identity` says of some of the units that `numbered` found."""
+        """Return the :func:`identity` of some of the units that `numbered` numbers."""
         if isinstance(self._keys, np.ndarray):
             return [b"=%d" % int(self._keys[unit]) for unit in units]
         return [self._keys[unit] for unit in units]

@@ -69,7 +69,7 @@ _READ: weakref.WeakSet[pa.RecordBatchReader] = weakref.WeakSet()
 
 
 class _StreamSource(_Frame):
-    """Anything that hands out a stream of Arrow's batches; the stream is read once, and names are looked up before."""
+    """A stream of Arrow's batches, from whatever hands one out; it is read once, and names are looked up before."""
 
     ordered = False
 
@@ -121,7 +121,7 @@ class _DaskSource(_Frame):
     guesses_types = True
 
     def check_types(self, names: Sequence[Hashable]) -> None:
-        """Whatever the columns are: of objects Dask makes texts, and one odd cell makes objects of a whole column."""
+        """Refuse a frame whose objects Dask made texts, whatever `names` are: one odd cell makes a whole column so."""
         import pandas as pd
 
         for part in self._data.expr.walk():
@@ -239,7 +239,7 @@ class _DuckDBSource(_Frame):
 
 
 def _sent(name: str, kind: str, texts: frozenset[str] | None) -> list[str]:
-    """What to ask for in the place of a column; of texts, those that are declared and then any others."""
+    """Return the expressions to select for a column; of texts, those that are declared and then any others."""
     cell = '"' + name.replace('"', '""') + '"'
     if kind in _AS_TEXT:
         return [f"{cell}::VARCHAR"]
@@ -307,7 +307,7 @@ class _IbisSource(_Frame):
             return _DuckDBSource(without_its_words(_failed(self._data), connection.sql, query))
 
     def _of_sqlite(self, names: Sequence[Hashable]) -> Iterator[list[Column]]:
-        """Any cell of SQLite may be of any type, whatever is declared: as texts (in bytes), numbers and bytes."""
+        """Read cells of any type, whatever is declared, as SQLite allows: texts (in bytes), numbers and bytes."""
         connection, query = self._query(names)
         places = [f'"{place}"' for place in range(len(names))]
         cells = ", ".join(f"CASE typeof({p}) WHEN 'text' THEN CAST({p} AS BLOB) ELSE {p} END" for p in places)
@@ -388,7 +388,7 @@ def source_of(data: Any) -> Source | None:
 
 
 def pandas_columns(series: Any) -> Callable[[int, int], Column]:
-    """From places in a series to the column of the rows between."""
+    """Return the function from two places in a series to the column of the rows between."""
     import pandas as pd
 
     dtype = series.dtype

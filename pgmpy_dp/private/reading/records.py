@@ -92,7 +92,7 @@ class CodedRecords:
         return self._matched is None
 
     def matched(self, grid: int = 1) -> np.ndarray | None:
-        """How many records there are, are kept, and have a declared state in each column; None for a part."""
+        """Return numbers of records: all, those kept, those with a declared state in each column; None for a part."""
         return self._matched
 
     def counts(self, scopes: Sequence[Sequence[int]], grid: int = 1) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""What every kind of data is to the reader: names of columns, and batches of some of them."""
+"""The base of sources: to the reader data are names of columns, and batches of some of them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Source(ABC):
                 )
 
     def declared_kind(self, name: Hashable) -> str | None:
-        """What a column's declared type says, which no cell decided: "integers" or "texts"; None where none does."""
+        """Return what a column's declared type says, which no cell decided: "integers", "texts" or, of others, None."""
         return None
 
     def coded(self, schema: Schema) -> Any:

@@ -1,4 +1,4 @@
-"""Which reader private data get: the one door through which paths, frames, relations and streams become sources.
+"""The choice of a reader for private data: paths, frames, relations and streams become sources here alone.
 
 Parquet files, batch by batch: one, several, or those of a folder.
 """
@@ -140,7 +140,7 @@ def open_source(data: Any) -> Source:
 
 
 def open_numbers(data: Any, names: Sequence[Hashable] | None) -> Source:
-    """As :func:`open_source`, of an array too, whose columns get these names, or 0, 1, ...."""
+    """Open as :func:`open_source` does, an array too, whose columns get these names, or 0, 1, ...."""
     if not isinstance(data, np.ndarray):
         return open_source(data)
     width = data.shape[1] if data.ndim == 2 else 0

@@ -158,7 +158,7 @@ class _SparkRecords(CodedRecords):
 
 
 class _Coding:
-    """From batches of columns to rows of codes; runs on a worker."""
+    """A function from batches of columns to rows of codes; it runs on a worker."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -172,7 +172,7 @@ class _Coding:
 
 
 class _Counting:
-    """From rows of codes to one row of tables; runs on a worker."""
+    """A function from rows of codes to one row of tables; it runs on a worker."""
 
     def __init__(
         self, cardinalities: Sequence[int], maps: Sequence[np.ndarray | None], covers: Sequence[tuple[int, ...]]
@@ -258,7 +258,7 @@ def _rows(frame: Any, complaint: str = _FAILED, at_once: bool = False) -> Iterat
 
 @contextmanager
 def _unlogged(frame: Any) -> Iterator[None]:
-    """Without Spark's log on this machine, which quotes cells of a query that fails."""
+    """Switch off Spark's log on this machine in the block: it quotes cells of a query that fails."""
     try:
         context = frame.sparkSession.sparkContext
         level = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel().toString()
@@ -277,7 +277,7 @@ def _version() -> str:
 
 
 def _version_there(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Which version a worker has; runs there, and imports nothing of this package before."""
+    """Yield the version that a worker has; it runs there, and imports nothing of this package before."""
     import pyarrow
 
     try:

@@ -106,7 +106,7 @@ class Variable:
         return self._listed(cells.listed)[cells.places]
 
     def _of_dictionary(self, values: pa.Array) -> np.ndarray:
-        """Once for a dictionary, which batches share: while it is held, no other has its address."""
+        """Return a dictionary's marks, made once for all batches: while it is held, no other has its address."""
         where = (*(0 if b is None else b.address for b in values.buffers()), values.offset, len(values), values.type)
         if self._last[0] != where:
             self._last = (where, values, np.append(self._marks(values), self.dtype.type(self._missing)))

@@ -152,7 +152,7 @@ class NgramTables(Operator[list[np.ndarray]]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderDeparture(SumOperator[np.ndarray]):
-    """How far triples of states are from a first-order chain's, how many they are, and how many independent ones.
+    """The distance of triples of states from a first-order chain's, and how many there are, and how many independent ones.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ class Visits:
 
 @dataclass(frozen=True, eq=False)
 class SequenceFacts(Facts):
-    """What is public about users' sequences.
+    """The public facts of users' sequences.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class SequenceFacts(Facts):
 
     @property
     def n_states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         (count,) = self.schema.cardinalities.values()
         return count
 
@@ -225,7 +225,7 @@ class PrivateSequences(PrivateData):
 
 
 def segment_identities(data: PrivateSequences, owner: np.ndarray) -> list[bytes]:
-    """What each segment is, whoever else is in the data: all visits of its user, and its place among that user's.
+    """Return the identity of each segment, whoever else is in the data: its user's visits, and its place among them.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def departure_sensitivity(adjacency: Adjacency) -> tuple[float, float, float]:
 
 
 def order_departure(data: PrivateSequences, parts: np.ndarray, segment_length: int | None = None) -> Sensitive:
-    """How far the triples are from what a first-order chain makes of their first two states, and how many there are.
+    """Measure how far the triples are from what a first-order chain makes of their first two states, and count them.
 
     Parameters
     ----------
