@@ -23,7 +23,7 @@ from pgmpy_dp.private.sensitive import Sensitive
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelErrors(SumOperator[np.ndarray]):
-    """The noisy number of records by which tables differ from a model's: the largest, that of a cell of a rank, of a sum.
+    """The noisy number of records by which tables differ from a model's: the largest, a cell's of a rank, a sum's.
 
     Parameters
     ----------

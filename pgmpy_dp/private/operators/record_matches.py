@@ -17,7 +17,7 @@ from pgmpy_dp.private.sensitive import Sensitive
 
 @dataclass(frozen=True, slots=True)
 class MatchedCounts(SumOperator[np.ndarray]):
-    """Noisy numbers of records: all, those that match the schema in all columns, and those that match it in each column.
+    """Noisy numbers of records: all, those that match the schema in all columns, and those that match in each column.
 
     A record matches in a column if its cell has one of the declared states; a cell that an other-state takes does not.
     It matches in all columns if it is not dropped: there an other-state does.

@@ -152,7 +152,7 @@ class NgramTables(Operator[list[np.ndarray]]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderDeparture(SumOperator[np.ndarray]):
-    """The distance of triples of states from a first-order chain's, and how many there are, and how many independent ones.
+    """The noisy distance of triples of states from a first-order chain's, their number, and that of independent ones.
 
     Parameters
     ----------
