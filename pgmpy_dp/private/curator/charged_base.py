@@ -1,7 +1,7 @@
 """The base of all curators: private data that a ledger was charged for, and the answers about them.
 
-How it pays for an answer, by a share or by a place on a schedule, is in the classes that are made of this one.
-``proof.md`` says why whatever is computed from a curator's answers has the guarantee that was charged at its opening.
+Its subclasses say how it pays for an answer: by a share, or by a place on a schedule. ``proof.md`` says why whatever is
+computed from a curator's answers has the guarantee that was charged at its opening.
 """
 
 from __future__ import annotations
@@ -101,19 +101,19 @@ def require_to_open(curator: ChargedCurator, data: PrivateData, budget: Budget) 
 class ChargedCurator(ABC):
     """Private data that a ledger was charged for, whole, before anything is counted; abstract.
 
-    :class:`~pgmpy_dp.private.curator.curator_base.Curator` divides what was charged into shares, of which an answer
-    costs what it says. :class:`~pgmpy_dp.private.curator.schedule.GradientCurator` has a schedule instead, and counts
-    requests: nothing else can be asked of it.
+    :class:`~pgmpy_dp.private.curator.curator_base.Curator` divides the charge into shares; an answer costs the share
+    that is named with the question. :class:`~pgmpy_dp.private.curator.schedule.GradientCurator` has a schedule instead,
+    and counts requests: nothing else can be asked of it.
 
     Attributes
     ----------
     left : Fraction
         What is not spent, of 1.
     cost : PureDP, ZCDP or ApproxDP
-        Of everything together, for one record where units have several. ApproxDP where operators are accounted jointly.
-        What decides noise is read from here and cannot be set.
+        The cost of everything together; where units have several records, that for one record. ApproxDP where operators
+        are accounted jointly. Noise is scaled by it, so it cannot be set.
     unit_cost : PureDP, ZCDP or ApproxDP
-        Of everything together, for a unit: what the ledger is charged. The same where a record is a unit.
+        The cost of everything together, for a unit: the ledger is charged it. The same where a record is a unit.
     answers : tuple of Answer
         What was released, oldest first.
     """
@@ -140,7 +140,8 @@ class ChargedCurator(ABC):
     ) -> None:
         """Charge the data's ledger; only then there is something to spend.
 
-        What a class needs beside this it sets afterwards: whoever opens one a second time changes nothing of the first.
+        A subclass sets its other attributes afterwards: whoever opens a curator a second time changes nothing of the
+        first.
         """
         self._start(data, cost, seeded_generator(random_state))
         if data._in_other_hands:
@@ -256,10 +257,10 @@ class ChargedCurator(ABC):
         ----------
         kind : str
         facts : mapping
-            The plan's own. They do not replace those of the boundary.
+            The plan's facts. They do not replace those of the boundary.
         values : mapping of str to ndarray of integers, optional
-            What the plan keeps, by its names. An array that an operator returned has its noise; any other was computed
-            from answers, and says that it has none of its own. Default: `named`.
+            What the plan keeps, by its names. An array that an operator returned has that operator's noise; any other
+            was computed from answers, and is marked as without noise. Default: `named`.
         """
         drawn = self._drawn()
         kept = self.named if values is None else dict(values.items())  # read once: names, arrays and noise agree
@@ -290,8 +291,8 @@ class ChargedCurator(ABC):
     def keeping(self, release: Callable[[], Release | None] = lambda: None) -> Iterator[None]:
         """An exception that ends the block early, Ctrl-C too, carries what `release` makes of the answers so far.
 
-        It says so: its ``public["interrupted"]`` is True. Where `release` gives None it is of kind "interrupted", with
-        all answers.
+        The release says so: its ``public["interrupted"]`` is True. Where `release` returns None, it is of kind
+        "interrupted", and has all answers.
         """
         try:
             yield
@@ -308,9 +309,9 @@ class ChargedCurator(ABC):
         Parameters
         ----------
         steps : generator
-            Of what the plan knows so far: after each answer, say.
+            States of the plan, for example one after each answer.
         release : callable
-            From one of them to a release.
+            Makes a release from one of them.
         """
         last: Step | None = None
         with self.keeping(lambda: None if last is None else release(last)), closing(steps):
@@ -351,9 +352,8 @@ class ChargedCurator(ABC):
         """Debit, count, draw, remember: the one way out. In this thread's turn, of a share and an eta that are checked.
 
         `mechanism` counts; it is called after the debit. An operator whose proof is for units, with all their records,
-        says so (`of_units`) and has a unit's cost to spend. Steps of many, of which a plan keeps a sum, are not
-        remembered (`keep`): they would take memory without end. So would large arguments, in whose place others are
-        (`noted`).
+        says so (`of_units`) and has a unit's cost to spend. Steps of which a plan keeps the sum are not remembered
+        (`keep`): they would take memory without end. So would large arguments, which smaller ones replace (`noted`).
         """
         # Whoever has numpy's errors raised or printed would see there what records overflow.
         with np.errstate(all="ignore"):

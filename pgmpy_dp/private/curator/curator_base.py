@@ -112,7 +112,7 @@ def _plain(value: Any) -> Any:
 class Curator(ChargedCurator):
     """Private data with a budget of their own, of which every answer takes a share.
 
-    Opening one charges the data's ledger with the whole budget, before anything is counted, and nothing is given back.
+    Opening a curator charges the data's ledger with the whole budget, before anything is counted; nothing is returned.
     What it cost, what is left and what was answered are attributes that every curator has.
 
     Parameters
@@ -121,11 +121,11 @@ class Curator(ChargedCurator):
     budget : Budget
         What may be spent through this curator. Of (epsilon, delta) it has the largest rho that converts to it.
     what : str
-        What is asked for, for the reader of the ledger.
+        The purpose, for readers of the ledger.
     mechanism : str, optional
-        How it is answered, for the reader of the ledger and of the release. Default: the kind of noise.
+        The mechanism, for readers of the ledger and of the release. Default: the kind of noise.
     columns : iterable of hashable
-        Whose values answers may depend on, for the reader of the ledger. Default: all.
+        Columns whose values answers may depend on, for readers of the ledger. Default: all.
     reserve : float, default 0
         Part of delta kept for operators that can fail.
     pure : bool, default False
@@ -143,10 +143,10 @@ class Curator(ChargedCurator):
     Notes
     -----
     Privacy: see ``proof.md``. Operators take public arguments and a share, and know sensitivities themselves; a plan
-    that is wrong can waste budget or learn badly. A curator refuses calls in a copy of its process, and to be copied or
-    pickled, as its shares could be spent twice; it refuses calls while code that is not part of the boundary sees
-    records of the same data, and calls of a thread in the middle of an answer to it. Subclasses from elsewhere are not
-    opened: they could set what noise is made from.
+    that is wrong can waste budget or learn badly. A curator refuses calls in a copy of its process, and refuses to be
+    copied or pickled: its shares could be spent twice. It refuses calls while code from outside the boundary sees
+    records of the same data, and calls of a thread that is in the middle of an answer to it. Subclasses from elsewhere
+    are not opened: they could set the numbers that noise is made from.
     """
 
     def __init__(
@@ -210,17 +210,17 @@ class Curator(ChargedCurator):
         BudgetExceeded
             If less than the share is left; nothing is spent.
         RuntimeError
-            Where states were merged, by another thread say, while it was asked; nothing is spent.
+            Where states were merged meanwhile, by another thread say; nothing is spent.
         TypeError, ValueError
-            For an operator that is none, that these data cannot be asked, or with bad arguments, and noise that would
-            bury any count; nothing is spent.
+            For what is no operator, for an operator that does not suit these data, for bad arguments, and for noise
+            that would bury any count; nothing is spent.
 
         Notes
         -----
         Privacy
-            The question is copied, and its noise planned from public facts, before this curator's turn; in it these
-            facts are still the same, the share is debited, and the copy counts. So nothing that who asks can change has
-            a part in the noise or in what is counted.
+            The question is copied, and its noise planned from public facts, before this curator's turn. In its turn
+            these facts are still the same, the share is debited, and the copy counts. So nothing that the caller can
+            change has a part in the noise or in what is counted.
         """
         request, facts, mechanism, share, eta = self._planned(operator, share, eta)
         arguments = request.arguments(facts)
@@ -286,8 +286,8 @@ class Curator(ChargedCurator):
         -----
         Privacy
             A record's merged state is a function of its state, hence of that record alone, and so it is when merged
-            states merge again. So a record adds 1 to one cell of a merged table as of any other, and the sensitivities
-            of all operators are what they were.
+            states merge again. So a record adds 1 to one cell of a merged table, as it does in any other, and the
+            sensitivities of all operators are what they were.
         """
         after = Schema.coerce(schema, argument="schema")
         checked = {name: tuple([exact_integer(place) for place in listed]) for name, listed in places.items()}
@@ -378,8 +378,8 @@ class Curator(ChargedCurator):
     def _reclaim(self) -> None:
         """Close the parts for good, with the parts of parts whose blocks may last still; take back what is left.
 
-        In this curator's turn and, from the outermost to the innermost, in those of all its parts: where this thread is
-        in the middle of an answer of one of them, it is refused before that one is closed.
+        It takes this curator's turn and then, from the outermost to the innermost, those of all its parts: where this
+        thread is in the middle of a part's answer, it is refused before that part is closed.
         """
         with ExitStack() as turns:
             for part in self._parts:

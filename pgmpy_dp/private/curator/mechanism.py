@@ -1,8 +1,8 @@
 """Mechanisms: noise by sensitivities and a share of the budget, and the exact statistics that it is for.
 
-An operator plans one from public numbers alone; it has `noise` then, and nothing to hide. A curator puts the exact
-statistics into a copy (:meth:`Mechanism.over`), the last object that holds them: `draw` is the only way out of it, and
-what `draw` returns is released.
+An operator plans a mechanism from public numbers alone; so far it has `noise`, and nothing to hide. A curator puts the
+exact statistics into a copy (:meth:`Mechanism.over`), the last object that holds them: `draw` is the only way out of
+it, and what `draw` returns is released.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class AdditiveNoise(Mechanism):
     Notes
     -----
     Privacy: :mod:`pgmpy_dp.private.noise.additive` has the proof. With scales that were computed for a share s of a
-    cost c from the statistics' own sensitivities, `draw` is s c under their adjacency. Statistics in parts of a count
-    get noise in these parts, G times as large (exactly: G is a power of two), and are rounded to counts after that;
-    rounding adds 1/12 of a count at most to the variance that `noise` has.
+    cost c from the sensitivities of the statistics, `draw` costs s c under their adjacency. Statistics in parts of a
+    count get noise in these parts, G times as large (exactly: G is a power of two), and are rounded to counts after
+    that; rounding adds at most 1/12 of a count to the variance that `noise` has.
     """
 
     exact: tuple[Sensitive, ...]

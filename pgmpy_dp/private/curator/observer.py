@@ -28,7 +28,7 @@ class Request:
     Attributes
     ----------
     curator : ChargedCurator
-        Who was asked.
+        The curator that answers.
     operator : str
     arguments : mapping
     share : Fraction
@@ -138,7 +138,7 @@ def in_the_place_of_noise(sampled: Callable[[str, float, Sequence[int], Callable
 class Coins:
     """The coins by which a curator divides and samples units: uniform draws of `rng` or the system, blind to records.
 
-    Who observes may put others in their place, by what each unit is; an operator's proof is for whatever they are.
+    An observer may replace them, by what each unit is; an operator's proof holds whatever they are.
     """
 
     __slots__ = ("_rng",)

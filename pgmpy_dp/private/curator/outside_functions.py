@@ -2,7 +2,8 @@
 
 They are block functions, which see the records of one block at a time, and solvers of a program's exact statistics.
 One record changes one block's answer **if** the answer is a function of the block's records and of random bits that
-were drawn for that block. Here is what makes it so: which functions are called, with what, and what is around a call.
+were drawn for that block. This module makes it so: it decides which functions are called, with what, and in what
+surroundings.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def outside_function(function: Function) -> Function:
     -----
     Where the function is used, it is looked through once more, with the functions and classes of its module that it
     names: none may assign a global or an attribute, name a global that can be changed in place, or have such a thing
-    for a default value, in a closure or as an attribute. What that cannot see, state in libraries and in the generators
-    of ``random`` and ``numpy.random``, is for who registers it to review, and for replay to find
+    for a default value, in a closure or as an attribute. State in libraries, and in the generators of ``random`` and
+    ``numpy.random``, cannot be seen so: whoever registers a function reviews it for that, and replay looks for it
     (:mod:`pgmpy_dp.auditing.replay`).
 
     Examples
@@ -156,7 +157,7 @@ def run_blocks(
 
     Notes
     -----
-    A block's answer depends on which thread gets it, and when, in nothing: rows are copied (a view would lead to the
+    A block's answer does not depend on which thread computes it, or when: rows are copied (a view would lead to the
     other blocks), context variables (among them numpy's handling of floating-point errors) are those of the caller,
     products of matrices take one thread, and warnings are ignored, whatever a block function does to their filters.
     """
@@ -212,8 +213,8 @@ def ended_without_text(who: str, call: Callable[[], Any]) -> Any:
 class _SilentModule(ModuleType):
     """``warnings`` while blocks are worked on: whoever asks for the filters is told to ignore every warning.
 
-    Filters belong to the whole process, so that one block that sets them would decide in other threads whether a
-    warning is an error there, hence a null. Python's warnings read this attribute of the module each time.
+    Filters belong to the whole process: a block that set them would decide whether a warning is an error, hence a null,
+    in other threads too. Python's warnings read this attribute of the module each time.
     """
 
     @property

@@ -1,9 +1,10 @@
 """Scheduled curators: steps on Poisson samples, declared at opening and accounted together.
 
-In the measures in which sampling pays, shares do not add up: what T steps cost together is no sum of what each costs.
-So everything that decides the cost, which operators, how many requests of each, the rate of the samples and the scales,
-is fixed from public numbers when the curator is opened. Arguments stay adaptive, as a step's divergences are bounded
-whatever they are. Nothing else is answered, and nothing beyond the schedule. ``gradient.md`` has the proof.
+In the measures in which sampling pays, shares do not add up: the cost of T steps together is not the sum of their
+costs. So everything that decides the cost is fixed from public numbers when the curator is opened: the operators, how
+many requests of each there are, the rate of the samples, and the scales. Arguments stay adaptive, as a step's
+divergences are bounded whatever they are. Nothing else is answered, and nothing beyond the schedule. ``gradient.md``
+has the proof.
 
 Clipped gradients of log-likelihoods of a table's records, summed over Poisson samples.
 """
@@ -42,7 +43,7 @@ _PARTS_OF_STEPS = 1 << 10  # beside 10 bits of the clipping weights
 
 @dataclass(frozen=True)
 class Schedule:
-    """Noisy sums over Poisson samples, and perhaps a noisy number of units: all that a curator will be asked.
+    """The requests that a curator will answer: noisy sums over Poisson samples, and perhaps a noisy number of units.
 
     Attributes
     ----------
@@ -108,8 +109,8 @@ def sampled_schedule(
         Under ``add_remove`` the exact sum of a step moves by at most B, under ``replace_one`` by at most 2B.
         (epsilon, delta): under ``add_remove`` by the Renyi divergences of the Poisson-subsampled Gaussian, composed
         over the steps and with the count; under ``replace_one``, a removal and an addition, by accounting for
-        (epsilon/2, delta/(1 + exp(epsilon/2))) under ``add_remove``. A rho budget: with the noise of steps on all
-        units, because the divergence of a sampled Gaussian of high order is no smaller.
+        (epsilon/2, delta/(1 + exp(epsilon/2))) under ``add_remove``. A rho budget has the noise of steps on all units,
+        because at high orders the divergence of a sampled Gaussian is no smaller.
 
         Source: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang 2016; Mironov, Talwar and Zhang 2019;
         Canonne, Kamath and Steinke 2020. Proof for the discrete Gaussian: ``gradient.md``.

@@ -220,7 +220,7 @@ class NumberTables(Operator[list[np.ndarray]]):
     tables : sequence of (name, Number)
         Columns and how each is divided, functions of what was released; columns may repeat.
     with_count : bool
-        Whether the number of records is asked too.
+        Whether the number of records is counted too.
 
     Returns
     -------
@@ -244,7 +244,7 @@ class NumberTables(Operator[list[np.ndarray]]):
         *Guarantee.* The share s of the cost: with m tables, the number of records among them, Laplace noise of scale
         ``(1 or 2) m/(s epsilon)`` or Gaussian noise of scale ``sqrt((1 or 2) m/(2 s rho))`` in each.
 
-        *Units.* As of :class:`StableCategories`: one record of each.
+        *Units.* One record of each unit counts, as in :class:`StableCategories`.
 
         *Source.* Dwork, McSherry, Nissim and Smith 2006; Canonne, Kamath and Steinke 2020.
     """

@@ -23,23 +23,22 @@ Answered_co = TypeVar("Answered_co", covariant=True)
 class Operator(ABC, Generic[Answered_co]):
     """A question about private data; abstract. Its class has the proof of what an answer costs.
 
-    Anybody makes values of the classes that there are, and ``Curator.ask`` takes them. A value may be wrong or change,
-    so nothing in it is believed: :meth:`checked` makes the curator's own copy of it, of built-in types and arrays that
-    are nobody else's, and everything else is asked of that copy. A class that ``trusted_types.py`` does not list is not
-    taken.
+    Anybody may make values of these classes, and pass them to ``Curator.ask``. A value may be wrong or change, so
+    nothing in it is believed: :meth:`checked` makes a copy for the curator, of built-in types and of arrays that nobody
+    else holds, and everything else is read from that copy. A class that ``trusted_types.py`` does not list is refused.
 
     Attributes
     ----------
     name : str
-        Of the operator, in answers and releases.
+        The operator's name in answers and releases.
     asks : type
-        Of the facts of the data that it can be asked about.
+        The type of the facts of the data that it is about.
     kept : bool
-        Whether a curator remembers its answers. Of some a plan makes what it releases, and they take memory.
+        Whether a curator remembers its answers. Some are only material for what a plan releases, and take memory.
     of_units : bool
         Whether the proof is for units, with all their records, instead of for single records.
     can_fail : bool
-        Whether it may be asked with a part of the reserve.
+        Whether it may take a part of the reserve.
     """
 
     __slots__ = ()
@@ -104,7 +103,7 @@ class Operator(ABC, Generic[Answered_co]):
 class SumOperator(Operator[Answered_co]):
     """A question that one array with independent noise answers; abstract.
 
-    It says once, of public numbers, how far the array moves: what answers get, and what previews show.
+    It says in one place, from public numbers, how far the array moves: noise and previews follow from that.
     """
 
     __slots__ = ()
@@ -155,7 +154,7 @@ def planned_noise(
     Raises
     ------
     TypeError, ValueError
-        For what cannot be asked, and noise that would bury any count.
+        For a question that these data cannot answer, and for noise that would bury any count.
 
     Examples
     --------

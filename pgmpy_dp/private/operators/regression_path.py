@@ -62,7 +62,7 @@ class RegressionPath:
     Parameters
     ----------
     curator : TableCurator
-        Who pays.
+        The curator that pays.
     layout : RegressionLayout
         Of :mod:`pgmpy_dp.fields.published.regression_layout`, for the schema's cardinalities.
     reach : int

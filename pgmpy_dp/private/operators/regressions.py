@@ -53,8 +53,8 @@ _THREADS = min(4, os.cpu_count() or 1)
 class Regressions:
     """The logistic regressions that are descended, with labels and features: public, and checked here.
 
-    A layout of :mod:`pgmpy_dp.fields.published.regression_layout` in the form on which sensitivities rest. Fields
-    are as there.
+    A layout of :mod:`pgmpy_dp.fields.published.regression_layout` in the form on which sensitivities depend. It has the
+    same fields.
     """
 
     family: str

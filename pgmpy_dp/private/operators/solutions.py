@@ -210,7 +210,7 @@ def part_of(cost: PureDP | ZCDP, share: Fraction | float, eta: Fraction | float 
 def certified_solution(program: Any, records: Any, solvers: Sequence[Solver] = ()) -> np.ndarray:
     """A point within ``program.distance`` of the optimum, exact and **to be noised**, shape (m,).
 
-    Of the first solver whose point is certified; of a `StableProgram`, of its `solve` or its `fallback`.
+    The point is that of the first solver that is certified; of a `StableProgram`, of its `solve` or its `fallback`.
 
     Raises
     ------
@@ -312,7 +312,7 @@ class Solution(Operator[list[np.ndarray]]):
     -----
     Privacy
         *Sensitivity.* S bounds how far the exact optimum moves, for the program's own adjacency and unit, which are
-        those of the data. What is released is within `distance` of it on each side, whichever solver found it and
+        those of the data. What is released is within `distance` of it on each side, whichever solver computed it and
         whatever the solver did: S + 2 distance, and the rounding to the grid.
 
         *Guarantee.* The share of rho, exactly, or (s epsilon, eta)-DP by the exact formula for Gaussian noise
@@ -320,10 +320,9 @@ class Solution(Operator[list[np.ndarray]]):
 
         *Source.* Chen et al. 2023, Lemma 4.1 and Lemma 3.12; ``proof.md``, section 8.
 
-        *Side channels.* Nothing of how the solve went is shown: a solver's exception is a solver that found nothing,
-        its warnings are ignored, and no curator of the same data answers meanwhile. Running time depends on the
-        records. That no point is certified would tell of the records too: that it cannot happen is for the last
-        solver's proof.
+        *Side channels.* Nothing shows how the solve went: a solver that raises counts as one without a point, its
+        warnings are ignored, and no curator of the same data answers meanwhile. Running time depends on the records. A
+        run in which no point is certified would tell of the records too: the last solver's proof has to exclude it.
     """
 
     program: Any

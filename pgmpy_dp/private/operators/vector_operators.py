@@ -117,9 +117,9 @@ class ClippedSum(SumOperator[np.ndarray]):
     ----------
     start : sequence of d numbers
     radius : float
-        To which the difference from `start` is shortened.
+        The norm to which the difference from `start` is shortened.
     box : Box, optional
-        To which records are clipped first; the difference is then in units of its scales.
+        The box to which records are clipped first; the difference is then in units of its scales.
 
     Returns
     -------
@@ -169,7 +169,7 @@ class Magnitudes(SumOperator[np.ndarray]):
     ----------
     center : sequence of d numbers
     box : Box
-        To which records are clipped first, with the units of the distances.
+        The box to which records are clipped first, with the units of the distances.
 
     Returns
     -------
