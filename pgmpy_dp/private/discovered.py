@@ -30,8 +30,8 @@ def require_same_promise(schema: Schema, ledger: Ledger | Budget, adjacency: Adj
     ----------
     schema : Schema
     ledger : Ledger or Budget
-        As it was passed with the records. A Budget, of which a ledger is made that nobody else charges, promises
-        nothing of the two together: what is learned says the sum.
+        As it was passed with the records. A Budget becomes a ledger that nobody else charges, and promises nothing
+        about the two together: what is learned says the sum.
     adjacency : Adjacency
     unit : hashable
         What is protected, as :class:`~pgmpy_dp.private.entry.Entry` has it; None is a record.

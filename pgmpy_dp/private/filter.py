@@ -76,7 +76,7 @@ class Account(NamedTuple):
     ----------
     spent, left, allowed : Guarantee
     budget : Budget
-        In the words in which it was given.
+        The budget as it was declared.
     """
 
     spent: Guarantee
@@ -144,7 +144,7 @@ class Filter:
     entries : tuple of Entry
         Oldest first.
     id : str
-        A random name, by which what was charged here says who paid for it.
+        A random name: a release that was charged here says by it which ledger paid.
     """
 
     budget: Budget

@@ -260,7 +260,7 @@ Guarantee = PureDP | ZCDP | ReservedZCDP | ApproxDP
 def fresh_guarantee(cost: object, name: str = "cost") -> Guarantee:
     """A copy of a guarantee that nobody else has; TypeError for anything but exactly one of the four.
 
-    A subclass could have another epsilon each time it is asked, and what others hold they could change.
+    A subclass could show another epsilon each time it is read, and others could change an object that they hold.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """The budget of one dataset and the record of what was spent from it: check, charge, release.
 
 A ledger belongs to the records, not to an estimator. Every release is charged to it before any noise is drawn, and a
-charge that does not fit is refused and leaves the ledger as it was. By which rule, and why that is valid when each cost
-is chosen after seeing earlier results, is in :mod:`pgmpy_dp.private.filter` and ``ledger.md``.
+charge that does not fit is refused and leaves the ledger as it was. :mod:`pgmpy_dp.private.filter` and ``ledger.md``
+say by which rule, and why that is valid when each cost is chosen after seeing earlier results.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Ledger:
         Returns
         -------
         Ledger
-            It reads the file again whenever it is asked anything.
+            It reads the file again at every use.
 
         Raises
         ------
@@ -225,8 +225,8 @@ class Ledger:
     def account(self) -> Account:
         """The spent part, the rest and the whole of the budget, all in the measure it is being spent in.
 
-        Of an (epsilon, delta) budget from which zCDP costs are paid that is rho, and the budget allows the rho that
-        converts to it; `spent` and `left` differ in measure there. As with them, the guarantee is the budget's.
+        For an (epsilon, delta) budget from which zCDP costs are paid the measure is rho, and the budget allows the rho
+        that converts to it; `spent` and `left` differ in measure there. As with them, the guarantee is the budget's.
         """
         return self._current().account
 
@@ -323,7 +323,7 @@ class Ledger:
         Parameters
         ----------
         cost : PureDP or ZCDP
-            What everything that is charged to the part may cost together. What of it is not spent is not given back.
+            The most that all charges to the part may cost together. What is not spent is not returned.
         **facts
             As :meth:`charge` takes them, about everything together.
 

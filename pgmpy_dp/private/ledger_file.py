@@ -101,7 +101,7 @@ def _with_kinds(path: Path, content: Filter, version: int, key_kind: str | None)
 def _may_be_linked(entry: Entry) -> bool:
     """Whether version 0.3 may have written this of linked tables, whose children's columns it called a.age and b.age.
 
-    It called those of parents as they are called: by estimators of one table, on these alone, it cannot be told.
+    It kept the names of parents' columns: entries on these alone look like those of estimators of one table.
     """
     of_child = any(isinstance(name, str) and name[:2] in ("a.", "b.") for name in entry.columns)
     return entry.unit is not None and (of_child or entry.what.startswith("what linked tables of "))
@@ -142,7 +142,8 @@ class LedgerFile:
     def locked(self) -> Iterator[None]:
         """No other process, and no other thread, is in such a block for the same file; TimeoutError if it takes long.
 
-        RuntimeError where this thread is in one already, by another object for the file: it would wait for itself.
+        RuntimeError where this thread is in such a block already, by another object for the file: it would wait for
+        itself.
         """
         from filelock import FileLock, Timeout
 

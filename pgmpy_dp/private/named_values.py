@@ -28,7 +28,8 @@ class Question:
     ----------
     operator : str
     arguments : mapping
-        Public ones, JSON-able, as they were when it was asked. Of a long list or a large array its size and digest.
+        Public arguments, JSON-able, as they were when the question was put. Of a long list or a large array its size
+        and digest.
     share : str
         Of the curator's cost, as an exact fraction.
     mechanism : str

@@ -109,8 +109,8 @@ class Noise:
     def variance(self) -> float:
         """Variance of one cell's noise: exact for the Laplace; for the Gaussian, scale**2, which bounds it above.
 
-        For matrix distributions scale**2, their cells' variance before rounding to integers. The Laplace's is at least
-        1e-30: of hardly any noise it is below every float, and a precision is to be finite.
+        For matrix distributions it is scale**2, the variance of their cells before rounding to integers. The Laplace's
+        is at least 1e-30: with hardly any noise it is below every float, and a precision has to be finite.
         """
         if self.distribution != "discrete_laplace":
             return self.scale**2
@@ -129,10 +129,10 @@ class Value:
     noise : Noise or None
         None where it is not a statistic plus noise, but was computed from such.
     operator : str or None
-        Of a curator, which released it; None where a plan computed it from what was released, and in releases of
-        before 0.3.
+        The curator's operator that released it; None where a plan computed it from what was released, and in releases
+        of before 0.3.
     arguments : mapping
-        Public ones, as the operator was asked; see :func:`~pgmpy_dp.private.named_values.told`.
+        The operator's public arguments; see :func:`~pgmpy_dp.private.named_values.told`.
     """
 
     name: str
@@ -166,16 +166,16 @@ class Release:
     facts : mapping
         JSON-able facts that the plan states: ``settings``, and what its values mean.
     questions : sequence of (Question or None)
-        What was asked for each value; None where the plan computed it. Default: nothing is known.
+        The question that each value answers; None where the plan computed it. Default: nothing is known.
     names : sequence of str
-        Of the values, each another; of a table its variables. Default: "value 0", "value 1", ...
+        Names of the values, all different; that of a table is its variables. Default: "value 0", "value 1", ...
 
     Attributes
     ----------
     public : mapping
-        The facts of both: those of the boundary are its own, whatever the plan says.
+        The facts of boundary and plan; the plan does not change those of the boundary.
     facts : mapping
-        The plan's alone.
+        The facts of the plan alone.
 
     Notes
     -----
@@ -272,9 +272,10 @@ class Release:
 
     @cached_property
     def schema(self) -> Schema:
-        """Schema of the records, or the one that was found; ValueError for a kind of release without one.
+        """The schema of the records, or the one that was discovered; ValueError for a kind of release without one.
 
-        Where states were found, or merged by what was released, it says what this release cost (`Schema.discovered`).
+        Where states were discovered, or merged by what was released, it says what this release cost
+        (`Schema.discovered`).
         """
         said = self._schema_without_cost
         if self.kind != "discovery" and "fine" not in self.public:
@@ -377,7 +378,7 @@ class Release:
         ----------
         guarantee : PureDP, ZCDP, ReservedZCDP or ApproxDP
         facts : mapping
-            Of the plan, beside or in the place of those that it has.
+            Facts of the plan, beside those that it has or in their place.
 
         Returns
         -------
@@ -386,7 +387,7 @@ class Release:
         Raises
         ------
         ValueError
-            For a guarantee that its own does not imply, and for other facts, of which costs could be made.
+            For a guarantee that its own does not imply, and for other facts, from which costs could be made up.
         """
         guarantee = fresh_guarantee(guarantee, "guarantee")
         if others := sorted(set(facts) - {"settings", "published_if"}):

@@ -18,7 +18,7 @@ _FILTERS = threading.RLock()
 def silence(category: type[Warning] = Warning) -> Iterator[None]:
     """No warning of this category is shown in the block, which one thread is in at a time.
 
-    Nor does numpy raise or print an overflow, if it is told to.
+    NumPy does not raise or print an overflow either, though it may have been told to.
     """
     with _FILTERS, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", category)

@@ -23,7 +23,7 @@ OPERATORS = (
     "pgmpy_dp.mixtures.operators.cluster_operators",
     "pgmpy_dp.sequences.operators.sequence_operators",
 )
-"""Of what may be asked. What is not here is asked of nobody, whoever has imported it."""
+"""The modules of the operators. No other class is ever asked, whoever has imported it."""
 
 _OTHERS = (
     "pgmpy_dp.linked.operators.linked_schema",
@@ -60,9 +60,10 @@ def is_trusted(kind: type) -> bool:
 
 
 def require_trusted(what: str, value: object, instead: str) -> None:
-    """Raise a TypeError, which says what to use, for an object of a class that is not the boundary's own.
+    """Raise a TypeError, which says what to use, for an object of a class that is not the boundary's.
 
-    A subclass could answer otherwise than its base what noise is made from: a cost, an adjacency, a number of rows.
+    Noise is made from these objects: from a cost, an adjacency, a number of rows. A subclass could return others than
+    its base.
     """
     kind = type(value)
     if not is_trusted(kind):

@@ -1,7 +1,7 @@
 """The coding of one variable's cells: by their match keys, and of numbers by the cuts that they lie among.
 
-:func:`key_coder` is the rule. :class:`Coding` says the same of numbers as lists, for whole columns of them; what it
-cannot say, such as a number that is read as a date, is left to the rule, cell by cell.
+:func:`key_coder` is the rule. :class:`Coding` has the rule as lists of numbers, for whole columns; what lists cannot
+decide, such as a number that is read as a date, is left to the rule, cell by cell.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Coding:
         Text and code of each text, not of a number, that counts by itself.
     cuts : tuple of float
     codes : tuple of int
-        One more than cuts: a number is coded as the one after as many as the cuts that it reaches.
+        One more than cuts: ``codes[j]`` is the code of a number that reaches j cuts.
     decides_numbers : bool
         Whether these comparisons decide every number; if not, the rule does.
     """
@@ -52,7 +52,7 @@ class Coding:
 class OutsideCounted(Schema):
     """A schema's states without its other-states, and for each variable one more, the last: of all other cells.
 
-    No record is dropped for it. The label of the last state is no matter: a cell that is equal to it is outside too.
+    It drops no record. The label of the last state does not matter: a cell that is equal to it is outside too.
 
     Parameters
     ----------

@@ -10,12 +10,12 @@ Units with several records
 --------------------------
 Of each unit, a person say, one record is drawn, and it is the only one that anything here sees (:func:`drawn_counts`).
 The draw is a function of a secret key, of the unit's own identifier and of its own records, put in the order of their
-match keys: records whose cells have equal keys are the same to everything that follows. No other unit's records have a
-part in it, nor has the order of the file, nor where it is cut into batches. Records
-without a unit are nobody's and are dropped. So for every key, data that differ in a unit, with any number of records,
-become records that differ in one: added or removed, or in the place of another (a unit with records keeps one). What is
-said of one record below is then said of one unit, under the same adjacency. The key is drawn once, and is secret so
-that nobody can arrange identifiers for certain records to be drawn; the guarantee holds whatever it is.
+match keys: records whose cells have equal keys are the same to everything that follows. The draw does not depend on the
+records of other units, on the order of the file, or on where the file is cut into batches. Records without a unit are
+nobody's and are dropped. So for every key, data that differ in a unit, with any number of records, become records that
+differ in one: added or removed, or in the place of another (a unit with records keeps one). What is said of one record
+below is then said of one unit, under the same adjacency. The key is drawn once, and is secret so that nobody can
+arrange identifiers for certain records to be drawn; the guarantee holds whatever it is.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class PrivateColumns(PrivateData):
     data : dataframe, str or Path
         As for :class:`~pgmpy_dp.private.data.table.PrivateTable`.
     schema : Schema
-        Names the columns, and says how their cells are spelled; what their states are is no matter here.
+        Names the columns, and says how their cells are spelled; their states do not matter here.
     adjacency, ledger, n_records, unit, random_state
         As for :class:`~pgmpy_dp.private.data.table.PrivateTable`. Of a unit one record counts, drawn at random.
 

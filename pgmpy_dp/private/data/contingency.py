@@ -110,9 +110,9 @@ def weighted_sum(
 
     Notes
     -----
-    One sum for each binary digit of the weights, which is that digit's worth of the records that have it: exact, and at
-    most 21 sums for weights of up to 2**20. Where 64 bits would not hold them, as of very many persons, each number is
-    clamped to +-2**62, which moves no two sums further apart; one that wraps around would.
+    It adds up one sum for each binary digit of the weights, of the records whose weight has that digit: exact, and at
+    most 21 sums for weights of up to 2**20. Numbers that 64 bits would not hold, as of very many persons, are clamped
+    to +-2**62, which moves no two sums further apart; wrapping around would.
 
     Examples
     --------

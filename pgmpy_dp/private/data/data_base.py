@@ -51,7 +51,8 @@ class Facts:
 def _forget(error: BaseException | None) -> None:
     """Empty the frames of an error, which hold records and exact statistics.
 
-    What shows the variables of a traceback, such as notebooks in verbose mode and trackers of errors, finds none.
+    Tools that show the variables of a traceback, such as notebooks in verbose mode and trackers of errors, then find
+    none.
     """
     while error is not None:
         traceback.clear_frames(error.__traceback__)
@@ -149,7 +150,7 @@ class PrivateData:
         Parameters
         ----------
         cost : PureDP or ZCDP
-            What everything that is asked of them may cost together; where units have several records, for a unit.
+            The most that all questions to them may cost together; where units have several records, for a unit.
         what, mechanism : str
             For the reader of the ledger.
         reproducible : bool
@@ -179,8 +180,8 @@ class PrivateData:
         Parameters
         ----------
         charged : list of Guarantee
-            Gets what each curator of these data is charged, also one of a part that is set aside. What others charge to
-            the ledger meanwhile, in other threads or processes, is not the plan's.
+            Receives the charge of each curator of these data, also of one of a part that is set aside. What others
+            charge to the ledger meanwhile, in other threads or processes, is not the plan's.
 
         Returns
         -------

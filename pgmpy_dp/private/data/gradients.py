@@ -219,7 +219,8 @@ def bounded_sum(value: np.ndarray, adjacency: Adjacency, bound: int) -> Sensitiv
 def record_count(table: PrivateTable, rows: int = 1, grid: int = 1) -> Sensitive:
     """The number of records inside the schema; a replaced record can enter or leave it, so it moves by at most 1.
 
-    By `rows` between tables that differ in a unit of so many records. Of units that count by shares, in 1/`grid`.
+    It moves by `rows` between tables that differ in a unit of so many records. Where units count by shares, it is in
+    1/`grid`.
     """
     first = next(iter(table.schema.variables))  # counted where the data are: codes need not be fetched
     number = contingency_tables(table, [(first,)], grid)[0].value.sum()

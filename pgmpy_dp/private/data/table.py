@@ -64,7 +64,7 @@ class PrivateTable(PrivateData):
         table: noise is that of single records for epsilon/m, or rho/m**2. Or "shares": each of its k records counts
         1/k; noise is that of single records.
     random_state : int, optional
-        For tests and benchmarks: which records of a unit are drawn is repeatable. The guarantee does not rest on it.
+        For tests and benchmarks: which records of a unit are drawn is repeatable. The guarantee does not depend on it.
 
     Raises
     ------
@@ -315,7 +315,7 @@ def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
     :func:`~pgmpy_dp.private.data.contingency.match_sensitivity` of
     :attr:`~pgmpy_dp.private.data.table_facts.TableFacts.most_matched` is how far they move together.
 
-    Of records of a part, which were dropped before it was drawn, this cannot be asked.
+    A part of a table has no such counts: records outside the schema were dropped before it was drawn.
     """
     grid = share_grid(table) if grid is None else grid
     value = table._records.matched(grid)

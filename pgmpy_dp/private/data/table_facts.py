@@ -39,7 +39,7 @@ class TableFacts(Facts):
     has_lines : bool
         Whether lines of the data may be no record.
     places : tuple, optional
-        Of each variable whose states merged, as a label in JSON, which state each of those before became.
+        For each variable whose states merged, by its label in JSON, the state that each of its earlier states became.
     """
 
     schema: Schema
@@ -83,10 +83,10 @@ class TableFacts(Facts):
         Parameters
         ----------
         scale : float
-            Of the noise that follows, public, in whole records. Where it is beyond 2**28 parts are larger, so that
-            noise in parts is one that can be drawn: what their rounding takes from a record is nothing beside it.
+            The scale of the noise that follows, public, in whole records. Where it is beyond 2**28 parts are larger, so
+            that their noise can be drawn: what their rounding takes from a record is nothing beside that noise.
         most : int
-            A power of two of at most 2**20: no more parts are wanted.
+            The most parts, a power of two of at most 2**20.
 
         Notes
         -----
@@ -106,7 +106,7 @@ class TableFacts(Facts):
     def scopes(self, requested: Any) -> tuple[Scope, ...]:
         """Scopes that are asked about, of the schema's own names; TypeError or ValueError for others.
 
-        Rounds ask about the same hundreds of thousands again and again, so those that were checked are known.
+        Rounds repeat the same hundreds of thousands of scopes, so those that were checked are remembered.
         """
         listed = tuple(requested) if isinstance(requested, list | tuple) else checked_scopes(requested)
         try:

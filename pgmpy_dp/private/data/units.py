@@ -78,7 +78,7 @@ class UnitRecords:
     ----------
     schema : Schema
     rows : _Rows
-        As :func:`read_units` finds them.
+        As :func:`read_units` reads them.
     is_part : bool
         Whether they are of some of the units.
     """

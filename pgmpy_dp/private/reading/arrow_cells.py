@@ -3,8 +3,8 @@
 Privacy
 -------
 Cells stand for one another only where they have one type and one content: Arrow's dictionaries are exact by bytes, a
-dict of Python's is used for one exact type at a time. So what a library takes for equal (a collation, a hash of a text
-that ends at its first zero character, 1 and True) is no matter, and no cell changes what another one is.
+dict of Python's is used for one exact type at a time. So it does not matter what a library takes for equal (a
+collation, a hash of a text that ends at its first zero character, 1 and True), and no cell changes what another one is.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Cells:
     ----------
     places : ndarray of integers, shape (rows,)
     listed : list
-        A cell may be in it more than once, or be nobody's.
+        The cells. One may be listed more than once, or be that of no row.
     """
 
     places: np.ndarray

@@ -1,14 +1,14 @@
 """Batches of columns from every kind of frame, relation and stream: one small class for each.
 
 An engine scans and projects. It compares nothing, groups nothing and casts nothing, but for two things. Columns of a
-type for which Arrow has none that holds every cell are asked for as texts, by their type. Of texts, DuckDB is told the
-declared ones, so that it sends places in a list of these and not each text: an ENUM, by bytes, whatever the collation.
+type for which Arrow has no type that holds every cell are read as texts, as their type says. DuckDB is told the
+declared texts, so that it sends places in a list of these and not each text: an ENUM, by bytes, whatever the collation.
 
 Privacy
 -------
-What is asked of an engine depends on names and types of columns and on the schema alone. Cells become nothing here. For
-a relation or a lazy frame, connection and settings are the caller's, and so is a query of theirs that fails on a cell:
-the message is ours and has no word of it, and it comes before anything is charged.
+A query to an engine depends on names and types of columns and on the schema alone. Cells are not coded here. The
+connection and the settings of a relation or a lazy frame are the caller's, and so is a query of theirs that fails on a
+cell: the message is ours and has no word of it, and it comes before anything is charged.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class CodedRecords:
         Column-major. A block is a list of p columns of some of the records. None: they are read again from `passes` in
         each pass.
     matched : ndarray of int64, shape (2 + p,), or None
-        How many records there are, are kept, and have a declared state in each column; None where nobody may ask.
+        How many records there are, are kept, and have a declared state in each column; None where these are not to be
+        known.
     passes : callable, optional
         Gives batches of columns of codes, always the same ones.
     lines_without_record : int or None

@@ -36,7 +36,7 @@ class ParquetSource(Source):
     OSError
         If a file cannot be read.
     ValueError
-        If one is not a Parquet file, or has other columns than the first. Their order is no matter.
+        If one is not a Parquet file, or has other columns than the first. Their order does not matter.
     """
 
     is_ours = True

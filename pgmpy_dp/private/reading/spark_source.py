@@ -9,10 +9,10 @@ that Spark collects from tasks that ended, never accumulators, so a task that is
 
 Privacy
 -------
-As of :mod:`pgmpy_dp.private.reading.records`: which batch or partition a record is in changes no table. Spark may lose
-what it keeps with a worker, and makes it again from the frame: the frame has to give the same records then. What a
-query of the caller's, which fails on a cell, says of it does not come out of here, nor into the log of this machine;
-that of a cluster is the caller's.
+As in :mod:`pgmpy_dp.private.reading.records`, it changes no table which batch or partition a record is in. Spark may
+lose what it keeps with a worker, and then makes it again from the frame, which has to give the same records. If a query
+of the caller's fails on a cell, what it says of the cell does not come out of here, nor into the log of this machine; a
+cluster's log is the caller's.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class TextSource(Source):
     def all_names(self) -> list[str]:
         """The names, to read every column; ValueError where some are numbers: such a first line may be a record.
 
-        The numbers from 0 on, blanks aside, are names that libraries give.
+        Libraries give columns the numbers from 0 on as names; these are taken, blanks aside.
         """
         fields = [name.encode(self._written.encoding).removeprefix(codecs.BOM_UTF8) for name in self.names]
         cells = [self._cell(field, frozenset()) if self._cell else field for field in fields]
