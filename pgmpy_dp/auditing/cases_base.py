@@ -105,7 +105,7 @@ class OneRunCase:
     Parameters
     ----------
     name, subject, claim, floating_point
-        As of :class:`AuditCase`; the claim is one of epsilon or (epsilon, delta), under add_remove.
+        As in :class:`AuditCase`; the claim is one of epsilon or (epsilon, delta), under add_remove.
     data : callable
         From ``included``, bool of shape (n_canaries,), to a dataset with those canaries in it.
     mechanism : callable

@@ -106,7 +106,7 @@ class ZCDP:
     rho: float
 
     power: ClassVar[int] = 2
-    """As of :class:`PureDP`."""
+    """As in :class:`PureDP`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", checked_number("rho", self.rho, positive=False))

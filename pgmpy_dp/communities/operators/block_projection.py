@@ -166,8 +166,8 @@ class BlockProjection(CheckedProgram):
     -----
     Privacy: under ``edge``. Points are certified by
     :func:`~pgmpy_dp.private.mathematics.certificates.certified_projection` or
-    :func:`~pgmpy_dp.private.mathematics.certificates.certified_pair`, whatever a solver did; that nothing, I/n, is
-    within 1 of every point of the set needs no certificate.
+    :func:`~pgmpy_dp.private.mathematics.certificates.certified_pair`, whatever a solver did; that I/n, the point of an
+    answer without factors, is within 1 of every point of the set needs no certificate.
 
     Examples
     --------

@@ -86,7 +86,7 @@ def flip_rate(epsilon: float | Fraction) -> float:
 def integer_below(bound: int, rng: np.random.Generator | None = None) -> int:
     """A uniform integer in ``0 .. bound-1``, exactly: random bits of the operating system, drawn again if too large.
 
-    An `rng`, for tests and benchmarks only, draws the bits from it, **not privately**.
+    With an `rng`, for tests and benchmarks only, the bits are drawn from it, **not privately**.
     """
     if bound < 1:
         raise ValueError(f"bound={bound!r} must be at least 1")

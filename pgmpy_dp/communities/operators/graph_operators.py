@@ -1,6 +1,6 @@
 """The questions to a graph whose edges are private: sums over neighbours, randomised answers, a choice of labels.
 
-Sums, answers and labels are not kept: of these a plan makes what it releases, and they take memory.
+Sums, answers and labels are not kept: a plan makes what it releases from them, and they take memory.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class EdgeAnswers(Operator[np.ndarray]):
     Notes
     -----
     Privacy
-        *Sensitivity.* An edge is one bit, and one coin of its own decides whether it is told as it is.
+        *Sensitivity.* An edge is one bit, and one independent coin decides whether the bit is told as it is.
 
         *Guarantee.* A bit flipped with probability ``1/(1 + exp(epsilon'))``, rounded up to a multiple of 2**-16, is
         epsilon'-DP: the share of epsilon, or ``epsilon' = sqrt(2 s rho)``, hence the share of rho.
@@ -273,7 +273,7 @@ class CommunityLabels(Operator[np.ndarray]):
     Raises
     ------
     TypeError, ValueError
-        For a degree that is none.
+        For what is no such degree.
 
     Notes
     -----
@@ -295,8 +295,8 @@ class CommunityLabels(Operator[np.ndarray]):
         law after finitely many steps would be another one, with no guarantee.
 
         *Side channels.* Above 22 vertices the running time depends on the graph, and doubles with each edge that widens
-        it; memory does not. A refusal because of the width would be an output that one edge decides, so that there is
-        none: the public number of vertices decides what is tried.
+        it; memory does not. A refusal because of the width would be an output that one edge decides, so there is none:
+        the public number of vertices decides what is tried.
     """
 
     degree: float

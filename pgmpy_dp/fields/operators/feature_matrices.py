@@ -107,7 +107,7 @@ class ParityMatrix(FeatureMatrix):
     weights : tuple of int
         Positive, one for each feature.
     family : int or tuple of tuples of int
-        Of which parities are read: each the symmetric difference of two features.
+        The parities that are read: each is the symmetric difference of two features.
     with_count : bool
         Whether the number of records is read.
 
@@ -218,7 +218,7 @@ class ContrastMatrix(FeatureMatrix):
     ----------
     cardinalities : tuple of int
     pairs : tuple of (i, j), i < j, or None
-        Whose interactions are read. None: all.
+        The pairs whose interactions are read. None: all.
     with_count : bool
 
     Notes
@@ -441,7 +441,7 @@ class MatrixSums(Mechanism):
         share: Fraction,
         parts: Callable[[float], int] = in_full,
     ) -> Self:
-        """The noise of what is read from the matrix; no matrix is there yet. `parts` as of `AdditiveNoise`."""
+        """The noise of what is read from the matrix; no matrix is there yet. `parts` as in `AdditiveNoise`."""
         refusal = f"Wishart noise is for a pure cost, and it is {cost}; open the curator with pure=True"
         epsilon = amount_of(OfEpsilon, cost, share, refusal)
         if features.d > MOST_COLUMNS:
@@ -503,7 +503,7 @@ def _exact_matrix(data: PrivateTable, facts: TableFacts, planned: MatrixSums) ->
 
 @dataclass(frozen=True, slots=True)
 class ParityMatrixSums(Operator[list[np.ndarray]]):
-    """Noisy sums of parities, as of `ParitySums`, read from a matrix of products with Wishart noise.
+    """Noisy sums of parities, as in `ParitySums`, read from a matrix of products with Wishart noise.
 
     Parameters
     ----------
@@ -513,7 +513,7 @@ class ParityMatrixSums(Operator[list[np.ndarray]]):
     weights : sequence of int
         Public, from 1 to 1024: feature S of a record is w_S times the product of its signs in S.
     family : int or sequence of sequences of int
-        Which parities are read, as of `ParitySums`. Each is the symmetric difference of two features.
+        The parities that are read, as in `ParitySums`. Each is the symmetric difference of two features.
     with_count : bool
         Whether the number of records, which stands in the diagonal, comes with them.
 
@@ -606,19 +606,18 @@ class ParityMatrixSums(Operator[list[np.ndarray]]):
 
 @dataclass(frozen=True, slots=True)
 class InteractionMatrixSums(Operator[list[np.ndarray]]):
-    """Noisy sums of centred indicators and their products, as of `InteractionSums`, by Wishart noise.
+    """Noisy sums of centred indicators and their products, as in `InteractionSums`, by Wishart noise.
 
     Parameters
     ----------
     pairs : sequence of (i, j), optional
-        Public, as of `InteractionSums`: what is read. Default: all pairs.
+        Public: the pairs that are read, as in `InteractionSums`. Default: all pairs.
     with_count : bool
 
     Returns
     -------
     list of ndarray of int64
-        As of `InteractionSums`. `noise` of the answer has the standard deviation of a cell before centring, which has
-        been done.
+        As in `InteractionSums`. `noise` of the answer has the standard deviation of a cell before it was centred.
 
     Raises
     ------
@@ -633,9 +632,9 @@ class InteractionMatrixSums(Operator[list[np.ndarray]]):
         about ``2**16 (b + sum_i (1 - 1/k_i))``. ``add_remove``: +-P of trace T at most; ``replace_one``: P - Q.
         Units that count by shares: as in :class:`ParityMatrixSums`.
 
-        *Guarantee.* As of :class:`ParityMatrixSums`.
+        *Guarantee.* As in :class:`ParityMatrixSums`.
 
-        *Source.* As of :class:`ParityMatrixSums`.
+        *Source.* As in :class:`ParityMatrixSums`.
     """
 
     pairs: Sequence[Sequence[int]] | None = None

@@ -353,7 +353,7 @@ def checked_parities(family: int | Sequence[Sequence[int]], facts: TableFacts) -
 class JointNoise(Mechanism):
     """One integer vector with independent noise of one scale in every cell, which leaves in several pieces.
 
-    For statistics whose sensitivity together is less than the sum of what each of them has alone.
+    It is for statistics whose joint sensitivity is less than the sum of their sensitivities.
 
     Notes
     -----
@@ -378,7 +378,7 @@ class JointNoise(Mechanism):
         share: Fraction,
         parts: Callable[[float], int] = in_full,
     ) -> Self:
-        """The noise of a vector that moves by these norms, for pieces of these sizes; `parts` as of `AdditiveNoise`."""
+        """The noise of a vector that moves by these norms, for pieces of these sizes; `parts` as in `AdditiveNoise`."""
         whole = AdditiveNoise.planned([norms], cost, share, parts=parts)
         return cls(None, tuple(sizes), whole.noise * len(sizes), whole.grid, whole.norms)  # type: ignore[arg-type]
 
@@ -482,7 +482,7 @@ class WorstParity(Operator[int]):
     Parameters
     ----------
     family : int or sequence of sequences of int
-        As of :class:`ParitySums`. The exact sums are kept, so that asking again about one family is quick.
+        As in :class:`ParitySums`. The exact sums are kept, so that asking again about one family is quick.
     expected : ndarray, shape (m,)
         Sums that the model expects: functions of what was released. They are rounded to integers; NaN counts as 0.
     signed : bool

@@ -156,10 +156,10 @@ class EdgeVotes(BlockVotes, SumOperator[np.ndarray]):
         Name of a registered block function (:func:`~pgmpy_dp.private.curator.outside_functions.outside_function`),
         which is called as ``function(codes, rng, **arguments_of)`` and returns the block's graph: a tuple of at most
         `max_edges` pair numbers, Python's integers, no two the same. Pair e is that of the positions
-        ``np.triu_indices(p, 1)`` at e. Any other answer, and an `Exception`, is a null vote: no edges. Of units that
+        ``np.triu_indices(p, 1)`` at e. Any other answer, and an `Exception`, is a null vote: no edges. Where units
         count by shares it also gets ``weights``, shape (n,): for how much of a record each counts.
     arguments_of : mapping
-        Of the function, public; of plain immutable values.
+        Public arguments of the function, of plain immutable values.
     n_blocks : int
         At most 65536. Blocks may be empty.
     max_edges : int
@@ -188,8 +188,9 @@ class EdgeVotes(BlockVotes, SumOperator[np.ndarray]):
         *Sensitivity.* Each record goes to a block by a uniform draw of its own. Give neighbours the same draws (an
         added record brings its own, a replaced one keeps its draw): under ``add_remove`` and ``replace_one`` one
         block's records differ. A unit of several records has one draw for all of them, so that this is true of units,
-        and the guarantee is a unit's whole one; for how much its records count, by shares, is a function of that unit
-        too. Its graph is a function of them and of the block's own random bits, so one vote changes, null included:
+        and the guarantee is that of a whole unit; how much its records count, by shares, is a function of that unit
+        too. A block's graph is a function of its records and of its own random bits, so one vote changes, null
+        included:
         :func:`vote_sensitivity`, m = min(2s, p(p - 1)/2) in l1 and sqrt(m) in l2.
 
         *Guarantee.* The share s of the cost given the draws, hence on average over them: Laplace noise of scale
@@ -273,7 +274,7 @@ class AgreedGraph(BlockVotes, Operator[tuple[int, np.ndarray]]):
     Parameters
     ----------
     function, arguments_of, n_blocks, max_edges, n_workers, vouched_for
-        As of :class:`EdgeVotes`; a null vote is for no graph, also not for the one without edges.
+        As in :class:`EdgeVotes`; a null vote is for no graph, not even for the one without edges.
 
     Returns
     -------
@@ -285,7 +286,7 @@ class AgreedGraph(BlockVotes, Operator[tuple[int, np.ndarray]]):
     Raises
     ------
     MemoryError, TypeError, ValueError
-        As of :class:`EdgeVotes`; ValueError for an eta that is not in (0, 1) or that the reserve does not have.
+        As in :class:`EdgeVotes`; ValueError for an eta that is not in (0, 1) or that the reserve does not have.
 
     Notes
     -----

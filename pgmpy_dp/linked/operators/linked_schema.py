@@ -50,8 +50,8 @@ class LinkedSchema:
     key_kind : {"text", "integer"}, optional
         How cells of the key are compared. "text": as texts, whole numbers by their digits: 7 is ``"7"``, and ``"007"``
         is another. "integer": as whole numbers, so that ``"007"`` is 7; a cell that is none is nobody's. Default: as
-        "text", but if one table's Parquet files declare integers and the other's texts, they are refused. What types
-        columns of frames have is no matter, as one odd cell can decide which type a library finds.
+        "text", but if one table's Parquet files declare integers and the other's texts, they are refused. The types of
+        a frame's columns do not matter, as one odd cell can decide which type a library chooses.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class LinkedSchema:
     Notes
     -----
     A parent with a cell outside its schema does not count, unless the column has an other-state. A child with one does
-    count: its column has a state of its own for such cells in the model, which is never drawn in samples.
+    count: its column has one more state for such cells in the model, which is never drawn in samples.
 
     Examples
     --------

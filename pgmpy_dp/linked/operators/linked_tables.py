@@ -35,9 +35,9 @@ _WHOLE = re.compile(rb"\s*([+-]?\d+)(?:\.0*)?\s*")
 class PrivateLinkedTables(PrivateTable):
     """Parents and their children that estimators may learn from, with one ledger for all of them.
 
-    To whoever asks it is one table, a `PrivateTable` of units whose rows count by shares: a row has a parent's columns,
-    the number of children, and up to two of the children (:mod:`pgmpy_dp.linked.operators.wide_table`). It shows
-    public facts alone, and refuses to be copied or pickled.
+    To operators it is one table, a `PrivateTable` of units whose rows count by shares: a row has a parent's columns,
+    the number of children, and up to two of the children (:mod:`pgmpy_dp.linked.operators.wide_table`). It shows public
+    facts alone, and refuses to be copied or pickled.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class PrivateLinkedTables(PrivateTable):
     n_records : int, optional
         The number of parents, if it is public.
     random_state : int, optional
-        For tests and benchmarks: which children are drawn is repeatable. The guarantee does not rest on it.
+        For tests and benchmarks: which children are drawn is repeatable. The guarantee does not depend on it.
 
     Raises
     ------
@@ -181,7 +181,7 @@ class PrivateLinkedTables(PrivateTable):
 def table_of_kinds(tables: PrivateLinkedTables) -> PrivateTable:
     """Return what each unit of linked tables is, as a private table of its own that charges the same ledger.
 
-    TypeError for what is of no linked tables.
+    TypeError for data that are not of linked tables.
     """
     if type(tables) is not PrivateLinkedTables:
         raise TypeError(f"tables is a {type(tables).__name__}; pass PrivateLinkedTables")

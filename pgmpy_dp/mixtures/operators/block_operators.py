@@ -430,7 +430,7 @@ def _checked_log(name: str, value: float) -> float:
 def _clustered(data: PrivateVectors, blocks: BlockClusters, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
     """Centres of each block, shape (m, k, d), and log2 of its scale, NaN where it has none: **to be noised**.
 
-    They are found when the first question is asked, and kept for the next ones that name the same blocks.
+    They are computed for the first question, and kept for later ones that name the same blocks.
     """
     kept = data._memory.get("clusters")
     if kept is None or kept[0] != blocks:

@@ -232,7 +232,7 @@ class ClusterMoments(Operator[list[np.ndarray]]):
     centres : ndarray, shape (k, d)
         Public; any numbers.
     radius : float
-        To which a record's difference z is shortened: in the l4 norm for "diag", else in the l2 norm.
+        The length to which a record's difference z is shortened: in the l4 norm for "diag", else in the l2 norm.
     kind : {"spherical", "diag", "tied", "full"}
         What a record adds: its squared length, the squares of its entries, or z z', for "tied" to one matrix for all
         centres.

@@ -1,7 +1,7 @@
 """Random positive semidefinite matrices of integers: the Wishart distribution's law on a lattice, exactly.
 
-Sought is a symmetric matrix W of integers with probability proportional to ``exp(-tr W/(2 c))`` if W >= 0 (positive
-semidefinite), and 0 otherwise. The difference of two such matrices is the noise of
+This module draws a symmetric matrix W of integers with probability proportional to ``exp(-tr W/(2 c))`` if W >= 0
+(positive semidefinite), and 0 otherwise. The difference of two such matrices is the noise of
 :mod:`pgmpy_dp.private.noise.matrix`, whose proof of privacy is about this law.
 
 1. Let X + (d/2) I be c times a Wishart matrix of d + 1 degrees of freedom, ``N N'`` with N of d rows and d + 1 columns
@@ -54,7 +54,7 @@ def integer_wishart(n_columns: int, scale: int, *, limbs: int = _LIMBS) -> np.nd
     scale : int
         c, positive. The smaller it is compared with d**2, the longer it takes.
     limbs : int
-        Parts of 20 bits of each number that are drawn before there is need: of no effect on the law.
+        Parts of 20 bits of each number that are drawn in advance; they have no effect on the law.
 
     Returns
     -------
@@ -202,8 +202,8 @@ def positive_semidefinite(upper: np.ndarray, d: int) -> bool:
     -----
     If Cholesky's algorithm in floats comes to an end on ``A - m I``, then ``A >= 0``, where m is more than ``(d + 2)
     2**-53`` times the trace and the norm of A (Higham 2002, Theorem 10.7; Rump 2006). A vector x of integers with x'Ax
-    < 0 shows the contrary. Where neither is at hand, as for matrices close to a singular one, it is elimination in
-    integers.
+    < 0 shows the contrary. Where neither is at hand, as for matrices close to a singular one, elimination in integers
+    decides.
 
     Examples
     --------

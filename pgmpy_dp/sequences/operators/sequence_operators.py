@@ -159,7 +159,7 @@ class OrderDeparture(SumOperator[np.ndarray]):
     probabilities : ndarray of shape (K, K)
         The chain's, rows by the state that is left: functions of what was released. Rounded to multiples of 2**-30.
     segment_length : int, optional
-        As of :class:`NgramTables`, at least 3.
+        As in :class:`NgramTables`, at least 3.
 
     Returns
     -------
