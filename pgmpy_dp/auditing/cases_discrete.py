@@ -36,11 +36,11 @@ def network_features(estimator: Any) -> np.ndarray:
     cells = [np.asarray(value, dtype=float).ravel() for value in release.values[: len(chosen)]]
     one_hot = np.bincount([code for code in chosen if code.bit_count() > 1], minlength=1 << len(names))
     pairs = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() > 1]
-    singles = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() == 1]
+    one_way = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() == 1]
     padded = np.zeros(2 * len(names) * (len(names) - 1))  # four cells of each pair of binary variables, at most
     counted = np.concatenate(pairs) if pairs else np.zeros(0)
     padded[: len(counted)] = counted
-    return np.concatenate([*singles, one_hot.astype(float), padded])
+    return np.concatenate([*one_way, one_hot.astype(float), padded])
 
 
 def graph_features(estimator: Any) -> np.ndarray:

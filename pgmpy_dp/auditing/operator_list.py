@@ -18,10 +18,10 @@ def every_operator() -> dict[str, type[Operator[Any]]]:
     >>> every_operator()["tables"].__name__
     'Tables'
     """
-    kinds = [
-        kind
+    classes = [
+        cls
         for module in OPERATORS
-        for kind in vars(import_module(module)).values()
-        if isinstance(kind, type) and issubclass(kind, Operator) and kind.__module__ == module and not isabstract(kind)
+        for cls in vars(import_module(module)).values()
+        if isinstance(cls, type) and issubclass(cls, Operator) and cls.__module__ == module and not isabstract(cls)
     ]
-    return {kind.name: kind for kind in kinds}
+    return {cls.name: cls for cls in classes}

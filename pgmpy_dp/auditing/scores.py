@@ -22,8 +22,8 @@ def learned_scores(first: np.ndarray, second: np.ndarray) -> Iterator[Score]:
 
     A constant feature, or none that differs, gives a score that tells nothing, which is a result too.
     """
-    spread = np.sqrt(0.5 * (first.var(axis=0) + second.var(axis=0)))
-    scale = np.where(spread > 0, spread, 1.0)
+    deviation = np.sqrt(0.5 * (first.var(axis=0) + second.var(axis=0)))
+    scale = np.where(deviation > 0, deviation, 1.0)
     difference = (first.mean(axis=0) - second.mean(axis=0)) / scale
     centred = np.concatenate([(part - part.mean(axis=0)) / scale for part in (first, second)])
     covariance = centred.T @ centred / len(centred)

@@ -280,12 +280,12 @@ def guarantee_from_dict(content: Mapping[str, Any]) -> Guarantee:
     >>> guarantee_from_dict(ZCDP(0.25).to_dict())
     ZCDP(rho=0.25)
     """
-    kinds = {"pure": PureDP, "zcdp": ZCDP, "reserved_zcdp": ReservedZCDP, "approximate": ApproxDP}
+    measures = {"pure": PureDP, "zcdp": ZCDP, "reserved_zcdp": ReservedZCDP, "approximate": ApproxDP}
     fields = dict(content) if isinstance(content, Mapping) else {}
     measure = fields.pop("measure", None)
-    if measure not in kinds:
-        raise ValueError(f"{content!r} is not a guarantee; its 'measure' must be one of {sorted(kinds)}")
-    return kinds[measure](**fields)
+    if measure not in measures:
+        raise ValueError(f"{content!r} is not a guarantee; its 'measure' must be one of {sorted(measures)}")
+    return measures[measure](**fields)
 
 
 def part_for_each(cost: Any, rows: int) -> Any:

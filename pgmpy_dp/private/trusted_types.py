@@ -46,7 +46,7 @@ _OTHERS = (
 )
 
 
-def is_trusted(kind: type) -> bool:
+def is_trusted(cls: type) -> bool:
     """Whether a class is defined in the boundary; no subclass of one.
 
     Examples
@@ -55,8 +55,8 @@ def is_trusted(kind: type) -> bool:
     >>> is_trusted(Budget), is_trusted(type("Budget", (Budget,), {"__module__": Budget.__module__}))
     (True, False)
     """
-    listed = kind.__module__ in (*OPERATORS, *_OTHERS)
-    return listed and getattr(sys.modules[kind.__module__], kind.__qualname__, None) is kind
+    listed = cls.__module__ in (*OPERATORS, *_OTHERS)
+    return listed and getattr(sys.modules[cls.__module__], cls.__qualname__, None) is cls
 
 
 def require_trusted(what: str, value: object, instead: str) -> None:
@@ -65,6 +65,6 @@ def require_trusted(what: str, value: object, instead: str) -> None:
     Noise is made from these objects: from a cost, an adjacency, a number of rows. A subclass could return others than
     its base.
     """
-    kind = type(value)
-    if not is_trusted(kind):
-        raise TypeError(f"{what} is a {kind.__qualname__}, which is not a class of the boundary; {instead}")
+    cls = type(value)
+    if not is_trusted(cls):
+        raise TypeError(f"{what} is a {cls.__qualname__}, which is not a class of the boundary; {instead}")

@@ -29,10 +29,10 @@ class _FoundList(list):
 
 def marked(states: Any, costs: Costs) -> Any:
     """A tuple or a list of states that says what it cost to find them; where that is nothing a plain one."""
-    kinds = (tuple, _FoundStates) if isinstance(states, tuple) else (list, _FoundList)
+    classes = (tuple, _FoundStates) if isinstance(states, tuple) else (list, _FoundList)
     if not costs:
-        return kinds[0](states)
-    listed = kinds[1](states)
+        return classes[0](states)
+    listed = classes[1](states)
     listed.discovered = costs
     return listed
 

@@ -777,10 +777,10 @@ class Schema(Mapping):
         return cls(value)
 
 
-def _require_exactly(what: str, value: object, kinds: tuple[type, ...]) -> None:
+def _require_exactly(what: str, value: object, classes: tuple[type, ...]) -> None:
     """TypeError for an object of a subclass, which could read a cell by what it has seen of other records."""
-    if not any(type(value) is kind for kind in kinds):  # a metaclass may call classes equal
-        names = " or a ".join(kind.__name__ for kind in kinds)
+    if not any(type(value) is cls for cls in classes):  # a metaclass may call classes equal
+        names = " or a ".join(cls.__name__ for cls in classes)
         raise TypeError(
             f"{what} is a {type(value).__qualname__}, which is made from one of this package's; pass a {names}"
         )

@@ -99,20 +99,22 @@ class TestMatrix:
         drawn = [matrix.read(wishart_noise(matrix.d, c, rng), 1) for _ in range(300)]
         one = math.sqrt(2 * (matrix.d + 1)) * c
         sums, *rest, counts = (np.array(x, dtype=float) / one for x in zip(*drawn, strict=True))
-        assert counts.std() == pytest.approx(matrix.spreads[-1], rel=0.25)
+        assert counts.std() == pytest.approx(matrix.largest_deviations[-1], rel=0.25)
         if isinstance(matrix, ParityMatrix):
             assert sums.std(axis=0) == pytest.approx(matrix.deviations, rel=0.25)
-            assert matrix.spreads[0] == matrix.deviations.max()
+            assert matrix.largest_deviations[0] == matrix.deviations.max()
             return
         sizes, start, largest = matrix.cardinalities, 0, 0.0
         for k in sizes:  # centred: k - 1 directions
             largest = max(largest, math.sqrt((sums[:, start : start + k] ** 2).sum(axis=1).mean() / max(1, k - 1)))
             start += k
-        assert largest == pytest.approx(matrix.spreads[0], rel=0.25)
+        assert largest == pytest.approx(matrix.largest_deviations[0], rel=0.25)
         i, j = next((i, j) for i, j in matrix._pairs if sizes[i] > 1 and sizes[j] > 1)
         first = rest[0][:, : sizes[i] * sizes[j]]
         directions = (sizes[i] - 1) * (sizes[j] - 1)
-        assert math.sqrt((first**2).sum(axis=1).mean() / directions) == pytest.approx(matrix.spreads[1], rel=0.25)
+        assert math.sqrt((first**2).sum(axis=1).mean() / directions) == pytest.approx(
+            matrix.largest_deviations[1], rel=0.25
+        )
 
 
 @pytest.mark.parametrize("adjacency", [ADD, REPLACE])

@@ -86,7 +86,7 @@ class FeatureMatrix(ABC):
 
     @property
     @abstractmethod
-    def spreads(self) -> tuple[float, ...]:
+    def largest_deviations(self) -> tuple[float, ...]:
         """For each array that is read, its largest standard deviation, over that of an entry off the diagonal."""
 
     @cached_property
@@ -205,7 +205,7 @@ class ParityMatrix(FeatureMatrix):
         return 1.0 / np.sqrt(self._precision[[self._index[s] for s in self._wanted]])
 
     @property
-    def spreads(self) -> tuple[float, ...]:
+    def largest_deviations(self) -> tuple[float, ...]:
         # The diagonal, where the number of records stands, has twice the variance.
         return (float(self.deviations.max()), math.sqrt(2.0 / self._precision[0]))[: 1 + self.with_count]
 
@@ -366,7 +366,7 @@ class ContrastMatrix(FeatureMatrix):
         return precision / precision.sum()
 
     @property
-    def spreads(self) -> tuple[float, ...]:
+    def largest_deviations(self) -> tuple[float, ...]:
         variances = self._count_variances([solve for solve, _ in self._solutions])
         count = 1.0 / sum(1.0 / v for v in variances)
         fields = 0.0
@@ -467,7 +467,7 @@ def _fine_scale(features: FeatureMatrix, adjacency: Adjacency, epsilon: Fraction
 
 def _noise_of(features: FeatureMatrix, scale: int, unit: int) -> tuple[Noise, ...]:
     one = math.sqrt(2.0 * (features.d + 1)) * float(Fraction(scale, unit))
-    noise = tuple(Noise("discrete_wishart", one * spread) for spread in features.spreads)
+    noise = tuple(Noise("discrete_wishart", one * deviation) for deviation in features.largest_deviations)
     if max(item.scale for item in noise) > LARGEST_SCALE:
         raise ValueError(
             f"noise of scale {max(item.scale for item in noise):.3g} would bury any sum; raise epsilon or the share"

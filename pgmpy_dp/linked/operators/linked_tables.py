@@ -237,8 +237,8 @@ def _marks(
             marks = [variable.marks(column) for variable, column in zip(variables, columns, strict=True)]
             batches.append([*marks, *(quietly(_ranks, schema, name, columns[names.index(name)]) for name in order)])
             owners.add(_whole_numbers(whose) if whole else whose)
-    kinds = [*(variable.dtype for variable in variables), *(np.dtype(float) for _ in order)]
-    return [np.concatenate([np.empty(0, kind), *(batch[k] for batch in batches)]) for k, kind in enumerate(kinds)]
+    dtypes = [*(variable.dtype for variable in variables), *(np.dtype(float) for _ in order)]
+    return [np.concatenate([np.empty(0, dtype), *(batch[k] for batch in batches)]) for k, dtype in enumerate(dtypes)]
 
 
 def _ranks(schema: Schema, name: Hashable, column: Column) -> np.ndarray:

@@ -251,18 +251,18 @@ class Curator(ChargedCurator):
         self, operator: Operator[Answered], share: Fraction | float, eta: Fraction | float
     ) -> tuple[Operator[Answered], Any, Mechanism, Fraction, Fraction]:
         """A question as this curator's own copy, the facts that it is about, its noise, share and eta."""
-        kind, facts = type(operator), self._facts
-        if not issubclass(kind, Operator):
-            raise TypeError(f"operator={operator!r} is a {kind.__name__}; pass an operator, e.g. Tables([('a',)])")
+        cls, facts = type(operator), self._facts
+        if not issubclass(cls, Operator):
+            raise TypeError(f"operator={operator!r} is a {cls.__name__}; pass an operator, e.g. Tables([('a',)])")
         require_trusted("operator", operator, "ask one of those that are there")
-        if not isinstance(facts, kind.asks):
-            raise TypeError(f"{kind.__name__} is no question about a {type(self._data).__name__}")
-        request, share, eta = kind.checked(operator, facts), checked_share(share), exact_fraction(eta, "eta")
+        if not isinstance(facts, cls.asks):
+            raise TypeError(f"{cls.__name__} is no question about a {type(self._data).__name__}")
+        request, share, eta = cls.checked(operator, facts), checked_share(share), exact_fraction(eta, "eta")
         if eta and not request.of_units and self._data._rows_of_unit > 1:
             # A group's eta is more than m times a record's.
-            raise ValueError(f"{kind.name} can fail, and its proof is for single records; pass rows_per_unit=1")
+            raise ValueError(f"{cls.name} can fail, and its proof is for single records; pass rows_per_unit=1")
         if eta and not request.can_fail:
-            raise ValueError(f"eta={float(eta)!r} for {kind.name}, which cannot fail; leave it out")
+            raise ValueError(f"eta={float(eta)!r} for {cls.name}, which cannot fail; leave it out")
         cost = self._unit_cost if request.of_units else self._cost
         return request, facts, request.mechanism(facts, cost, share, eta), share, eta
 

@@ -297,9 +297,9 @@ def count_joint(
     """
     cells = math.prod(cardinalities[j] for j in cover)
     is_small = cells <= 1 << 16 and all(cardinalities[j] < 1 << 16 for j in cover)
-    kind: Any = np.uint16 if is_small else np.int64
-    index = columns[cover[0]].astype(kind)
+    dtype: Any = np.uint16 if is_small else np.int64
+    index = columns[cover[0]].astype(dtype)
     for j in cover[1:]:
-        index *= kind(cardinalities[j])
-        index += columns[j].astype(kind, copy=False)
+        index *= dtype(cardinalities[j])
+        index += columns[j].astype(dtype, copy=False)
     return np.bincount(index, weights, minlength=cells).astype(np.int64, copy=False)

@@ -217,8 +217,8 @@ class PrivateData:
     def _like_this(self) -> Self:
         """The same data with a memory of its own. No two curators share one: each writes to it in its own turn."""
         other = object.__new__(type(self))
-        for kind in type(self).__mro__:
-            for name in vars(kind).get("__slots__", ()):
+        for base in type(self).__mro__:
+            for name in vars(base).get("__slots__", ()):
                 setattr(other, name, getattr(self, name))
         other._memory = {}
         return other
@@ -259,7 +259,7 @@ class PrivateData:
 
 def require_data_and_budget(
     data: object,
-    kind: type[PrivateData],
+    data_type: type[PrivateData],
     budget: object,
     *,
     name: str = "data",
@@ -270,7 +270,7 @@ def require_data_and_budget(
     Parameters
     ----------
     data : object
-    kind : type
+    data_type : type
         Of data that the caller takes.
     budget : object
     name : str
@@ -278,8 +278,8 @@ def require_data_and_budget(
     example : str
         What the message tells to pass as the budget.
     """
-    if not isinstance(data, kind):
-        wanted = kind.__name__ if kind.__name__.endswith("s") else f"a {kind.__name__}"
+    if not isinstance(data, data_type):
+        wanted = data_type.__name__ if data_type.__name__.endswith("s") else f"a {data_type.__name__}"
         raise TypeError(f"{name} is a {type(data).__name__}; pass {wanted}")
     require_budget(budget, example)
 

@@ -132,8 +132,8 @@ def clipped_sum(
     if shares is not None:
         weights = (weights.astype(np.int64) * shares * parts // GRID).astype(np.float64)
     # Sums of integers up to 2**20: exact in double precision up to 2**33 records.
-    spread = np.repeat(weights, cells.shape[1])
-    counts = np.bincount(cells.ravel(), weights=spread, minlength=marginals.size).astype(np.int64)
+    repeated = np.repeat(weights, cells.shape[1])
+    counts = np.bincount(cells.ravel(), weights=repeated, minlength=marginals.size).astype(np.int64)
     total = int(weights.sum())
     return exact_difference(counts, total, marginals, top, total * top)
 

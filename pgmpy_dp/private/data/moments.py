@@ -135,7 +135,7 @@ def clipped_integers(rows: np.ndarray, center: np.ndarray, bound: float, share: 
     -----
     The largest entry is divided out before anything is squared, so that no finite record overflows. Each float step
     errs by a relative 2**-53; a last factor ``1 - (d + 16) 2**-51`` covers them all, so that no norm ends above the
-    bound before rounding, which shortens further. Callers check norms again in integers: privacy does not rest on
+    bound before rounding, which shortens further. Callers check norms again in integers: privacy does not depend on
     this paragraph.
 
     Examples
@@ -186,7 +186,7 @@ def second_moments(data: PrivateVectors, center: np.ndarray, row_norm: float, bo
     Privacy: :func:`trace_sensitivity` with T = GRID**2. A record adds z z' with integer z, of trace ``norm2(z)**2 <=
     GRID**2``, also where m of them belong to one person and each has the share 1/sqrt(m), for their traces add up. The
     sum of squares of each record or person is compared with GRID**2 in integers, and one above it would count as zeros
-    (float rounding cannot make one; the sensitivity does not rest on that). m is the number of the person's own kept
+    (float rounding cannot make one; the sensitivity does not depend on that). m is the number of the person's own kept
     records, which depends on that person alone.
 
     Exact: sums of products of a batch are integers below 2**53, so float64 matrix products are exact in any order, and

@@ -83,15 +83,15 @@ def checked_means(weights: Sequence[Sequence[float]] | np.ndarray | None, n_tabl
     return np.where(means > 0, np.maximum(parts, 1), 0)
 
 
-def exact_kind(counts: np.ndarray) -> type:
+def exact_dtype(counts: np.ndarray) -> type:
     """Return the type in which products of counts with parts of `WHOLE`, and their sums, are exact."""
     return np.int64 if int(counts.sum()) < _NARROW else object
 
 
 def deviations(counts: np.ndarray, parts: np.ndarray) -> np.ndarray:
     """``W n_c - N p_c`` of each cell, N the sum of the counts n and p the model's parts of W = `WHOLE`; exact."""
-    kind = exact_kind(counts)
-    return WHOLE * counts.astype(kind) - int(counts.sum()) * parts.astype(kind)
+    dtype = exact_dtype(counts)
+    return WHOLE * counts.astype(dtype) - int(counts.sum()) * parts.astype(dtype)
 
 
 def surplus(counts: np.ndarray, parts: np.ndarray) -> int:

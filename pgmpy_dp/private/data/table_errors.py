@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pgmpy_dp.checks import fresh_copy
-from pgmpy_dp.private.data.table_distances import WHOLE, deviations, distance_sensitivity, exact_kind, surplus
+from pgmpy_dp.private.data.table_distances import WHOLE, deviations, distance_sensitivity, exact_dtype, surplus
 from pgmpy_dp.private.sensitive import Sensitive
 
 MEASURES = ("largest", "ranked", "gap")
@@ -33,8 +33,8 @@ def value_parts(values: np.ndarray) -> np.ndarray:
 
 def sum_gap(counts: np.ndarray, parts: np.ndarray, reference: int) -> int:
     """``abs(sum_c n_c (f_c - r))``, f the values of cells and r the reference, in parts of `WHOLE`; exact."""
-    kind = exact_kind(counts)
-    return abs(int((counts.astype(kind) * (parts.astype(kind) - reference)).sum()))
+    dtype = exact_dtype(counts)
+    return abs(int((counts.astype(dtype) * (parts.astype(dtype) - reference)).sum()))
 
 
 def measured_errors(tables: Sensitive, sizes: np.ndarray, parts: np.ndarray, measures: Sequence[Measure]) -> Sensitive:

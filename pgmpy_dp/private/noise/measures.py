@@ -99,11 +99,11 @@ def noise_budget(cost: PureDP | ZCDP, share: Fraction | float = 1) -> OfEpsilon 
 
 
 def amount_of(
-    kind: type[OfEpsilon] | type[OfRho], cost: PureDP | ZCDP, share: Fraction | float, refusal: str
+    measure: type[OfEpsilon] | type[OfRho], cost: PureDP | ZCDP, share: Fraction | float, refusal: str
 ) -> Fraction:
     """The epsilon, or the rho, of a share, for noise of one kind; ValueError, which says what to do, for the other."""
     budget = noise_budget(cost, share)
-    if not isinstance(budget, kind):
+    if not isinstance(budget, measure):
         raise ValueError(refusal)
     return budget.amount
 

@@ -337,21 +337,21 @@ class Solution(Operator[list[np.ndarray]]):
     def checked(self, facts: Facts) -> Solution:
         calls = tuple([(str(name), plain_arguments(arguments)) for name, arguments in self.solvers])
         program = self.program
-        kind = type(program)
-        ours = isinstance(program, CheckedProgram) and is_trusted(kind)
+        cls = type(program)
+        ours = isinstance(program, CheckedProgram) and is_trusted(cls)
         if not ours and not self.vouched_for:
             raise TypeError(
-                f"program is a {kind.__name__}, which is not part of the boundary; vouch for what it says of itself "
+                f"program is a {cls.__name__}, which is not part of the boundary; vouch for what it says of itself "
                 "with vouched_for=True, which the release then says"
             )
         if not ours and not isinstance(program, StableProgram):
-            raise TypeError(f"program is a {kind.__name__}; pass a StableProgram: see its attributes and methods")
+            raise TypeError(f"program is a {cls.__name__}; pass a StableProgram: see its attributes and methods")
         if ours != bool(calls):
             raise ValueError(f"solvers={calls!r} are for programs of the boundary, which need some; others have theirs")
         for name, _ in calls:
             named_function(name)
         if ours:  # checked once more: whoever made it may have changed it
-            program = kind(**{each.name: getattr(program, each.name) for each in fields(program)})
+            program = cls(**{each.name: getattr(program, each.name) for each in fields(program)})
         if facts.adjacency != program.adjacency:
             raise ValueError(
                 f"the program's sensitivity is for adjacency={str(program.adjacency)!r}, and the records have "
@@ -384,10 +384,10 @@ class Solution(Operator[list[np.ndarray]]):
         return Sensitive(exact, facts.adjacency, moved * math.sqrt(len(exact)), moved, moved)
 
     def arguments(self, facts: Facts) -> dict[str, Any]:
-        program, kind = self.program, type(self.program)
+        program, cls = self.program, type(self.program)
         said = {key: getattr(program, key) for key in ("size", "sensitivity", "distance", "failure")}
         question = {"program": program.public(), "solvers": self.solvers, "noise": self.noise, **said}
-        return {"function": f"{kind.__module__}.{kind.__qualname__}", "vouched_for": self.vouched_for, **question}
+        return {"function": f"{cls.__module__}.{cls.__qualname__}", "vouched_for": self.vouched_for, **question}
 
 
 def _points(program: Any, records: Any, solvers: Sequence[tuple[Callable, Mapping[str, Any]]]) -> Iterator[Any]:

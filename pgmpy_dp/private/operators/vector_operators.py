@@ -248,9 +248,9 @@ class StrongestPairs(Operator[np.ndarray]):
     def checked(self, facts: VectorFacts) -> StrongestPairs:
         d = len(facts.columns)
         expected, allowed = fresh_copy(self.expected, None), fresh_copy(self.allowed, None)
-        for name, value, kind in (("expected", expected, np.integer), ("allowed", allowed, np.bool_)):
-            if value.shape != (d, d) or not np.issubdtype(value.dtype, kind):
-                raise ValueError(f"{name} has shape {value.shape} and type {value.dtype}; pass {kind.__name__}, {d, d}")
+        for name, value, base in (("expected", expected, np.integer), ("allowed", allowed, np.bool_)):
+            if value.shape != (d, d) or not np.issubdtype(value.dtype, base):
+                raise ValueError(f"{name} has shape {value.shape} and type {value.dtype}; pass {base.__name__}, {d, d}")
         if not ((expected >= -(2**50)) & (expected <= 2**50)).all():
             raise ValueError(
                 "expected has entries beyond 2**50, which no sum of signs reaches; pass what a model expects"

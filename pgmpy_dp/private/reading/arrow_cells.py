@@ -92,8 +92,8 @@ def cells_of(column: Column) -> Cells:
     """
     if isinstance(column, Cells):
         return column.used()
-    kind, kinds = column.type, pa.types
-    if kinds.is_run_end_encoded(kind):
+    arrow_type, types = column.type, pa.types
+    if types.is_run_end_encoded(arrow_type):
         return cells_of(pc.run_end_decode(column))
     if isinstance(column, pa.DictionaryArray):
         values, indices = column.dictionary, dictionary_places(column)
@@ -103,10 +103,10 @@ def cells_of(column: Column) -> Cells:
             values = values.take(pa.array(used[inside].astype(np.int64)))
         value_cells = cells_of(values)
         return Cells(np.append(value_cells.places, len(value_cells.listed))[indices], [*value_cells.listed, None])
-    if kinds.is_float16(kind):
+    if types.is_float16(arrow_type):
         column = column.cast(pa.float32())
     try:
-        if isinstance(column, pa.ExtensionArray) or kinds.is_nested(kind) or kinds.is_null(kind):
+        if isinstance(column, pa.ExtensionArray) or types.is_nested(arrow_type) or types.is_null(arrow_type):
             raise pa.ArrowNotImplementedError
         coded = column.dictionary_encode()
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
@@ -120,23 +120,23 @@ def cells_of_objects(values: list) -> Cells:
     first = type(values[0]) if values else str
     is_one = id(first) in _EXACT_IDS and all(map(is_, map(type, values), repeat(first)))
     types = [] if is_one else list(map(id, map(type, values)))
-    kinds = {*types}
-    if is_one or (len(kinds - {_OF_NONE}) <= 1 and kinds <= {*_EXACT_IDS, _OF_NONE}):
+    classes = {*types}
+    if is_one or (len(classes - {_OF_NONE}) <= 1 and classes <= {*_EXACT_IDS, _OF_NONE}):
         seen: dict[Any, int] = {}
         places = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.int64, count=len(values))
         return Cells(places, list(seen))
     # One type after the other: where one odd record slowed all others down, a stopwatch would see it.
     places, listed = np.empty(len(values), dtype=np.int64), [None]
-    number = {kind: k for k, kind in enumerate(kinds)}
+    number = {cls: k for k, cls in enumerate(classes)}
     which = np.fromiter(map(number.__getitem__, types), dtype=np.int64, count=len(values))
-    is_exact = np.array([kind in _EXACT_IDS for kind in number], dtype=bool)
-    for kind, k in number.items():
-        if kind in _EXACT_IDS:
+    is_exact = np.array([cls in _EXACT_IDS for cls in number], dtype=bool)
+    for cls, k in number.items():
+        if cls in _EXACT_IDS:
             rows = np.flatnonzero(which == k)
             of_type = cells_of_objects([values[row] for row in rows.tolist()])
             places[rows] = of_type.places + len(listed)
             listed += of_type.listed
-        elif kind == _OF_NONE:
+        elif cls == _OF_NONE:
             places[which == k] = 0
     odd = [row for row in np.flatnonzero(~is_exact[which]).tolist() if values[row] is not None]
     places[odd] = len(listed) + np.arange(len(odd))
@@ -159,12 +159,12 @@ def filled(column: pa.Array) -> np.ndarray:
 
 def plain_numbers(column: pa.Array) -> np.ndarray | None:
     """Numbers as doubles, NaN for missing, if every cell of the type is a number, else None; not to be written to."""
-    kind, kinds = column.type, pa.types
+    arrow_type, types = column.type, pa.types
     if isinstance(column, pa.ExtensionArray) or not (
-        kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
+        types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_boolean(arrow_type)
     ):
         return None
-    if kinds.is_boolean(kind):
+    if types.is_boolean(arrow_type):
         column = column.cast(pa.uint8())
     # Not by a cast of Arrow's, which refuses integers that a double rounds, and would tell of them.
     doubles = filled(column).astype(np.float64, copy=column.null_count > 0)
@@ -319,19 +319,19 @@ def _tried(read: Callable[[Any], Any], what: Any) -> Any:
 
 def _values(array: pa.Array) -> list:
     """Different cells, as match_key takes them; what Python has no value for is unreadable."""
-    kind, kinds = array.type, pa.types
-    if kinds.is_timestamp(kind):
-        step = _NANOSECONDS[kind.unit]
-        return _times(array, lambda ticks: moment_text(ticks * step, kind.tz is not None))
-    if kinds.is_date(kind):
-        step = _DAY if kinds.is_date32(kind) else 10**6
+    arrow_type, types = array.type, pa.types
+    if types.is_timestamp(arrow_type):
+        step = _NANOSECONDS[arrow_type.unit]
+        return _times(array, lambda ticks: moment_text(ticks * step, arrow_type.tz is not None))
+    if types.is_date(arrow_type):
+        step = _DAY if types.is_date32(arrow_type) else 10**6
         return _times(array, lambda ticks: moment_text(ticks * step, False))
-    if kinds.is_time(kind):
-        step = _NANOSECONDS[kind.unit]
+    if types.is_time(arrow_type):
+        step = _NANOSECONDS[arrow_type.unit]
         return _times(array, lambda ticks: clock_text(ticks * step))
-    if kinds.is_duration(kind):
-        return _times(array, lambda t: np.int64(t).astype(f"m8[{kind.unit}]") if t != -(2**63) else UNREADABLE)
-    if any(is_kind(kind) for is_kind in (kinds.is_string, kinds.is_large_string, kinds.is_binary)):
+    if types.is_duration(arrow_type):
+        return _times(array, lambda t: np.int64(t).astype(f"m8[{arrow_type.unit}]") if t != -(2**63) else UNREADABLE)
+    if any(is_kind(arrow_type) for is_kind in (types.is_string, types.is_large_string, types.is_binary)):
         array = array.cast(pa.large_binary())  # texts need not be UTF-8
     return readily(array.to_pylist, lambda k: array[k].as_py(), len(array))
 

@@ -166,18 +166,18 @@ class Owners:
         import pandas as pd
 
         is_missing = np.concatenate([np.asarray(column.is_null()) for column in columns])
-        kind = np.uint64 if any(column.type == pa.uint64() for column in columns) else np.int64
-        values = np.concatenate([filled(column).astype(kind) for column in columns])
+        dtype = np.uint64 if any(column.type == pa.uint64() for column in columns) else np.int64
+        values = np.concatenate([filled(column).astype(dtype) for column in columns])
         # Of integers pandas' hash tables are exact; what is missing is -1.
         owner, keys = pd.factorize(pd.arrays.IntegerArray(values, is_missing))
-        self._keys = keys.to_numpy(kind)
+        self._keys = keys.to_numpy(dtype)
         return owner.astype(np.int64, copy=False)
 
 
 def _signs_differ(columns: list[pa.Array]) -> bool:
     """Whether no one type of integers holds all of them."""
-    kinds = {column.type for column in columns}
-    return pa.uint64() in kinds and any(map(pa.types.is_signed_integer, kinds))
+    types = {column.type for column in columns}
+    return pa.uint64() in types and any(map(pa.types.is_signed_integer, types))
 
 
 def _identified(cells: Cells) -> Cells:

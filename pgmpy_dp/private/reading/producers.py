@@ -126,8 +126,8 @@ class _DaskSource(_Frame):
 
         for part in self._data.expr.walk():
             if type(part).__name__ == "FromPandas" and part.pyarrow_strings_enabled:
-                kinds = part.frame.dtypes if hasattr(part.frame, "dtypes") else []
-                if not all(isinstance(kind, pd.ArrowDtype) for kind in kinds):
+                dtypes = part.frame.dtypes if hasattr(part.frame, "dtypes") else []
+                if not all(isinstance(dtype, pd.ArrowDtype) for dtype in dtypes):
                     raise ValueError(
                         "data is made by dask.dataframe.from_pandas, which turned columns of objects into texts: pass "
                         "the frame of pandas itself, or make it under "
@@ -204,19 +204,19 @@ class _DuckDBSource(_Frame):
 
     def check_types(self, names: Sequence[Hashable]) -> None:
         for place in self.positions(names):
-            kind = str(self._data.types[place])
-            unquoted = re.sub("'[^']*'|\"[^\"]*\"", "", kind)
+            declared = str(self._data.types[place])
+            unquoted = re.sub("'[^']*'|\"[^\"]*\"", "", declared)
             odd = [part for part in (*_AS_TEXT, "INTERVAL") if re.search(rf"\b{part}\b", unquoted)]
-            if odd and kind not in (*_AS_TEXT, "INTERVAL"):
+            if odd and declared not in (*_AS_TEXT, "INTERVAL"):
                 raise ValueError(
-                    f"column {self.names[place]!r} has the type {kind}: {odd[0]} inside of another type cannot be "
+                    f"column {self.names[place]!r} has the type {declared}: {odd[0]} inside of another type cannot be "
                     "handed over whole; cast it in the relation, to VARCHAR or to another type inside"
                 )
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
-        kinds, places = list(map(str, self._data.types)), self.positions(names)
+        types, places = list(map(str, self._data.types)), self.positions(names)
         texts = list(spelled) or [None] * len(places)
-        cells = [_sent(self.names[place], kinds[place], texts[k]) for k, place in enumerate(places)]
+        cells = [_sent(self.names[place], types[place], texts[k]) for k, place in enumerate(places)]
         failed = (
             "DuckDB failed while it read the relation, before anything was charged. If a result of its connection has "
             "not been fetched to the end, fetch or close it; if another thread uses it, wait for that; else run the "
@@ -378,9 +378,9 @@ def source_of(data: Any) -> Source | None:
     if isinstance(data, pa.RecordBatchReader):
         return _StreamSource(data)
     for base in type(data).__mro__:
-        kind = base.__module__.split(".")[0].removeprefix("_")
-        if kind in _KINDS and hasattr(type(data), "columns"):
-            return _KINDS[kind](data)
+        library = base.__module__.split(".")[0].removeprefix("_")
+        if library in _KINDS and hasattr(type(data), "columns"):
+            return _KINDS[library](data)
     if hasattr(data, "__arrow_c_stream__"):
         with contextlib.suppress(Exception):  # a single column is a stream too
             return _StreamSource(data)
@@ -403,8 +403,8 @@ def pandas_columns(series: Any) -> Callable[[int, int], Column]:
         return lambda start, stop: _of_array(array[start:stop])
     if isinstance(dtype, pd.DatetimeTZDtype):
         ticks = pd.DatetimeIndex(series)
-        whole, kind = ticks.asi8, pa.timestamp(ticks.unit, "UTC")
-        return lambda start, stop: _of_ticks(whole[start:stop], kind)
+        whole, arrow_type = ticks.asi8, pa.timestamp(ticks.unit, "UTC")
+        return lambda start, stop: _of_ticks(whole[start:stop], arrow_type)
     is_masked = dtype.kind in "biuf" and getattr(dtype, "itemsize", 16) <= 8
     if is_masked or isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", "").startswith("pyarrow"):
         return lambda start, stop: _one_array(series.iloc[start:stop].array.__arrow_array__())
@@ -436,10 +436,10 @@ def _of_array(array: np.ndarray) -> Column:
     return quietly(cells_of_objects, list(array))
 
 
-def _of_ticks(ticks: np.ndarray, kind: pa.DataType) -> pa.Array:
+def _of_ticks(ticks: np.ndarray, arrow_type: pa.DataType) -> pa.Array:
     """Times from whole numbers, of which the smallest is none."""
     ticks = np.ascontiguousarray(ticks)
-    return pa.array(ticks, pa.int64(), mask=ticks == np.iinfo(np.int64).min).view(kind)
+    return pa.array(ticks, pa.int64(), mask=ticks == np.iinfo(np.int64).min).view(arrow_type)
 
 
 def _one_array(array: Any) -> pa.Array:

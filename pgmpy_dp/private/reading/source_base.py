@@ -79,11 +79,11 @@ class Source(ABC):
         A declared type is the column's: what a cell holds decides nothing, and neither does how many there are. Types
         that a library guesses (`guesses_types`) refuse nothing: one odd cell makes objects of a column of durations.
         """
-        kinds, names = list(map(str, () if self.guesses_types else self.types())), list(names)
-        for name, place in zip(names, self.positions(names) if kinds else (), strict=bool(kinds)):
-            if _NO_NUMBERS.match(kinds[place]):
+        types, names = list(map(str, () if self.guesses_types else self.types())), list(names)
+        for name, place in zip(names, self.positions(names) if types else (), strict=bool(types)):
+            if _NO_NUMBERS.match(types[place]):
                 raise ValueError(
-                    f"the column {name!r} has the type {kinds[place]}, of which no cell is a number or a day: pass "
+                    f"the column {name!r} has the type {types[place]}, of which no cell is a number or a day: pass "
                     "numbers, such as its seconds, or declare states, such as P1DT2H and 12:30:00"
                 )
 

@@ -156,15 +156,15 @@ def _open_files(data: Any) -> Source:
     written = data if isinstance(data, TextFile) else TextFile(data)
     parts = [str(part) for part in (written.path if isinstance(written.path, list | tuple) else [written.path])]
     # Before it is looked for: a mistaken ending is the likelier mistake.
-    if data is written and ".parquet" in [_kind(part, written) for part in parts if not Path(part).is_dir()]:
+    if data is written and ".parquet" in [_ending(part, written) for part in parts if not Path(part).is_dir()]:
         raise ValueError(f"data={data!r}: a Parquet file has no delimiter, encoding or signs; pass only its path")
     files = [name for part in parts for name in _matching(part, written)]
-    kinds = {_kind(name, written) for name in files}
-    if len(kinds) > 1:
-        raise ValueError(f"data={data!r} names files of the kinds {sorted(kinds)}; pass files of one kind")
-    (kind,) = kinds
-    if kind != ".parquet":
-        return TextSource(files, written.delimiter or SEPARATORS[kind], written)
+    endings = {_ending(name, written) for name in files}
+    if len(endings) > 1:
+        raise ValueError(f"data={data!r} names files of the kinds {sorted(endings)}; pass files of one kind")
+    (ending,) = endings
+    if ending != ".parquet":
+        return TextSource(files, written.delimiter or SEPARATORS[ending], written)
     return ParquetSource(files)
 
 
@@ -180,24 +180,24 @@ def _matching(pattern: str, written: TextFile) -> list[str]:
         if not files:
             raise FileNotFoundError(f"data={pattern!r} is a folder without a Parquet file; pass the path of a file")
         return files
-    _kind(pattern, written)
+    _ending(pattern, written)
     files = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
     if not files:
         raise FileNotFoundError(f"data={pattern!r} names no file; pass the path of a Parquet or CSV file")
     return files
 
 
-def _kind(name: str, written: TextFile) -> str:
+def _ending(name: str, written: TextFile) -> str:
     suffixes = [suffix.lower() for suffix in Path(name).suffixes]
     known = (".parquet", ".pq", *SEPARATORS)
     if suffixes[-1:] == [".gz"]:
         known = tuple(SEPARATORS)
         suffixes.pop()
-    kind = ".parquet" if suffixes[-1:] == [".pq"] else "".join(suffixes[-1:])
-    if kind != ".parquet" and written.delimiter is not None:
+    ending = ".parquet" if suffixes[-1:] == [".pq"] else "".join(suffixes[-1:])
+    if ending != ".parquet" and written.delimiter is not None:
         return "text"
     if suffixes[-1:] and suffixes[-1] in known:
-        return kind
+        return ending
     raise ValueError(
         f"data={name!r} is not a .csv, .tsv (or either with .gz), .parquet or .pq file, nor a pattern of such files; "
         f"convert or rename it. For a text file of another name pass TextFile({name!r}, delimiter=...), or --delimiter "

@@ -64,7 +64,7 @@ class SparkSource(Source):
         self._frame = frame.toDF(*(f"c{place}" for place in range(len(self.names))))
 
     def types(self) -> list[Any]:
-        return [kind.simpleString() for kind in self._types]
+        return [spark_type.simpleString() for spark_type in self._types]
 
     def check_types(self, names: Sequence[Hashable]) -> None:
         from pyspark.sql.pandas.types import to_arrow_type
