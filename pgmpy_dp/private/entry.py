@@ -99,7 +99,7 @@ class Entry:
     unit: Hashable = None
 
     def copied(self) -> Entry:
-        """The same, for whoever may do with it what they like."""
+        """Return a copy, for whoever may do with it what they like."""
         return replace(self, cost=replace(self.cost), unit=decode_unit(encode_unit(self.unit)))
 
     def to_dict(self) -> dict[str, Any]:

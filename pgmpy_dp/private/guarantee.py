@@ -44,7 +44,7 @@ class PureDP:
         return Fraction(self.epsilon)
 
     def with_reserve(self, eta: float) -> ApproxDP:
-        """The same, with mechanisms that fail with a probability of at most eta together.
+        """Return the guarantee together with mechanisms that fail with a probability of at most eta together.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class ZCDP:
         return Fraction(self.rho)
 
     def with_reserve(self, eta: float) -> ReservedZCDP:
-        """The same, with mechanisms that fail with a probability of at most eta together.
+        """Return the guarantee together with mechanisms that fail with a probability of at most eta together.
 
         Parameters
         ----------

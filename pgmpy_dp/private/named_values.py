@@ -50,7 +50,7 @@ class Question:
         return dict(zip(("operator", "arguments", "share", "mechanism"), json.loads(self._text), strict=True))
 
     def copy(self) -> Question:
-        """The same, as it was when it was asked, in lists of its own."""
+        """Return a copy, as it was when the question was put, in lists of its own."""
         return Question(*json.loads(self._text))
 
     @classmethod

@@ -401,7 +401,7 @@ class Release:
         )
 
     def with_rules(self, impossible: Sequence[str]) -> Release:
-        """The same with other rules about what is impossible, which models that are learned from it obey.
+        """Return the release with other rules about what is impossible, which models that are learned from it obey.
 
         Parameters
         ----------

@@ -98,7 +98,7 @@ class BlockVotes:
     _called: Callable[..., Any] | None = field(default=None, repr=False)  # set by `checked` alone
 
     def _checked_fields(self, facts: TableFacts) -> tuple[Any, ...]:
-        """The same fields, checked, with the function."""
+        """Return the fields, checked, with the function."""
         p, function = len(facts.schema), self.function
         if p < 2:
             raise ValueError(f"the schema declares {p} variables; a graph needs at least two")
@@ -253,7 +253,7 @@ class StableMode(Mechanism):
     name = "distance_test"
 
     def over(self, exact: Sequence[tuple[int, ...] | None]) -> StableMode:
-        """The same with the mode of exact votes."""
+        """Return a copy with the mode of exact votes."""
         return StableMode(*mode_and_distance(exact), self.test, self.members)
 
     @property

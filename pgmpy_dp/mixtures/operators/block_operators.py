@@ -174,7 +174,7 @@ class StableCells(Mechanism):
         return cls(np.zeros((0, 1), dtype=np.int64), np.zeros(0, dtype=np.int64), n_marks, histogram)
 
     def over(self, exact: tuple[np.ndarray, np.ndarray]) -> StableCells:
-        """The same with exact cells and counts."""
+        """Return a copy with exact cells and counts."""
         return replace(self, cells=exact[0], counts=exact[1])
 
     @property

@@ -42,7 +42,7 @@ class Mechanism(ABC):
         """Return what is released; noise is from the operating system, or **not privately** from a seed."""
 
     def over(self, exact: Any) -> Self:
-        """The same with the exact statistics."""
+        """Return a copy with the exact statistics."""
         return replace(self, exact=exact)  # type: ignore[type-var]
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class AdditiveNoise(Mechanism):
         return cls((), noise, parts(max(one.scale for one in noise)), pairs)
 
     def over(self, exact: Iterable[Sensitive]) -> Self:
-        """The same with exact statistics, none of which moves further than the noise was made for."""
+        """Return a copy with exact statistics, none of which moves further than the noise was made for."""
         statistics = tuple(exact)
         if any(
             item.l1 > self.grid * l1 or item.l2 > self.grid * l2
@@ -141,7 +141,7 @@ class NoisyMax(Mechanism):
         return cls(None, grid * scale, cost, (), grid, grid * linf)  # type: ignore[arg-type]
 
     def over(self, exact: Sensitive) -> Self:
-        """The same with exact scores, none of which moves further than the noise was made for."""
+        """Return a copy with exact scores, none of which moves further than the noise was made for."""
         if exact.linf > self.linf:
             raise RuntimeError("an exact score moves further than its noise was planned for; nothing is released")
         return replace(self, exact=exact)

@@ -145,7 +145,7 @@ class PrivateData:
         return self._ledger
 
     def set_aside(self, cost: Guarantee, *, what: str, mechanism: str, reproducible: bool = False) -> Self:
-        """The same data with a ledger of this cost alone, for which theirs is charged the whole: now, once for all.
+        """Return the data with a ledger of this cost alone, for which their ledger is charged the whole, now and once.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class PrivateData:
         return other
 
     def for_a_plan(self, charged: list[Guarantee]) -> Self:
-        """The same data for one plan, and for what it makes of them: what they are charged for it is in a list.
+        """Return the same data for one plan, and for what it makes of them: a list gets what they are charged.
 
         Parameters
         ----------

@@ -136,7 +136,7 @@ def certified_projection(target: np.ndarray, y: np.ndarray, factor: np.ndarray) 
 
 
 def certified_pair(target: np.ndarray, factor: np.ndarray, dual_factor: np.ndarray) -> CertifiedPoint:
-    """The same from factors of X and of N, where a solver has both: without a factorisation, and far below its floor.
+    """Certify from factors of X and of N, where a solver has both: without a factorisation, and far below its floor.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class StableMarks(Mechanism):
         return None, self.histogram.noise
 
     def over(self, exact: tuple[Sequence[tuple[int, tuple]], np.ndarray]) -> Self:
-        """The same with exact marks and counts."""
+        """Return a copy with exact marks and counts."""
         return replace(self, marks=exact[0], counts=exact[1])
 
     def draw(self, rng: np.random.Generator | None) -> list[np.ndarray]:

@@ -51,7 +51,7 @@ class Operator(ABC, Generic[Answered_co]):
 
     @abstractmethod
     def checked(self, facts: Any) -> Self:
-        """The same question in a copy that is nobody else's; TypeError or ValueError where it cannot be asked.
+        """Return a copy of the question that nobody else has; TypeError or ValueError where it cannot be put.
 
         Parameters
         ----------

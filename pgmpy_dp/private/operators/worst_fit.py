@@ -87,7 +87,7 @@ def joined_misfit_scores(
     offsets: Sequence[float] | np.ndarray | None = None,
     weights: Sequence[float] | np.ndarray | None = None,
 ) -> Sensitive:
-    """The same of tables that follow one another in one vector: there may be hundreds of thousands.
+    """Score tables that follow one another in one vector: there may be hundreds of thousands.
 
     Parameters
     ----------
