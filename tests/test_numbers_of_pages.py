@@ -28,6 +28,7 @@ SUBJECTS = (
     "sequences",
     "stable-structure",
     "structure",
+    "structure-options",
 )
 PAGES = (
     "docs/benchmarks.md",
@@ -63,7 +64,8 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
     "docs/random-fields.md": {"Which method": "2020 150 250 5,050 260 1,805 8,192"},
     "docs/sequences.md": {"First or second order": "45 17 4,913 150 30 36 12"},
     "docs/stable-structure.md": {"When to take it": "56"},
-    "docs/structure.md": {"How it goes": "5,000", "Numbers without cuts": "128 64"},
+    "docs/structure.md": {},
+    "docs/structure-options.md": {"Larger tables": "5,000", "Numbers without cuts": "128 64"},
     "README.md": {},
     "docs/papers-and-corrections.md": {
         "Corrections in short": "2017",

@@ -375,4 +375,4 @@ print("does not fit. Two ledgers say 1.4 twice.")
 #   into another schema they no longer say so ([known limits](../docs/known-limits.md)).
 #
 # Next: [categories that nobody has listed](../docs/discover.md), [what cannot be](../docs/impossible.md), [fine
-# grids](../docs/structure.md#numbers-without-cuts), [known limits](../docs/known-limits.md).
+# grids](../docs/structure-options.md#numbers-without-cuts), [known limits](../docs/known-limits.md).

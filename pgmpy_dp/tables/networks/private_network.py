@@ -158,8 +158,8 @@ class PrivateNetwork(BaseStructureEstimator):
     where it has more variables), or the misfit of the model if that is larger. Of a pair passed over in the last round
     that could choose it: the noisy choice is at most ``s log K`` below the best of K scores in expectation (s the scale
     of its noise), and what it chose was measured, so the pair is wrong by little more than the chosen one plus what
-    measuring it would have added in noise; for large tables that is far too much. docs/structure.md has how often they
-    hold.
+    measuring it would have added in noise; for large tables that is far too much. docs/where-it-loses.md has how often
+    they hold.
 
     Method: McKenna, Mullins, Sheldon and Miklau (2022); fit, candidates and shares of the budget are this package's.
 
