@@ -57,7 +57,7 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
         "Sparse inverse covariance": "2018",
     },
     "docs/block-models.md": {"How accurate": ".03"},
-    "docs/choosing.md": {"No graph": "229", "Which budget": "11"},
+    "docs/choosing.md": {},
     "docs/gaussian.md": {},
     "docs/published.md": {"Published methods": "2020 2020 2017 2016 2018 2023 2023 3,000"},
     "docs/mixtures.md": {},

@@ -117,11 +117,12 @@ for ax, budget in zip(axes, budgets.values(), strict=True):
 #
 # ## 3. Spend the budget
 #
-# Five estimators look at the same persons, so all charge one ledger. In earnest you would take one. Three of the five
-# cost zCDP, .024 each, which adds up well. `PrivateIsing` takes the smallest noise that there is for its own budget.
-# For so few variables that is noise of a pure epsilon, which counts as epsilon^2/2 = .5 beside the others. The test of
-# stability is (epsilon, delta)-DP and counts as much, because nothing better is known about it. `conversion_delta` is
-# the part of the delta that converts the zCDP costs. The rest is room for the delta of the test.
+# Five estimators look at the same persons, so all charge one ledger. In earnest you would take one. The ledger adds
+# costs up as rho. Three of the five cost a rho of .024 each. The other two are dear, with .5 each. `PrivateIsing` takes
+# the smallest noise that its budget allows. For so few variables that is Wishart noise, which costs a pure epsilon, and
+# a pure epsilon counts as a rho of epsilon^2/2. The test of stability is (epsilon, delta)-DP, and no smaller rho is
+# known for it. `conversion_delta` is the part of the ledger's delta that turns rho into (epsilon, delta). The rest is
+# room for the delta of the test.
 
 # %%
 table = PrivateTable(survey, schema, ledger=Ledger(Budget(epsilon=9.0, delta=1e-5), conversion_delta=5e-6))
