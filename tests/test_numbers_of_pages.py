@@ -53,7 +53,7 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
         "Intervals": "17",
         "Markov random fields": "8",
         "Graphs": "2020",
-        "Answering all parities": "33 35 7 7",
+        "Answering all parities": "33 35",
         "Sparse inverse covariance": "2018",
     },
     "docs/block-models.md": {"How accurate": ".03"},
@@ -65,7 +65,7 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
     "docs/sequences.md": {"First or second order": "45 17 4,913 150 30 36 12"},
     "docs/stable-structure.md": {"When to take it": "56"},
     "docs/structure.md": {},
-    "docs/structure-options.md": {"Larger tables": "5,000", "Numbers without cuts": "128 64"},
+    "docs/structure-options.md": {"Which tables": "5,000", "Numbers without cuts": "128 64"},
     "README.md": {},
     "docs/papers-and-corrections.md": {
         "Corrections in short": "2017",
