@@ -59,6 +59,7 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
     "docs/block-models.md": {"How accurate": ".03"},
     "docs/choosing.md": {},
     "docs/gaussian.md": {"Hundreds of columns": "2017"},
+    "docs/where-it-loses.md": {},
     "docs/published.md": {"Published methods": "2020 2020 2017 2016 2018 2023 2023 3,000"},
     "docs/mixtures.md": {},
     "docs/random-fields.md": {"Which method": "2020 150 250 5,050 260 1,805 8,192"},
