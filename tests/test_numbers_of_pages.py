@@ -63,10 +63,9 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
     "docs/published.md": {"Published methods": "2020 2020 2017 2016 2018 2023 2023 3,000"},
     "docs/mixtures.md": {},
     "docs/random-fields.md": {"Which method": "2020"},
-    "docs/sequences.md": {"First or second order": "45 17 4,913 150 30 36 12"},
-    "docs/stable-structure.md": {"When to take it": "56"},
-    "docs/structure.md": {},
-    "docs/structure-options.md": {"Which tables": "5,000", "Numbers without cuts": "128 64"},
+    "docs/sequences.md": {"First or second order": "45"},
+    "docs/stable-structure.md": {},
+    "docs/structure.md": {"How it goes": "5,000", "Numbers without cuts": "128 64"},
     "README.md": {},
     "docs/papers-and-corrections.md": {
         "Corrections in short": "2017",
