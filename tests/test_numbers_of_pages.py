@@ -65,7 +65,8 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
     "docs/random-fields.md": {"Which method": "2020"},
     "docs/sequences.md": {"First or second order": "45"},
     "docs/stable-structure.md": {},
-    "docs/structure.md": {"How it goes": "5,000", "Numbers without cuts": "128 64"},
+    "docs/structure.md": {},
+    "docs/structure-options.md": {"Which tables": "5,000", "Numbers without cuts": "128 64"},
     "README.md": {},
     "docs/papers-and-corrections.md": {
         "Corrections in short": "2017",
