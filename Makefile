@@ -77,8 +77,8 @@ SUBJECTS := $(patsubst pgmpy_dp/%/__init__.py,%,$(shell grep -l "^ESTIMATORS" pg
 WHAT := tests/models tests/inference tests/learning tests/theory pgmpy_dp/models pgmpy_dp/inference pgmpy_dp/learning pgmpy_dp/theory \
 	pgmpy_dp/private/noise pgmpy_dp/private/mathematics $(addprefix tests/,$(SUBJECTS)) $(addprefix pgmpy_dp/,$(SUBJECTS))
 # Not what adds whole numbers: statistics, their proofs and noise, and the estimators' conduct.
-LESS := $(addprefix --ignore-glob=,'*/operators/*' '*/test_private_*' '*/test_graph*' '*/test_block_model*' '*/test_mixture_parts*' \
-	'*/test_field_m*' '*/test_replay*' '*/test_*_cli*')
+LESS := $(addprefix --ignore-glob=,'*/operators/*' '*/test_private_[!ln]*' '*/test_graph*' '*/test_sign_sampling*' '*/test_block_operators*' \
+	'*/test_feature_m*' '*/test_parities*' '*/test_field_base*' '*/test_linked_replay*' '*/test_*_cli*')
 test-kernel: $(INSTALLED)
 	$(RUN) tests/kernels.py $(if $(KERNEL),--kernel $(KERNEL)) -n auto $(if $(filter file,$(origin WHAT)),$(LESS)) $(WHAT) $(ARGS)
 
@@ -89,7 +89,7 @@ test-lowest:
 	OMP_NUM_THREADS=1 build/lowest/bin/python $(PYTEST) $(ARGS)
 
 # What a cell means must not depend on the version of a reader: pandas, polars, pyarrow and DuckDB, at both ends.
-READERS := tests/private/test_odd_cells.py tests/private/test_units.py tests/auditing/test_replay_readers.py
+READERS := tests/private/test_reading_odd_cells.py tests/private/test_units.py tests/auditing/test_replay_readers.py
 test-readers: $(INSTALLED)
 	$(RUN) $(PYTEST) -m 'slow or not slow' $(READERS)
 	@$(MAKE) --no-print-directory test-lowest ARGS="-m 'slow or not slow' $(READERS)"
@@ -98,7 +98,7 @@ test-readers: $(INSTALLED)
 test-spark: $(INSTALLED)
 	@command -v java > /dev/null || { echo "make test-spark needs Java 17 or newer on the PATH (java was not found)"; exit 1; }
 	@test -d build/spark/pyspark || $(BIN)/python -m pip install --quiet -c constraints.txt --target build/spark 'pyspark>=4.0'
-	PYTHONPATH=build/spark:. $(RUN) -m pytest -v tests/private/test_spark.py $(ARGS)
+	PYTHONPATH=build/spark:. $(RUN) -m pytest -v tests/private/test_spark_source.py $(ARGS)
 
 # The newest pgmpy, pre-releases too, beside the environment: PGMPY=pgmpy==1.2.0, or an address of its repository. What breaks
 # goes to docs/pgmpy.md, and the upper bound in pyproject.toml stays until nothing does.

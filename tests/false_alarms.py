@@ -2,7 +2,7 @@
 
     python -m tests.false_alarms pgmpy_dp --runs 1000                             # the examples in docstrings
     python -m tests.false_alarms pgmpy_dp --runs 300 --wide 3                     # with noise three times as wide
-    python -m tests.false_alarms tests/private/test_audit.py --runs 20            # and what audits find
+    python -m tests.false_alarms tests/private/test_tables_attacks.py --runs 20            # and what audits find
 
 Noise without a `random_state` comes from OpenDP's measurements or from the system's random bytes; that of the former
 can be made wider. A test is run until it ran often enough, or for `--seconds` of processor time. A line for each says

@@ -31,7 +31,7 @@ GENERIC = (
     *("estimators/test_fit_properties.py", "estimators/test_privacy_words.py"),
     *("learning/test_options.py", "test_docstrings.py", "test_imports.py", "test_seeded_fits.py"),
 )
-OF_OPERATORS = ("private/test_units_inside.py", "private/test_operators.py", "auditing/test_scales_of_operators.py")
+OF_OPERATORS = ("private/test_units_inside.py", "private/test_operators.py", "auditing/test_scales.py")
 MUTANTS = ("auditing/test_replay_mutants.py",)
 OWN = ("tables/test_private_naive_bayes.py", "averages/test_private_averages.py")
 NAMES = "inside or every_operator or TestWhatLies or NaiveBayes or naive_bayes or Averages or averages or adding"

@@ -173,7 +173,7 @@ def families(tmp_path_factory) -> Path:
 def test_the_commands_of_a_page_run(page, attacks, records, survey, families, tmp_path, monkeypatch):
     """One after the other in this process, which imports once; tests/test_cli.py has processes of their own.
 
-    Audits are listed only: tests/auditing/test_catalogue.py makes the same ones. With `attacks` they are made too, and
+    Audits are listed only: tests/auditing/test_all_cases.py makes the same ones. With `attacks` they are made too, and
     break a claim that holds with probability at most 1e-6.
     """
     (tmp_path / "records.csv").symlink_to(records)

@@ -140,7 +140,7 @@ class TestWholeMechanisms:
         settings = table_settings([("a",), ("b",)])
         return lambda frame: noisy_tables.run(PrivateTable(frame, self.STATES, ledger=budget), settings, budget)
 
-    @pytest.mark.slow  # test_catalogue makes such attacks
+    @pytest.mark.slow  # test_all_cases.py makes such attacks
     def test_a_release(self):
         neighbours = table_neighbours(self.STATES, n=5)
         mechanism = self.mechanism(Budget(epsilon=2.0))

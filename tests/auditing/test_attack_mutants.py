@@ -47,7 +47,7 @@ def test_mutants_are_caught(mutant):
     assert not report.holds and report.bound > 0
 
 
-@pytest.mark.slow  # as tests/auditing/test_catalogue.py attacks it
+@pytest.mark.slow  # as tests/auditing/test_all_cases.py attacks it
 @pytest.mark.parametrize(
     "mutant", [m for m in MUTANTS if m.neighbours or m.trials <= 200], ids=lambda mutant: mutant.name
 )

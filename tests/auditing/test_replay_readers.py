@@ -41,7 +41,7 @@ from pgmpy_dp.sequences.operators.sequences import PrivateSequences
 from tests.auditing.replay_tables import table_cases
 from tests.private.odd_cells import CASES, READERS, Case, data_of, datasets
 from tests.private.test_engines import LAZY, READ, SCHEMA, arrow, records
-from tests.private.test_odd_cells import schemas as schemas_of
+from tests.private.test_reading_odd_cells import schemas as schemas_of
 from tests.strategies import frames, schemas
 
 BUDGET = Budget(rho=0.5)
@@ -125,7 +125,7 @@ each_case = pytest.mark.parametrize("number", range(len(CASES)), ids=[str(case) 
 def test_an_odd_cell_in_every_reader(number, tmp_path, capfd):
     """One odd cell of each kind, under one of the adjacencies, in a few of the readers and with some of the schemas.
 
-    All take turns. What every reader counts of every cell, test_odd_cells.py compares with a slow one.
+    All take turns. What every reader counts of every cell, test_reading_odd_cells.py compares with a slow one.
     """
     case, adjacency = CASES[number], ("add_remove", "replace_one")[number % 2]
     some = slice(1) if case.is_spelled or number % 3 == 0 else slice(2, None)
@@ -135,7 +135,7 @@ def test_an_odd_cell_in_every_reader(number, tmp_path, capfd):
 
 @pytest.mark.slow
 def test_a_night_has_twenty_thousand_pairs(tmp_path, monkeypatch):
-    """Counted as the tests make them: all odd cells here, those of test_odd_cells.py, and what hypothesis draws."""
+    """Counted as the tests make them: all odd cells here, those of test_reading_odd_cells.py, and what hypothesis draws."""
     tried: list[str] = []
     monkeypatch.setitem(globals(), "assert_holds", lambda fit, data, neighbour, reader: tried.append(reader))
     for case in CASES:

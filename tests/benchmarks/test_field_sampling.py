@@ -21,7 +21,7 @@ from benchmarks.random_graphs import (
 )
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
-from tests.fields.test_fields import all_codes, joint
+from tests.fields.test_random_fields import all_codes, joint
 
 FALSE_ALARM = 1e-6
 """Of each test of samples against a distribution."""

@@ -138,7 +138,7 @@ class TestWholeReleases:
         )
         # Two vertices have one degree of freedom, where the ratio is about exp(epsilon/2). That the law is not far
         # below its claim on larger graphs, and that broken weights exceed it,
-        # is in test_block_model_sensitivity.py, exactly.
+        # is in test_sign_sampling.py, exactly.
         assert 0.3 <= bound <= 3.0
 
     def test_projection(self):

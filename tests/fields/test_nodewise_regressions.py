@@ -17,7 +17,7 @@ from pgmpy_dp.fields.published.nodewise_regressions import (
     state_pairs,
 )
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise
-from tests.fields.test_fields import all_codes, ising, joint, pairwise, twise
+from tests.fields.test_random_fields import all_codes, ising, joint, pairwise, twise
 
 
 def log_odds(field, node: int, u: int, v: int) -> tuple[np.ndarray, np.ndarray]:

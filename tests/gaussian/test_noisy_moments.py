@@ -250,7 +250,7 @@ class TestCovariance:
         assert data.ledger.entries == ()
 
 
-@pytest.mark.slow  # replay holds sensitivities, scales and shares; test_matrix_noise.py attacks the noise
+@pytest.mark.slow  # replay holds sensitivities, scales and shares; test_matrix.py attacks the noise
 class TestWholeReleaseAudit:
     @pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(rho=0.5)], ids=str)
     def test_a_record_against_none(self, budget):

@@ -1,4 +1,4 @@
-"""Odd cells, and every way of handing them to a reader: pairs of neighbours for :mod:`tests.private.test_odd_cells`.
+"""Odd cells, and every way of handing them to a reader: pairs of neighbours for `test_reading_odd_cells.py`.
 
 A case is a column of which most cells are alike, and some cells of which one more is added. What a reader counts has to
 be what :func:`pgmpy_dp.schema.match_key` says cell by cell (:func:`slowly`), with that cell and without it. `CASES` and

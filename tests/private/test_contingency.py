@@ -1,4 +1,4 @@
-"""Tables counted on a device are those counted here; how far they move is tested in test_sensitivity.py."""
+"""Tables counted on a device are those counted here; how far they move is tested in test_contingency_sensitivity.py."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from pgmpy_dp.private.data.vectors import vector_rows
 from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.schema import match_key
 from pgmpy_dp.sequences.operators.sequences import chain_tables
-from tests.private.test_frame import naive_encode
+from tests.private.test_frames import naive_encode
 from tests.strategies import OUTSIDE, frames, graphs, schemas, text_frames
 
 ONE = Budget(epsilon=1.0)

@@ -20,7 +20,7 @@ from pgmpy_dp import Budget, Date, Ledger, Number, PrivateTable, PrivateVectors
 from pgmpy_dp.private.data.contingency import count
 from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.schema import Schema
-from tests.private.test_frame import Talkative
+from tests.private.test_frames import Talkative
 
 
 def broken_text() -> pa.Array:

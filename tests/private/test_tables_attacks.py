@@ -133,7 +133,7 @@ def test_catches_the_sensitivity_of_the_other_adjacency(claim):
     assert audit_noise("replace_one", CLAIMS[claim], 20_000, sensitivity_of="add_remove") > limit(CLAIMS[claim])
 
 
-@pytest.mark.slow  # whole releases of tables are attacked in tests/auditing/test_catalogue.py
+@pytest.mark.slow  # whole releases of tables are attacked in tests/auditing/test_all_cases.py
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize(("noise", "budget"), [("laplace", Budget(epsilon=2.0)), ("gaussian", Budget(rho=1.0))])
 class TestLearner:

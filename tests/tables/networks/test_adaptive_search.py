@@ -38,7 +38,7 @@ from tests.settings import settings
 
 network_settings = partial(settings, PrivateNetwork, probe_share=0.0)
 
-# Probes have tests of their own, test_probes.py.
+# Probes have tests of their own, test_private_network_probes.py.
 STATES = {"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]}
 BUDGETS = [Budget(epsilon=1.0), Budget(rho=0.3), Budget(epsilon=1.0, delta=1e-6)]
 
