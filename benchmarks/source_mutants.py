@@ -761,7 +761,7 @@ _ROWS = [
         "linked_schema:LinkedSchema.__init__",
         "decode_unit(encode_label(self.key), key_kind)",
         "self.key",
-        "test_entry.py test_before_linked.py",
+        "test_entry.py test_linked_discovery.py",
     ),
     (
         "linked tables of 0.3, for those of texts",
@@ -970,7 +970,7 @@ _ROWS = [
         "histogram:released_cells",
         "noisy >= histogram.threshold",
         "counts >= histogram.threshold",
-        "test_block_operators.py test_columns.py",
+        "test_histogram.py test_columns.py",
     ),
 ]
 SOURCE_MUTANTS = [SourceMutant(*row) for row in _ROWS]

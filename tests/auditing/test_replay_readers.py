@@ -135,7 +135,7 @@ def test_an_odd_cell_in_every_reader(number, tmp_path, capfd):
 
 @pytest.mark.slow
 def test_a_night_has_twenty_thousand_pairs(tmp_path, monkeypatch):
-    """Counted as the tests make them: all odd cells here, those of test_reading_odd_cells.py, and what hypothesis draws."""
+    """Counted as the tests make them: all odd cells here, of test_reading_odd_cells.py, and of hypothesis."""
     tried: list[str] = []
     monkeypatch.setitem(globals(), "assert_holds", lambda fit, data, neighbour, reader: tried.append(reader))
     for case in CASES:

@@ -264,7 +264,7 @@ def test_a_fit_that_fails_at_its_end_changes_nothing_and_hands_over_the_release(
 
 @each_estimator
 def test_a_plan_that_says_less_than_it_charged_is_an_error_that_hands_over_the_release(case, monkeypatch):
-    """Two curators, of which the release has one's guarantee (`tests/learning/test_privacy_record.py` has other plans)."""
+    """Two curators, of which the release has one's guarantee (`test_privacy_record.py` has other plans)."""
     true = case.estimator._run
 
     def twice(self, *arguments):

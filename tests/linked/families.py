@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pgmpy_dp import Budget, Number
+from pgmpy_dp.linked.made_up import made_up_families
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.private.data.contributions import GRID
@@ -19,6 +20,11 @@ KEY = bytes(range(16))
 PARENT = {"region": ["n", "s"]}
 CHILD = {"age": Number(0, 99, cuts=[18, 65], missing="drop"), "sex": ["f", "m"]}
 SCHEMA = LinkedSchema(PARENT, CHILD, key="house", most=7, counts=["age >= 18"])
+
+# More families, as they are made up for users, and a budget whose noise is of less than a family.
+HOUSEHOLDS, PERSONS, FAMILIES = made_up_families(3_000, random_state=0)
+PART = LinkedSchema(FAMILIES.parent, FAMILIES.child, "household", 3, names=FAMILIES.names)
+RICH = Budget(epsilon=50.0)
 
 Parents = Sequence[tuple[Any, Any]]
 Children = Sequence[tuple[Any, Any, Any]]

@@ -16,6 +16,7 @@ from pgmpy_dp import Ledger, Number, Schema
 from pgmpy_dp.cli import app
 from pgmpy_dp.linked import LinkedModel, LinkedSchema, made_up_families
 from pgmpy_dp.reporting.words import percent
+from tests.linked.families import HOUSEHOLDS, PART, PERSONS
 
 NEEDLE = "needle-9d1f"
 FIT = "fit --parents households.csv --children persons.csv --schema linked.json --epsilon 20 --delta 1e-9"
@@ -249,3 +250,75 @@ def test_intervals_are_those_of_the_model_s_draws(tmp_path):
     assert "Intervals (50 %)" in (tmp_path / "r.html").read_text()
     run(f"explore {tmp_path}/m.npz --draws 4 --level 0.5 --out {tmp_path}/x.html")
     assert "other person.speaks" in (tmp_path / "x.html").read_text()
+
+
+class TestBeforeAFit:
+    @pytest.fixture(autouse=True)
+    def there(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        HOUSEHOLDS.to_csv("h.csv", index=False)
+        PERSONS.to_csv("p.csv", index=False)
+        PART.to_json("linked.json")
+
+    def test_check(self):
+        told = json.loads(run("check --parents h.csv --children p.csv --schema linked.json --epsilon 9 --json").stdout)
+        assert told["kinds"]["more children"] > 100 and told["verdict"] == "all" and told["key"] == "household"
+        assert told["guarantee_of_a_child"]["epsilon"] == 18.0
+        assert [column["table"] for column in told["columns"]] == ["household"] * 2 + ["person"] * 4
+        assert "up to" not in run("check --children p.csv --unit household --variable sex=f,m --epsilon 9").stdout
+        assert (
+            "match next to nothing"
+            in run("check --children p.csv --unit household --variable sex=a,b --rho 9", 1).stdout
+        )
+
+    def test_plan(self):
+        told = json.loads(run("plan --schema linked.json --epsilon 3.2 --delta 1e-9 --n 6000 --json").stdout)
+        assert told["siblings"] == 1 and told["guarantee_of_a_child"]["epsilon"] > 6.7 and told["most"] == 3
+        assert "top-coded" in run("plan --schema linked.json --rho 0.1 --n 6000").stdout
+
+    def test_discover_and_fit_in_one_ledger(self):
+        account = "--ledger l.json --budget-epsilon 9 --budget-delta 1e-7"
+        told = run(
+            "discover --parents h.csv --children p.csv --key household --most 4 --names household,person "
+            '--categories household.tenure,status --number "age=0:99:1 missing drop" --count "age >= 16" '
+            f'--missing "?" --missing person.age=-1 --epsilon 2 --delta 1e-8 {account} --out found.json'
+        )
+        assert "of each household one row" in told.stdout and "Wrote found.json" in told.stdout
+        schema = LinkedSchema.from_json("found.json")
+        assert list(schema.parent) == ["tenure"] and list(schema.child) == ["age", "status"] and schema.most == 4
+        assert len(Ledger.load("l.json").entries) == 2
+        fit = "fit --parents h.csv --children p.csv --schema found.json --epsilon 3 --delta 1e-8 --ledger l.json"
+        assert "its schema included" in run(f"{fit} --out m.npz").stdout
+        assert "did not pay" in run(f"{fit.replace('l.json', 'other.json')} --out other.npz", 2).stderr
+
+    @pytest.mark.parametrize(
+        ("command", "message"),
+        [
+            ("check --epsilon 1 --schema linked.json", "DATA is missing"),
+            ("check p.csv --children p.csv --epsilon 1 --schema linked.json", "leave it out"),
+            ("check --parents h.csv --epsilon 1 --schema linked.json", "--children is missing"),
+            ("check --parents h.csv --children p.csv --schema linked.json --epsilon 1 --rows-per-unit 2", "--rows-per"),
+            ("plan --schema linked.json --epsilon 1 --n 9 --target age", "learned in one way"),
+            ("plan --schema linked.json --epsilon 1 --n 9 --edges age-sex", "learned in one way"),
+            ("discover --children p.csv --categories sex --epsilon 1 --delta 1e-9", "--key is missing"),
+            ("discover --children p.csv --key household --categories sex --rho 1", "--most is missing"),
+            ("discover p.csv --children p.csv --key household --most 3 --categories sex --rho 1", "leave it out"),
+            (
+                "discover --parents h.csv --children p.csv --key household --most 3 --categories sex --rho 1",
+                "--parents",
+            ),
+            ("discover --children p.csv --key household --most 3 --categories job --rho 1", "neither"),
+            ("discover --children p.csv --key household --most 3 --categories sex --rho 1", "no delta"),
+            (
+                "discover --children p.csv --key household --most 3 --categories sex --missing job=9 --rho 1",
+                "job is not",
+            ),
+            ("discover --children p.csv --key h --most 3 --categories sex --epsilon 1 --delta 1e-9", "no column"),
+        ],
+    )
+    def test_what_is_refused(self, command, message):
+        out = " --out found.json" if command.startswith("discover") else ""
+        account = "" if command.startswith("plan") else " --ledger l.json --budget-epsilon 9 --budget-delta 1e-7"
+        told = run(command + out + account, 2)
+        assert message in " ".join(told.stderr.split()), told.stderr
+        assert not Path("found.json").exists() and not Path("l.json").exists()
