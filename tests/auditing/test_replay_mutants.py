@@ -2,7 +2,7 @@
 
 Every operator of every curator is broken in two ways, on the data of the catalogue; a new operator that is not in
 `ASKED_BY` is named by a test. Then comes the bookkeeping. Mutants of one subject alone (its clipping, its blocks, its
-plans) are in that subject's tests, those of readers in test_replay_readers.py; tests/README.md has the table of all.
+plans) are in that subject's tests, those of readers in test_replay_readers.py; README.md here has the table of all.
 """
 
 from __future__ import annotations
@@ -428,7 +428,7 @@ def test_an_operator_that_tells_of_a_record(operator, tell, says):
 
 def test_the_table_of_mistakes_names_tests_that_exist():
     root = Path(__file__).parents[2]
-    named = re.findall(r"`(tests/\S+?\.py)::(\w+)`", (root / "tests" / "README.md").read_text(encoding="utf-8"))
+    named = re.findall(r"`(tests/\S+?\.py)::(\w+)`", (root / "tests" / "auditing" / "README.md").read_text(encoding="utf-8"))
     assert len(named) > 10
     for path, name in named:
         assert f"def {name}(" in (root / path).read_text(encoding="utf-8"), (path, name)
