@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -302,21 +302,24 @@ def _held(function: FunctionType) -> Iterator[tuple[str, Any, str]]:
 
 def _named(function: FunctionType) -> Iterator[tuple[str, Any, str]]:
     """Globals that a function names, each with what is wrong about it, or ""."""
-    codes: list[CodeType] = [function.__code__]
-    while codes:
-        code, last = codes.pop(), ""
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-        for step in dis.get_instructions(code):
-            name, before = step.argval, last
-            last = step.opname
-            if last in ("STORE_ATTR", "DELETE_ATTR") and function.__name__ == "__init__" and "LOAD_FAST" in before:
-                continue  # of a new object, by its usual name `self`
-            freed = last in ("STORE_DEREF", "DELETE_DEREF") and name in function.__code__.co_freevars
-            if freed or last in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR"):
-                yield name, None, "assigns"
-            elif step.opname == "LOAD_GLOBAL" and name in function.__globals__:
-                value = function.__globals__[name]
-                yield name, value, "" if _harmless(value) else "names what can be changed in place,"
+    for name, step, before in _steps(function.__code__):
+        if step in ("STORE_ATTR", "DELETE_ATTR") and function.__name__ == "__init__" and "LOAD_FAST" in before:
+            continue  # of a new object, by its usual name `self`
+        freed = step in ("STORE_DEREF", "DELETE_DEREF") and name in function.__code__.co_freevars
+        if freed or step in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR"):
+            yield name, None, "assigns"
+        elif step == "LOAD_GLOBAL" and name in function.__globals__:
+            value = function.__globals__[name]
+            yield name, value, "" if _harmless(value) else "names what can be changed in place,"
+
+
+@lru_cache(maxsize=1024)  # code never changes, and is asked about before each use of a block function
+def _steps(code: CodeType) -> tuple[tuple[Any, str, str], ...]:
+    """Each step that names a global, or assigns, with its name and the step before it; of codes within, too."""
+    steps = [("", ""), *((step.argval, step.opname) for step in dis.get_instructions(code))]
+    named = [(name, step, steps[k][1]) for k, (name, step) in enumerate(steps[1:])]
+    inner = [step for part in code.co_consts if isinstance(part, CodeType) for step in _steps(part)]
+    return (*(step for step in named if step[1].endswith(("_ATTR", "_DEREF", "_GLOBAL"))), *inner)
 
 
 def _harmless(value: object) -> bool:
