@@ -4,16 +4,21 @@ NOISE=real draws noise as users do (`repeatable_noise.py`); HYPOTHESIS_PROFILE=t
 examples, other ones each time.
 """
 
+import functools
 import os
+import sys
 
 import networkx as nx
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 from pgmpy import config as pgmpy_config
+from threadpoolctl import ThreadpoolController
 
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.private.mathematics import one_thread
+from pgmpy_dp.private.operators import regressions
 from tests.estimators.shapes import GRAPHS, make_network
 from tests.repeatable_noise import RepeatableNoise
 from tests.small_models import layouts
@@ -31,6 +36,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 def pytest_configure(config: pytest.Config):
     if (run := os.environ.get("NOISE", "0")) != "real":
         config.pluginmanager.register(RepeatableNoise(int(run)), "repeatable noise")  # for docstrings' examples too
+
+
+@functools.cache
+def libraries(n_modules: int) -> ThreadpoolController:
+    """A search for libraries of BLAS takes six milliseconds: there is one for as long as nothing is imported."""
+    return ThreadpoolController()
+
+
+for module in (one_thread, regressions):
+    module.ThreadpoolController = lambda: libraries(len(sys.modules))
 
 
 @pytest.hookimpl(wrapper=True)

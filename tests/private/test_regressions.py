@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import pickle
 
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController
 
 from pgmpy_dp.fields.published.regression_layout import regression_layout
 from pgmpy_dp.private.adjacency import Adjacency
@@ -32,15 +30,6 @@ LAYOUTS = {
     "pairwise graph": regression_layout("pairwise", [2, 3, 3], edges=[(0, 1)]),
 }
 COSTS = (PureDP(1.0), ZCDP(1.0))
-
-
-@pytest.fixture(autouse=True)
-def libraries_are_looked_for_once(monkeypatch):
-    """That takes longer than the sums of one record do, and there are thousands of these here."""
-    monkeypatch.setattr(regressions, "ThreadpoolController", _libraries)
-
-
-_libraries = functools.cache(ThreadpoolController)
 
 
 def everyone(layout) -> np.ndarray:
