@@ -173,15 +173,15 @@ def test_a_tree_without_fields_has_the_closed_form(p):
 
 
 def test_the_penalised_fit_selects_the_graph_under_noise():
-    truth = grid(4, 4, 0.35)
+    truth = grid(3, 4, 0.35)
     means, products = ising_moments(truth)
     rng = np.random.default_rng(4)
     s = 0.01
     noisy = products + s * rng.normal(size=products.shape)
-    fit = match_ising(means + s * rng.normal(size=16), noisy, noise_sd=s, n=10**9)
+    fit = match_ising(means + s * rng.normal(size=12), noisy, noise_sd=s, n=10**9)
     dense = match_ising(means, noisy, noise_sd=s, n=10**9, sparse=False)
     assert fit.model.edges() == truth.edges()
-    # 24 edges: three standard errors, times 1.3 for the covariance of the features.
+    # 17 edges: three standard errors, times 1.3 for the covariance of the features.
     assert np.abs(fit.model.weights - truth.weights).max() < 0.04
     assert np.abs(dense.model.weights - truth.weights).max() > np.abs(fit.model.weights - truth.weights).max()
 
