@@ -160,7 +160,9 @@ class TestFamilies:
 
     def test_cells_outside_the_schema_are_not_drawn(self):
         persons = PERSONS.assign(speaks=PERSONS["speaks"].where(np.arange(len(PERSONS)) % 10 > 0, "?"))
-        found = learn_linked(HOUSEHOLDS, persons, Budget(rho=2.0), FAMILIES, n_rounds=2, **QUICK)
+        found = learn_linked(
+            HOUSEHOLDS, persons, Budget(rho=2.0), FAMILIES, n_rounds=1, random_state=1, max_clique_cells=1_000
+        )
         _, made = found.model_.sample(2_000, 0)
         assert set(made["speaks"]) == {"first", "second"}
         assert abs(found.n_records_ - 4_000) < 60
