@@ -240,7 +240,7 @@ def test_intervals_are_those_of_the_model_s_draws(tmp_path):
     few.to_json(tmp_path / "few.json")
     fit = f"fit --parents households.csv --children persons.csv --schema {tmp_path}/few.json --rho 1"
     run(f"{fit} --release {tmp_path}/t.npz --out {tmp_path}/f.npz")
-    run(f"refit {tmp_path}/t.npz --out {tmp_path}/m.npz --draws 6")
+    run(f"refit {tmp_path}/t.npz --out {tmp_path}/m.npz --draws 3")
     of_pairs = json.loads(run(f"query {tmp_path}/m.npz --variables speaks --of pair --level 0.5 --json").stdout)
     frame = LinkedModel.load(tmp_path / "m.npz").ask("speaks", of="pair", level=0.5).to_frame()
     assert np.allclose([[row["lower"], row["upper"]] for row in of_pairs["table"]], frame[["lower", "upper"]])
@@ -248,7 +248,7 @@ def test_intervals_are_those_of_the_model_s_draws(tmp_path):
     assert "90 % interval" in told and "Nothing vouches for these intervals: it is about 4 variables" in told
     run(f"report {tmp_path}/m.npz --level 0.5 --out {tmp_path}/r.html")
     assert "Intervals (50 %)" in (tmp_path / "r.html").read_text()
-    run(f"explore {tmp_path}/m.npz --draws 4 --level 0.5 --out {tmp_path}/x.html")
+    run(f"explore {tmp_path}/m.npz --draws 2 --level 0.5 --out {tmp_path}/x.html")
     assert "other person.speaks" in (tmp_path / "x.html").read_text()
 
 
