@@ -190,7 +190,7 @@ _ROWS = [
     (
         "subclasses from elsewhere",
         "trusted_types:is_trusted",
-        "getattr(sys.modules[kind.__module__], kind.__qualname__, None) is kind",
+        "getattr(sys.modules[cls.__module__], cls.__qualname__, None) is cls",
         "True",
         "test_from_outside.py",
     ),
@@ -204,8 +204,8 @@ _ROWS = [
     (
         "the operator itself in the place of a copy",
         "curator_base:Curator._planned",
-        "kind.checked(operator, facts)",
-        "(kind.checked(operator, facts), operator)[1]",
+        "cls.checked(operator, facts)",
+        "(cls.checked(operator, facts), operator)[1]",
         "test_operators.py",
     ),
     ("an eta for what cannot fail", "curator_base:Curator._planned", "not request.can_fail", "False", _CURATOR),

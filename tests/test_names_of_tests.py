@@ -76,7 +76,7 @@ models/test_markov_network: answers conversion model_file
 models/test_model_score: model_distances score_reading scored_model
 models/test_number_density: fine_grids
 private/test_accounting: checks
-private/test_from_outside: own_types turns
+private/test_from_outside: trusted_types turns
 private/test_ledger: adjacency budget discovered filter guarantee
 private/test_ledger_file: atomic_file
 private/test_matrix: wishart
