@@ -94,7 +94,7 @@ def unclipped_moments(moments: np.ndarray, row_norm: float) -> np.ndarray:
     if not total:
         return np.zeros_like(moments)
     d = len(values)
-    squares = _squared_draws(d)
+    squares = squared_draws(d)
     variances = values.copy()
     for _ in range(100):
         kept = np.minimum(1.0, row_norm**2 / np.maximum(squares @ variances, 1e-300))
@@ -108,7 +108,7 @@ def unclipped_moments(moments: np.ndarray, row_norm: float) -> np.ndarray:
 
 
 @lru_cache(maxsize=2)
-def _squared_draws(d: int) -> np.ndarray:
+def squared_draws(d: int) -> np.ndarray:
     """Squares of some 2**20 normal numbers, d in a row; of few columns no more rows than a percent takes."""
     squares = np.random.default_rng(0).standard_normal((min(max(1000, (1 << 20) // d), 10_000), d)) ** 2
     return squares / squares.mean(axis=0)

@@ -13,15 +13,15 @@ from pgmpy_dp.checks import checked_number
 from pgmpy_dp.gaussian import noisy_moments, pair_correlations
 from pgmpy_dp.gaussian.gaussian_distribution import gaussian_log_likelihood
 from pgmpy_dp.gaussian.graphical_models import linear_gaussian_network, partial_correlations, precision_graph
+from pgmpy_dp.gaussian.moments_base import BaseMomentsEstimator, checked_center
 from pgmpy_dp.gaussian.noisy_moments import SCALINGS, checked_bounds, noisy_covariance
 from pgmpy_dp.gaussian.pair_correlations import noisy_pairs
 from pgmpy_dp.gaussian.precision_fits import fit_covariance, fit_pairs
 from pgmpy_dp.learning.options import by, column, flag, number, one_of, option
 from pgmpy_dp.learning.privacy_record import Privacy
-from pgmpy_dp.learning.vectors_base import BaseVectorsEstimator
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
-from pgmpy_dp.private.operators.vector_operators import MECHANISMS, checked_norm, checked_point
+from pgmpy_dp.private.operators.vector_operators import MECHANISMS, checked_norm
 from pgmpy_dp.private.reading.frames import read_numbers
 from pgmpy_dp.private.sensitive import Release
 
@@ -36,14 +36,6 @@ def _checked_penalty(name: str, value: Any) -> float | str:
     return checked_number(name, value, positive=False)
 
 
-def _checked_center(name: str, value: Any) -> tuple[float, ...] | str:
-    if isinstance(value, str):
-        if value != "private":
-            raise ValueError(f"{name}={value!r} is not supported; pass None, a public vector, or 'private'")
-        return value
-    return checked_point(name, value)
-
-
 _OUTPUT_MECHANISMS = ("auto", "frobenius", "goe")
 
 
@@ -54,7 +46,7 @@ class _Norm:
     row_norm: float | None = option(None, by(checked_norm))
 
 
-class PrivateGraphicalLasso(BaseVectorsEstimator, _Norm):
+class PrivateGraphicalLasso(BaseMomentsEstimator, _Norm):
     """Sparse inverse covariance under differential privacy (Wang, Huai and Xu 2018, with corrected mechanisms).
 
     Records are shortened to a public norm, and their second moments are released with noise. A graphical lasso is
@@ -179,7 +171,7 @@ class PrivateGraphicalLasso(BaseVectorsEstimator, _Norm):
     perturb: str = option("covariance", one_of(_PERTURB))
     penalty: float | str = option("noise-aware", by(_checked_penalty))
     refit: bool = option(True, flag())
-    center: Sequence[float] | str | None = option(None, by(_checked_center))
+    center: Sequence[float] | str | None = option(None, by(checked_center))
     center_radius: float | None = option(None, by(checked_norm))
     bounds: Any = option(None, by(checked_bounds))
     scaling: str = option("private", one_of(SCALINGS))
@@ -280,29 +272,6 @@ class PrivateGraphicalLasso(BaseVectorsEstimator, _Norm):
             )
         if self.center == "private" and self.bounds is None:
             raise ValueError("center='private' with bounds=None: pass numbers, or bounds")
-
-    def _check_norm_or_bounds(self) -> None:
-        if self.bounds is None:
-            checked_norm("row_norm", self.row_norm)
-            if self.scaling != "private":
-                raise ValueError(f"scaling={self.scaling!r} is for bounds, and there are none; pass bounds, or drop it")
-        elif self.row_norm is not None or self.center_radius is not None:
-            raise ValueError(
-                f"row_norm={self.row_norm!r} and center_radius={self.center_radius!r} follow from bounds; drop them, "
-                "or bounds"
-            )
-
-    def _check_center(self) -> None:
-        private = self.center == "private"
-        if private and self.center_radius is None and self.bounds is None:
-            raise ValueError(
-                "center='private' needs center_radius, a public distance from zero within which the mean lies and "
-                "to which records are clipped for it; pass it, or bounds, or a public center"
-            )
-        if not private and self.center_radius is not None:
-            raise ValueError(
-                f"center_radius={self.center_radius!r} is for center='private', and center={self.center!r}; drop it"
-            )
 
     def _check_output(self) -> None:
         checked_norm("row_norm", self.row_norm)

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import networkx as nx
-from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
+from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork, LinearGaussianBayesianNetwork
+from pgmpy.parameter_estimator import BaseParameterEstimator
+from pgmpy.parameter_estimator.base import GaussianParameterEstimator
 
-from pgmpy_dp.learning.privacy_record import parameters_digest
+from pgmpy_dp.learning.privacy_record import kept_with
 
-Model = TypeVar("Model", DiscreteMarkovNetwork, DiscreteBayesianNetwork)
+Model = TypeVar("Model", DiscreteMarkovNetwork, DiscreteBayesianNetwork, LinearGaussianBayesianNetwork)
 
 
 def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = None, **whose: Any) -> Model:
-    """Learn pgmpy's `DiscreteMarkovNetwork` or `DiscreteBayesianNetwork` in place from private data.
+    """Learn pgmpy's `DiscreteMarkovNetwork`, or a Bayesian network of states or of numbers, in place from private data.
 
     What ``MarkovNetwork.fit`` does, for pgmpy's own classes: the one has no ``fit`` in pgmpy 1.1.2, and that of the
     other takes estimators of pgmpy alone.
 
     Parameters
     ----------
-    model : pgmpy.models.DiscreteMarkovNetwork or DiscreteBayesianNetwork
+    model : pgmpy.models.DiscreteMarkovNetwork, DiscreteBayesianNetwork or LinearGaussianBayesianNetwork
         Or one derived from them. An estimator of a given graph's parameters learns those of this graph. One that finds
         the edges gives a Markov network the graph of its own ``model_``, over all variables of the schema.
-    data : dataframe or PrivateTable
+    data : dataframe, PrivateTable or PrivateVectors
         The records; see the estimator.
     estimator : instance of an estimator of this package
         One whose ``model_`` is a `MarkovNetwork`: of the tasks "parameters" and "parameters and graph" all,
-        `PrivateNetwork`, and `PrivateChowLiu` with its parameters.
+        `PrivateNetwork`, and `PrivateChowLiu` with its parameters. Of a `LinearGaussianBayesianNetwork`:
+        `PrivateLinearGaussian`.
     sample_weight : None
         Not supported by private estimators.
     **whose
@@ -36,7 +38,7 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
 
     Returns
     -------
-    DiscreteMarkovNetwork or DiscreteBayesianNetwork
+    DiscreteMarkovNetwork, DiscreteBayesianNetwork or LinearGaussianBayesianNetwork
         The same object: a Markov network with the edges of the estimator's ``model_`` and copies of its factors, a
         Bayesian network with its own edges and new CPDs. pgmpy's own classes have no attribute for a guarantee:
         ``model.graph["privacy"]`` has it, and says when printed whether the model was changed since. If the fit fails
@@ -67,14 +69,20 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
     >>> [factor.variables for factor in model.get_factors()], str(model.graph["privacy"].guarantee)
     ([['rain', 'wet']], '1-DP')
     """
-    if not isinstance(model, DiscreteMarkovNetwork | DiscreteBayesianNetwork):
+    if not isinstance(model, DiscreteMarkovNetwork | DiscreteBayesianNetwork | LinearGaussianBayesianNetwork):
         raise TypeError(
             f"model is a {type(model).__name__}, which has no factors; pass a DiscreteMarkovNetwork of pgmpy or of "
-            "this package, such as DiscreteMarkovNetwork(graph.edges), or a DiscreteBayesianNetwork"
+            "this package, such as DiscreteMarkovNetwork(graph.edges), a DiscreteBayesianNetwork or a "
+            "LinearGaussianBayesianNetwork"
         )
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise TypeError(
             f"estimator={estimator!r} must be an instance, for example CollectiveMAP(epsilon=1.0, state_names=...)"
+        )
+    if isinstance(model, LinearGaussianBayesianNetwork) != isinstance(estimator, GaussianParameterEstimator):
+        raise TypeError(
+            f"model is a {type(model).__name__} and estimator a {type(estimator).__name__}; of numbers take a "
+            "LinearGaussianBayesianNetwork with PrivateLinearGaussian, of states neither"
         )
     if not _finds_graph(estimator):
         estimator.fit(model, data, sample_weight=sample_weight, **whose)
@@ -100,7 +108,7 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
 
 def _finds_graph(estimator: Any) -> bool:
     """Whether an estimator finds a graph; others learn a given graph's. An attribute tells: models import none."""
-    return hasattr(estimator, "_learns_parameters")
+    return hasattr(estimator, "_learns_parameters") and not isinstance(estimator, BaseParameterEstimator)
 
 
 def _require_room(model: nx.Graph, estimator: Any, variables: Any) -> None:
@@ -123,7 +131,7 @@ def _require_room(model: nx.Graph, estimator: Any, variables: Any) -> None:
 def _assign(model: Any, estimator: Any) -> None:
     """Give the model what was learned; nothing here can fail halfway."""
     learned: Any = getattr(estimator, "model_", None)
-    if isinstance(model, DiscreteBayesianNetwork):
+    if isinstance(model, DiscreteBayesianNetwork | LinearGaussianBayesianNetwork):
         model.cpds = [cpd.copy() for cpd in estimator.parameters_]
     else:
         copies = [factor.copy() for factor in (estimator.parameters_ if learned is None else learned.factors)]
@@ -136,4 +144,4 @@ def _assign(model: Any, estimator: Any) -> None:
     if hasattr(model, "_take_over"):  # this package's own
         model._take_over(learned, privacy)
     else:
-        model.graph["privacy"] = privacy and replace(privacy, earned_by=(model, parameters_digest(model)))
+        kept_with(model, privacy)

@@ -270,9 +270,17 @@ def parameters_digest(model: Any) -> str:
     """A digest of a pgmpy model's graph and tables with their states, in whatever order: numbers count bit by bit."""
     graph = sorted(repr(sorted(map(repr, item))) for item in (*model.edges, *((name,) for name in model)))
     tables = [*getattr(model, "factors", ()), *getattr(model, "cpds", ())]
-    said = [(t.variables, t.values.shape, [t.state_names.get(name) for name in t.variables]) for t in tables]
-    parts = [repr(of).encode() + np.asarray(t.values).tobytes() for t, of in zip(tables, said, strict=True)]
+    numbers = [np.append(t.beta, t.std) if hasattr(t, "beta") else np.asarray(t.values) for t in tables]
+    states = [[getattr(t, "state_names", {}).get(name) for name in t.variables] for t in tables]
+    said = [(t.variables, of.shape, named) for t, of, named in zip(tables, numbers, states, strict=True)]
+    parts = [repr(what).encode() + of.tobytes() for what, of in zip(said, numbers, strict=True)]
     return content_digest({"graph": graph}, *sorted(parts))
+
+
+def kept_with(model: Any, privacy: Privacy | None) -> Any:
+    """The same pgmpy model, which has no attribute for its guarantee, with the record among what its graph has."""
+    model.graph["privacy"] = privacy and replace(privacy, earned_by=(model, parameters_digest(model)))
+    return model
 
 
 def record_of(model: Any) -> Privacy | None:

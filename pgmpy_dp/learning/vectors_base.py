@@ -27,11 +27,12 @@ class BaseVectorsEstimator(BasePrivateEstimator):
     adjacency: str = option("add_remove", adjacencies())
     n_records: int | None = option(None, whole(0))
 
-    def _private(self, X: Any, budget: Budget) -> PrivateVectors:
+    def _private(self, X: Any, budget: Budget, default: Sequence[Hashable] | None = None) -> PrivateVectors:
         unit = getattr(self, "unit", None)
         if not isinstance(X, PrivateVectors):
             how = self._pick("adjacency", "n_records")
-            return PrivateVectors(X, self.columns, ledger=budget, unit=unit, **how)
+            read = default if self.columns is None else self.columns
+            return PrivateVectors(X, read, ledger=budget, unit=unit, **how)
         columns = None if self.columns is None else tuple(decode_label(encode_label(name)) for name in self.columns)
         require_agreement(
             X,
