@@ -101,6 +101,8 @@ def _parts(value: Any, depth: int) -> Iterator[bytes]:
         yield from _parts([getattr(value, field.name) for field in dataclasses.fields(value)], inner)
     elif hasattr(value, "get_values") or hasattr(value, "state_names"):  # a CPD or a factor of pgmpy
         yield from _parts([list(value.variables), value.values, value.state_names], inner)
+    elif hasattr(value, "beta"):  # a linear Gaussian CPD of pgmpy
+        yield from _parts([value.variables, value.beta, value.std], inner)
     else:
         raise TypeError(f"{type(value).__name__} has no digest: say in tests/seeded_fits.py what of it is a result")
 
@@ -406,6 +408,10 @@ def _gaussian() -> Iterator[Case]:
     ]
     for how in more:
         yield _case("PrivateGraphicalLasso", data, **RHO, **how)
+    dag = nx.DiGraph([(0, 1), (0, 2), (1, 2)])
+    for options in _crossed():
+        yield _case("PrivateLinearGaussian", data, dag, **options, bounds=[(-3.0, 3.0)] * 3)
+    yield _case("PrivateLinearGaussian", data, dag, **RHO, row_norm=2.5, center=(0.0, 0.0, 0.0))
     people = pd.DataFrame(data, columns=["u", "v", "w"]).assign(who=[f"p{k // 2}" for k in range(len(data))])
     for how in ({"row_norm": 3.0}, {"perturb": "pairs", "center": (0.0, 0.0, 0.0)}):
         for options in _crossed():

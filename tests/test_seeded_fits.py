@@ -12,6 +12,7 @@ QUICK = [
     "PrivateChowLiu epsilon=1.0 adjacency=add_remove method=tables prune=True",
     "PrivateMarkovChain rho=0.3 adjacency=add_remove method=naive",
     "PrivateGraphicalLasso rho=0.3 adjacency=add_remove row_norm=2.5 mechanism=goe",
+    "PrivateLinearGaussian rho=0.3 adjacency=add_remove bounds=[(-3.0, 3.0), (-3.0, 3.0), (-3.0, 3.0)]",
     "check both add_remove",
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from statistics import NormalDist
 from typing import Any, ClassVar, Self
@@ -12,11 +11,11 @@ import numpy as np
 import pandas as pd
 from pgmpy.factors.continuous import LinearGaussianCPD
 from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
-from pgmpy.parameter_estimator.base import GaussianParameterEstimator
+from pgmpy.parameter_estimator import base
 
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.gaussian import noisy_moments
-from pgmpy_dp.gaussian.moment_errors import mean_and_count_deviations, moment_errors
+from pgmpy_dp.gaussian.moment_errors import mean_and_count_deviations, moment_errors, regression
 from pgmpy_dp.gaussian.moments_base import BaseMomentsEstimator, checked_center
 from pgmpy_dp.gaussian.noisy_moments import SCALINGS, checked_bounds, noisy_covariance
 from pgmpy_dp.learning.options import by, column, one_of, option
@@ -25,24 +24,9 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.operators.vector_operators import MECHANISMS, checked_norm
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import decode_label
-
-INTERCEPT = "(Intercept)"
-"""What pgmpy's files call it."""
-
-_NO_MEAN = (
-    "center=None tells no mean, so neither intercepts nor variances; pass 'private', with bounds or center_radius, or "
-    "public means: zeros where the columns vary about zero"
-)
 
 
-def _checked_mean(name: str, value: Any) -> tuple[float, ...] | str:
-    if value is None:
-        raise ValueError(_NO_MEAN)
-    return checked_center(name, value)
-
-
-class PrivateLinearGaussian(BaseMomentsEstimator, GaussianParameterEstimator):
+class PrivateLinearGaussian(BaseMomentsEstimator, base.GaussianParameterEstimator):
     """Regressions of each variable on its parents in a directed graph, under differential privacy.
 
     What pgmpy's ``LinearGaussianMLE`` is without privacy. Second moments of clipped records are released once, with
@@ -129,26 +113,19 @@ class PrivateLinearGaussian(BaseMomentsEstimator, GaussianParameterEstimator):
     ['coefficient', 'lower', 'upper']
     """
 
-    _tags: ClassVar[dict[str, Any]] = {
-        "supported_model_types": (LinearGaussianBayesianNetwork, nx.DiGraph),
-        "task": "parameters",
-        "model_kind": "directed",
-    }
+    _tags: ClassVar[dict[str, Any]] = {"task": "parameters", "model_kind": "directed"}
     _release_kinds: ClassVar[tuple[str, ...]] = ("covariance",)
-    _examples = (
-        {"bounds": [(-9.0, 9.0)] * 3, "epsilon": 1.0},
-        {"row_norm": 2.0, "center": [0.0, 0.0, 0.0], "rho": 0.1, "adjacency": "replace_one", "n_records": 100},
-    )
+    _examples = ({"bounds": [(-9.0, 9.0)] * 3, "epsilon": 1.0},)
 
     row_norm: float | None = option(None, by(checked_norm))
     mechanism: str = option("auto", one_of(MECHANISMS))
-    center: Sequence[float] | str = option("private", by(_checked_mean))
+    center: Sequence[float] | str = option("private", by(checked_center))
     center_radius: float | None = option(None, by(checked_norm))
     bounds: Any = option(None, by(checked_bounds))
     scaling: str = option("private", one_of(SCALINGS))
     unit: Hashable | None = option(None, by(column))
 
-    def fit(self, model: nx.DiGraph, data: Any = None, sample_weight: None = None) -> Self:  # type: ignore[override]
+    def fit(self, model: nx.DiGraph, data: Any, sample_weight: None = None) -> Self:  # type: ignore[override]
         """Release the moments under the budget, then learn the regressions from them.
 
         Parameters
@@ -175,8 +152,6 @@ class PrivateLinearGaussian(BaseMomentsEstimator, GaussianParameterEstimator):
         if sample_weight is not None:
             raise ValueError("sample_weight was given, which private estimators do not support; pass None")
         graph = checked_dag(model)
-        if data is None:
-            raise TypeError("data=None: pass the records as the second argument, fit(model, data), or PrivateVectors")
         taken, private, budget = self._prepared(data, default=None if isinstance(data, np.ndarray) else tuple(graph))
         _require_columns(graph, private.columns)
         return self._take(taken, released(private, taken._run, budget), private, graph=graph)
@@ -202,7 +177,7 @@ class PrivateLinearGaussian(BaseMomentsEstimator, GaussianParameterEstimator):
         """
         graph, taken = checked_dag(model), self._as_checked()
         taken._check_release(release)
-        _require_columns(graph, [decode_label(name) for name in release.public["columns"]])
+        _require_columns(graph, noisy_covariance(release).columns)
         return self._take(taken, release, graph=graph)
 
     def intervals(self, level: float = 0.9) -> pd.DataFrame:
@@ -230,7 +205,7 @@ class PrivateLinearGaussian(BaseMomentsEstimator, GaussianParameterEstimator):
         """
         self.check_is_fitted()
         reach = NormalDist().inv_cdf((1 + checked_number("level", level, positive=True, below_one=True)) / 2)
-        index = [(cpd.variable, name) for cpd in self.parameters_ for name in (INTERCEPT, *cpd.evidence)]
+        index = [(cpd.variable, name) for cpd in self.parameters_ for name in ("(Intercept)", *cpd.evidence)]
         beta = np.concatenate([cpd.beta for cpd in self.parameters_])
         half = reach * np.concatenate([self.standard_errors_[cpd.variable] for cpd in self.parameters_])
         values = {"coefficient": beta, "lower": beta - half, "upper": beta + half}
@@ -243,50 +218,29 @@ class PrivateLinearGaussian(BaseMomentsEstimator, GaussianParameterEstimator):
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
         if release.public["center"] is None:
-            raise ValueError(f"release: {_NO_MEAN}")
+            raise ValueError("release has center=None, and tells no mean: pass one with a public or private center")
 
     def _run(self, data: PrivateVectors, budget: Budget) -> Release:
         return noisy_moments.run(data, self._options, budget)
 
     def _learned(self, release: Release, privacy: Privacy, *, graph: nx.DiGraph) -> dict[str, Any]:
         noisy = noisy_covariance(release)
-        mean_sd, count_sd = mean_and_count_deviations(release, noisy)
-        errors = moment_errors(noisy, mean_sd)
-        scales, d, place = noisy.scales, len(noisy.columns), {name: k for k, name in enumerate(noisy.columns)}
-        means, of_mean = noisy.location / scales, release.public["center"] == "private"
-        cpds, standard_errors = [], {}
-        for name in graph:
-            parents = list(graph.predecessors(name))
-            y, p = place[name], [place[parent] for parent in parents]
-            inverse = np.linalg.inv(errors.covariance[np.ix_(p, p)])
-            contrast = np.zeros(d)  # of which the residual is the product with a record
-            contrast[y] = 1.0
-            contrast[p] = -inverse @ errors.covariance[p, y]
-            variance = float(contrast @ errors.covariance @ contrast)
-            weights = np.zeros((1 + len(p), d))
-            weights[:, p] = np.vstack([-means[p] @ inverse, inverse])
-            variances = np.array(
-                [
-                    errors.variance((np.outer(w, contrast) + np.outer(contrast, w)) / 2, noisy, mean_sd, count_sd)
-                    for w in weights
-                ]
-            )
-            variances[0] += of_mean * variance / noisy.n_records + contrast**2 @ mean_sd**2
-            beta = np.array([contrast @ means, *-contrast[p]])
-            units = scales[y] / np.array([1.0, *scales[p]])
-            cpds.append(LinearGaussianCPD(name, beta * units, math.sqrt(variance) * float(scales[y]), parents))
-            standard_errors[name] = np.sqrt(variances) * units
-        model = LinearGaussianBayesianNetwork()
+        errors = moment_errors(noisy, *mean_and_count_deviations(release, noisy))
+        place = {name: k for k, name in enumerate(noisy.columns)}
+        model, standard_errors = LinearGaussianBayesianNetwork(), {}
         model.add_nodes_from(graph.nodes)
         model.add_edges_from(graph.edges)
-        model.add_cpds(*(cpd.copy() for cpd in cpds))
+        for name in graph:
+            parents = list(graph.predecessors(name))
+            beta, sd, standard_errors[name] = regression(errors, place[name], [place[parent] for parent in parents])
+            model.add_cpds(LinearGaussianCPD(name, beta, sd, parents))
         return {
-            "parameters_": cpds,
+            "parameters_": [cpd.copy() for cpd in model.cpds],
             "model_": kept_with(model, privacy),
             "standard_errors_": standard_errors,
             "n_raised_": errors.n_raised,
             "location_": noisy.location,
-            "scales_": scales,
+            "scales_": noisy.scales,
             "columns_": noisy.columns,
             "noise_sd_": noisy.sd,
             "n_records_": float(noisy.n_records),
@@ -298,13 +252,10 @@ def checked_dag(model: Any) -> nx.DiGraph:
     if not isinstance(model, nx.DiGraph) or isinstance(model, DiscreteBayesianNetwork) or model.is_multigraph():
         # No part of it is shown: arguments in the wrong order are records.
         raise TypeError(
-            f"model is a {type(model).__name__}; pass fit(model, data), the model a LinearGaussianBayesianNetwork or "
-            "another directed graph whose nodes are columns of numbers"
+            f"model is a {type(model).__name__}; pass fit(model, data), the model a LinearGaussianBayesianNetwork"
         )
-    if not len(model) or not nx.is_directed_acyclic_graph(model):
-        raise ValueError("model has no nodes, or directed cycles; pass a directed graph without cycles")
-    if latents := list(getattr(model, "latents", None) or ()):
-        raise ValueError(f"model has the latent variables {latents}, of which there are no records; remove them")
+    if not len(model) or not nx.is_directed_acyclic_graph(model) or getattr(model, "latents", None):
+        raise ValueError("model has no nodes, directed cycles or latent variables; pass a graph of columns without")
     return model
 
 

@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 
 import networkx as nx
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork, LinearGaussianBayesianNetwork
-from pgmpy.parameter_estimator import BaseParameterEstimator
-from pgmpy.parameter_estimator.base import GaussianParameterEstimator
+from pgmpy.parameter_estimator import base
 
 from pgmpy_dp.learning.privacy_record import kept_with
 
@@ -79,10 +78,9 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
         raise TypeError(
             f"estimator={estimator!r} must be an instance, for example CollectiveMAP(epsilon=1.0, state_names=...)"
         )
-    if isinstance(model, LinearGaussianBayesianNetwork) != isinstance(estimator, GaussianParameterEstimator):
+    if isinstance(model, LinearGaussianBayesianNetwork) != isinstance(estimator, base.GaussianParameterEstimator):
         raise TypeError(
-            f"model is a {type(model).__name__} and estimator a {type(estimator).__name__}; of numbers take a "
-            "LinearGaussianBayesianNetwork with PrivateLinearGaussian, of states neither"
+            f"{type(estimator).__name__} learns no {type(model).__name__}; of numbers PrivateLinearGaussian does"
         )
     if not _finds_graph(estimator):
         estimator.fit(model, data, sample_weight=sample_weight, **whose)
@@ -108,7 +106,7 @@ def fit_in_place(model: Model, data: Any, estimator: Any, sample_weight: Any = N
 
 def _finds_graph(estimator: Any) -> bool:
     """Whether an estimator finds a graph; others learn a given graph's. An attribute tells: models import none."""
-    return hasattr(estimator, "_learns_parameters") and not isinstance(estimator, BaseParameterEstimator)
+    return hasattr(estimator, "_learns_parameters") and not isinstance(estimator, base.BaseParameterEstimator)
 
 
 def _require_room(model: nx.Graph, estimator: Any, variables: Any) -> None:

@@ -21,7 +21,7 @@ def list_estimators(**tags: Any) -> list[type]:
         ``guarantees`` ("pure", "zcdp", "approximate"), ``adjacency`` ("add_remove", "replace_one", "edge"),
         ``data_kind`` ("discrete", "sequences", "continuous", "graph"), ``task`` ("parameters" of a given graph,
         "parameters and graph", "structure", "sequences", "covariance", "clusters", "communities"), ``model_kind``
-        ("undirected", "chain", "mixture").
+        ("undirected", "directed", "chain", "mixture").
 
     Returns
     -------
@@ -36,7 +36,7 @@ def list_estimators(**tags: Any) -> list[type]:
     Examples
     --------
     >>> [estimator.__name__ for estimator in list_estimators(guarantees="pure", task="parameters")]
-    ['CollectiveEM', 'CollectiveMAP', 'NaiveMLE']
+    ['CollectiveEM', 'CollectiveMAP', 'NaiveMLE', 'PrivateLinearGaussian']
     """
     # What fits two tables takes other arguments than these, and is found in its own package.
     return [one for one in list_objects(BaseEstimator, **tags) if getattr(one, "_fits_one_table", True)]

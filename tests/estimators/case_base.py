@@ -12,6 +12,7 @@ from pgmpy_dp import Budget, Ledger, PrivateGraph, PrivateSequences, PrivateTabl
 
 STATES = {"a": ["x", "y"], "b": [0, 1], "c": [False, True]}
 GRAPH = nx.Graph([("a", "b"), ("b", "c")])
+GRAPHS = {"table": GRAPH, "vectors": nx.DiGraph([("p", "q")])}
 PAGES = {"page": ["front", "news", None]}
 PURE, APPROX, RHO = {"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-3}, {"rho": 0.5}
 
@@ -47,7 +48,7 @@ class Case:
 
     def fit(self, estimator: Any, data: Any) -> Any:
         if self.estimator.get_class_tag("task") == "parameters":
-            return estimator.fit(GRAPH, data)
+            return estimator.fit(GRAPHS[self.kind], data)
         return estimator.fit(data)
 
 

@@ -40,7 +40,9 @@ class TestAllObjects(_GenericTests):
     ]
 
 
-@pytest.fixture(params=list_estimators(task="parameters"), ids=lambda estimator: estimator.__name__)
+@pytest.fixture(
+    params=list_estimators(task="parameters", data_kind="discrete"), ids=lambda estimator: estimator.__name__
+)
 def estimator_class(request):
     return request.param
 
@@ -94,7 +96,7 @@ def test_every_pgmpy_graph_and_networkx_s_own_will_do(estimator_class, data):
 def test_the_estimators_are_listed_by_tag():
     names = [estimator.__name__ for estimator in list_estimators()]
     fields = ["PrivateBinaryMRF", "PrivateIsing", "PrivatePairwise"]
-    given = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateSGD"]
+    given = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateLinearGaussian", "PrivateSGD"]
     structure = ["EdgeVoting", "PrivateChowLiu", "PrivateNetwork", "StableStructure"]
     others = ["PrivateBlockModel", "PrivateGaussianMixture", "PrivateGraphicalLasso", "PrivateMarkovChain"]
     assert names == sorted(names) and {*given, *fields, *structure, *others} <= set(names)

@@ -21,6 +21,7 @@ import sklearn.base
 from numpydoc.docscrape import ClassDoc
 from pgmpy.causal_discovery._base import _BaseCausalDiscovery
 from pgmpy.parameter_estimator import BaseParameterEstimator, DiscreteParameterEstimator
+from pgmpy.parameter_estimator.base import GaussianParameterEstimator
 
 from pgmpy_dp import Budget, Release, list_estimators
 from pgmpy_dp import estimators as E
@@ -34,7 +35,8 @@ from pgmpy_dp.private.curator.curator_base import Curator
 from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Sensitive
-from tests.estimators.cases import CASES, GRAPH, NEIGHBOURS, ORDINARY, Case
+from tests.estimators.case_base import GRAPHS
+from tests.estimators.cases import CASES, NEIGHBOURS, ORDINARY, Case
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 OF_EACH = list({case.estimator: case for case in CASES}.values())
@@ -69,7 +71,7 @@ def fitted_case(case: Case):
 
 def fit_release(case: Case, estimator, release):
     if case.estimator.get_class_tag("task") == "parameters":
-        return estimator.fit_release(GRAPH, release)
+        return estimator.fit_release(GRAPHS[case.kind], release)
     return estimator.fit_release(release)
 
 
@@ -395,7 +397,8 @@ def test_parameter_learners_never_use_what_reads_data_in_pgmpy_s_base(case, monk
 
     for name in ("_validate_inputs", "fit"):
         monkeypatch.setattr(BaseParameterEstimator, name, never)
-    monkeypatch.setattr(DiscreteParameterEstimator, "_initialize_fit", never)
+    for kind in (DiscreteParameterEstimator, GaussianParameterEstimator):
+        monkeypatch.setattr(kind, "_initialize_fit", never)
     for name in ("preprocess_data", "build_state_names"):  # all that it calls
         monkeypatch.setattr(f"pgmpy.parameter_estimator.base.{name}", never)
     estimator = fit(case)

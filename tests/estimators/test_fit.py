@@ -28,7 +28,9 @@ DATA = TRUTH.sample(20_000, random_state=0, method="independent")
 
 
 # Those that learn from tables; test_private_sgd.py and test_private_markov_chain.py have the others.
-@pytest.fixture(params=list_estimators(guarantees="pure", task="parameters"), ids=lambda estimator: estimator.__name__)
+@pytest.fixture(
+    params=list_estimators(guarantees="pure", task="parameters", data_kind="discrete"), ids=lambda kind: kind.__name__
+)
 def estimator_class(request):
     return request.param
 

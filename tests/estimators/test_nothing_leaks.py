@@ -81,7 +81,9 @@ def leaks(root) -> list[str]:
     return found
 
 
-@pytest.fixture(params=list_estimators(task="parameters"), ids=lambda estimator: estimator.__name__)
+@pytest.fixture(
+    params=list_estimators(task="parameters", data_kind="discrete"), ids=lambda estimator: estimator.__name__
+)
 def estimator_class(request):
     return request.param
 

@@ -99,7 +99,10 @@ def test_a_markov_network_simulates_as_pgmpys_models_do():
 
 
 def test_these_are_all_learners_of_such_models():
-    learners = {*list_estimators(task="parameters"), *list_estimators(task="parameters and graph")}
+    learners = {
+        *list_estimators(task="parameters", data_kind="discrete"),
+        *list_estimators(task="parameters and graph"),
+    }
     assert learners | {E.PrivateNetwork, E.PrivateChowLiu} == {*GIVEN, *FINDING}
 
 
@@ -236,7 +239,7 @@ def found(kind: type | None, package: str) -> set[type]:
 
 
 def test_what_all_objects_finds_here():
-    assert found(BaseParameterEstimator, "pgmpy_dp") == {*GIVEN}
+    assert found(BaseParameterEstimator, "pgmpy_dp") == {*GIVEN, E.PrivateLinearGaussian}
     learners = {*FINDING, E.EdgeVoting, E.StableStructure}
     assert {kind for kind in found(None, "pgmpy_dp") if issubclass(kind, _BaseCausalDiscovery)} == learners
     assert found(_BaseSupervisedMetric, "pgmpy_dp") == {*list_metrics()}

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,6 +22,7 @@ from pgmpy_dp.learning.options import Rule, Settings, rules_of
 from pgmpy_dp.learning.table_base import BaseTableEstimator
 from pgmpy_dp.models.model_score import preview_score
 from pgmpy_dp.tables.discovery import columns_to_look_at
+from tests.estimators.case_base import GRAPHS
 from tests.estimators.cases import CASES
 
 FIRST = {case.estimator: case for case in reversed(CASES)}
@@ -93,7 +93,7 @@ def fit(estimator, case):
     """On data that nothing opens."""
     data = object()
     if case.estimator.get_class_tag("task") == "parameters":
-        return estimator.fit(nx.Graph([("a", "b"), ("b", "c")]), data)
+        return estimator.fit(GRAPHS[case.kind], data)
     return estimator.fit(data)
 
 
@@ -148,6 +148,7 @@ FIRST_ARGUMENTS = {
     "EdgeVoting": "width min_edge_weight epsilon delta rho",
     "StableStructure": "width min_edge_weight epsilon delta",
     "PrivateGraphicalLasso": "row_norm epsilon delta rho mechanism perturb penalty",
+    "PrivateLinearGaussian": "epsilon delta rho row_norm mechanism center",
     "PrivateGaussianMixture": "n_components separation scale epsilon delta",
     "PrivateBlockModel": "n_communities method epsilon delta rho",
 }
