@@ -66,7 +66,7 @@ class PrivateLinearGaussian(BaseMomentsEstimator, base.GaussianParameterEstimato
         One for each variable, in the order of the model. All deviations are above 0.
     model_ : pgmpy.models.LinearGaussianBayesianNetwork
         The same graph with them.
-    standard_errors_ : dict of variable to ndarray
+    standard_errors_ : dict of variable to ndarray of shape (1 + number of parents,)
         Of each CPD's ``beta``, by sampling and noise.
     n_raised_ : int
         How many eigenvalues of the noisy moments were raised to the noise's standard deviation, so that the matrix is
@@ -133,7 +133,7 @@ class PrivateLinearGaussian(BaseMomentsEstimator, base.GaussianParameterEstimato
         model : LinearGaussianBayesianNetwork, or another directed graph without directed cycles
             Its nodes are columns of the data. It is not changed, see ``model.fit(data, estimator=...)`` of pgmpy and
             :func:`pgmpy_dp.fit_in_place`.
-        data : dataframe, array, path or PrivateVectors
+        data : dataframe, array of shape (n, d), path or PrivateVectors
             `PrivateVectors` are charged to their own ledger, which several fits can share.
         sample_weight : None
             Not supported: a record of weight w would need w times the noise.
