@@ -1,8 +1,8 @@
 """Gaussian graphical models from a released moment matrix: all of it is post-processing.
 
 Sparse inverse covariance: `project_psd` and `unclipped_moments`, then the graphical lasso
-(`pgmpy_dp.gaussian.graphical_lasso`) at `lasso_penalty`, then `refit_on_support`. `gaussian_distribution` has draws
-from the model and its likelihood.
+(`pgmpy_dp.gaussian.graphical_lasso`) at `lasso_penalty`, then `refit_on_support`. `gaussian_distribution` has
+draws from the model and its likelihood.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pgmpy_dp.private.operators.vector_operators import checked_norm, checked_po
 def checked_center(name: str, value: Any) -> tuple[float, ...] | str:
     """A public vector, or "private"; TypeError or ValueError for anything else."""
     if value is None or (isinstance(value, str) and value != "private"):
-        raise ValueError(f"{name}={value!r} is not supported; pass 'private' or public means: zeros, if they are that")
+        raise ValueError(f"{name}={value!r} is not supported; pass 'private' or public means, perhaps zeros")
     return value if isinstance(value, str) else checked_point(name, value)
 
 

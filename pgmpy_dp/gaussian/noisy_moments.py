@@ -95,7 +95,7 @@ def _sides(bounds: tuple[tuple[Any, float, float], ...], columns: Sequence[Hasha
 def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     """Release noisy second moments, and a noisy mean and number of records where they are needed.
 
-    Settings are the options of :class:`~pgmpy_dp.estimators.PrivateGraphicalLasso`.
+    Settings are the options of `PrivateGraphicalLasso` or `PrivateLinearGaussian`.
 
     Refuses settings that do not suit the columns, the budget or the adjacency.
 

@@ -184,7 +184,8 @@ class PrivateLinearGaussian(BaseMomentsEstimator, base.GaussianParameterEstimato
         """Intervals of all coefficients, from sampling and from the known law of the noise.
 
         To first order in both errors: where noise is as large as a parent's variance they are too narrow. They suppose
-        that records are Gaussian about their mean, and that few are outside of the bounds.
+        that records are Gaussian about their mean, and that few are outside of the bounds. Of persons with several
+        records they are too wide: those vary less than one record each.
 
         Parameters
         ----------
