@@ -61,6 +61,11 @@ def _precision_error(found: Any) -> float:
     return float(np.linalg.norm(found.precision_ - truth) / np.linalg.norm(truth))
 
 
+def _network_error(found: Any) -> float:
+    truth = np.cov(VECTORS.T)
+    return float(np.linalg.norm(found.model_.to_joint_gaussian()[1] - truth) / np.linalg.norm(truth))
+
+
 def _centre_error(found: Any) -> float:
     if np.ndim(found.means_) != 2:  # no answer
         return 1.0
@@ -96,6 +101,7 @@ KINDS: dict[str, Kind] = {
 OF_AN_ESTIMATOR: dict[str, Kind] = {
     "StableStructure": (ROWS, _edges_wrong, 0.0),
     "EdgeVoting": (ROWS, _edges_wrong, 0.0),
+    "PrivateLinearGaussian": (VECTORS, _network_error, 0.05),
     "PrivateGaussianMixture": (MIXTURE, _centre_error, 0.1),
 }
 # The generic cases, without the few steps that would leave stochastic gradients anywhere; and methods they do not have.
