@@ -55,7 +55,7 @@ fields/votes/test_stable_structure: votes_base
 gaussian/test_graphical_lasso: log_determinant precision_fits
 gaussian/test_graphical_models: gaussian_distribution
 gaussian/test_noisy_moments: output_perturbation precision
-gaussian/test_private_graphical_lasso: gaussian_pairs pair_correlations
+gaussian/test_private_graphical_lasso: gaussian_pairs moments_base pair_correlations
 inference/test_junction_tree: belief_propagation cliques sum_product
 inference/test_log_linear: divergence
 inference/test_loopy_belief_propagation: exact_or_loopy
