@@ -21,6 +21,7 @@ from pgmpy.base import UndirectedGraph
 
 from pgmpy_dp.checks import require_value
 from pgmpy_dp.fields import noisy_interactions
+from pgmpy_dp.fields.frank_wolfe import released_count
 from pgmpy_dp.fields.maximum_entropy import match_interactions, match_parities
 from pgmpy_dp.fields.noisy_parities import released_deviations, released_subsets
 from pgmpy_dp.fields.operators.parities import ParitySums, Subsets, family_size
@@ -111,7 +112,7 @@ def field_of(
         return _fixed(release, field, disagreement, int(release.public["n_iter"]))
     if release.kind == "halves":
         field, disagreement, regressions, *count = gone_methods.of_halves(release, min_edge_weight)
-        n, n_sd = count if release.n_records is None else _count(release)
+        n, n_sd = count if release.n_records is None else released_count(release)
         fit = _fixed(regressions, field, disagreement, int(regressions.public["n_iter"]))
         return replace(fit, n_records=n, n_records_sd=n_sd)
     field = gone_methods.of_pseudo_likelihood(release, family)
@@ -135,21 +136,11 @@ def _edges(release: Release, graph: Iterable[Iterable[Hashable]] | None) -> list
     return edges
 
 
-def _count(release: Release) -> tuple[float, float]:
-    """The number of records, at least 1, and the standard deviation of its noise."""
-    if release.n_records is not None:
-        return max(float(release.n_records), 1.0), 0.0
-    if "n_records" not in release:
-        return math.nan, math.nan
-    count = release["n_records"]
-    return max(float(count.array[0]), 1.0), math.sqrt(count.noise.variance) if count.noise else 0.0
-
-
 def _of_parities(
     release: Release, family: str, edges: list[tuple[int, int]] | None, sparse: bool, width: float
 ) -> FieldFit:
     p, order = len(release.schema), release.public["order"]
-    n, n_sd = _count(release)
+    n, n_sd = released_count(release)
     means = release["sums"].array / n
     subsets = released_subsets(release)
     noise = release["sums"].noise or _noise_of_all(release, p, order, subsets)
@@ -178,7 +169,7 @@ def _noise_of_all(release: Release, p: int, order: int, subsets: Subsets) -> Noi
 
 def _of_interactions(release: Release, edges: list[tuple[int, int]] | None, sparse: bool, width: float) -> FieldFit:
     noisy = noisy_interactions.noisy_interactions(release)
-    n, n_sd = _count(release)
+    n, n_sd = released_count(release)
     sizes = [len(field) for field in noisy.fields]
     fit = match_interactions(
         [field / n for field in noisy.fields],
@@ -196,7 +187,7 @@ def _of_interactions(release: Release, edges: list[tuple[int, int]] | None, spar
 def _fixed(release: Release, field: RandomField, disagreement: np.ndarray | None, n_iter: int) -> FieldFit:
     """The fit of a method whose number of steps does not depend on the data."""
     status = steps_taken(release, n_iter, "by public and noisy numbers")
-    return FieldFit(field, disagreement, False, status, n_iter, *_count(release))
+    return FieldFit(field, disagreement, False, status, n_iter, *released_count(release))
 
 
 FIELD_MEMORY_LIMIT = 2**28
@@ -232,6 +223,8 @@ class BaseFieldEstimator(BaseGraphEstimator, BoundedWidth):
         A public graph: only its edges interact, and only what it needs is released. Default: all pairs may.
     n_iter : int, optional
         Steps of "frank-wolfe". Default: from public or noisy numbers.
+    published : bool
+        Steps of "frank-wolfe", and their number, as the paper has them.
     sparse : bool
         Whether to select the interactions that are not 0, without a public graph; no effect on "frank-wolfe".
     inference : {"exact", "loopy", "auto"} or LoopySettings
@@ -270,6 +263,7 @@ class BaseFieldEstimator(BaseGraphEstimator, BoundedWidth):
     min_edge_weight: float | None = option(None, number())
     inference: Inference = option("auto", by(checked_inference))
     memory_limit: int = option(FIELD_MEMORY_LIMIT, whole(1))
+    published: bool = option(False, flag())
 
     @abstractmethod
     def _run_moments(self, table: PrivateTable, budget: Budget) -> Release:
@@ -294,6 +288,8 @@ class BaseFieldEstimator(BaseGraphEstimator, BoundedWidth):
     def _check_schema(self, schema: Schema) -> None:
         """Refuse what is wrong with public arguments whatever the method."""
         require_value("width", self.width, WIDTH)
+        if self.published and self.method != "frank-wolfe":
+            raise ValueError(f"published=True with method={self.method!r}; it is an option of 'frank-wolfe' alone")
         schema.require_discrete(argument="state_names")
         if len(schema) < 2:
             raise ValueError(f"state_names has {len(schema)} variable; interactions need at least two")

@@ -50,7 +50,7 @@ class PrivateBinaryMRF(BaseFieldEstimator, _OfOrder):
     graph : networkx.Graph or list of pairs of variables, optional
         A public graph: only its cliques interact, and only what it needs is released. Default: all sets of up to t
         variables may.
-    n_iter, sparse
+    n_iter, sparse, published
     min_edge_weight : float, optional
         Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the pairs in
         an interaction with an estimate of at least eta/2, the exact graph where all errors are below eta/2.

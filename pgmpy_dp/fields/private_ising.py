@@ -32,7 +32,7 @@ class PrivateIsing(BaseFieldEstimator):
     method : {"auto", "moments", "frank-wolfe"}
         "moments", which "auto" is: noisy means of all z_i and z_i z_j (of a public graph's edges), and the Ising model
         that has them. "frank-wolfe": one private sparse logistic regression for each variable.
-    graph, n_iter, sparse
+    graph, n_iter, sparse, published
     min_edge_weight : float, optional
         Public lower bound eta on the absolute value of the interactions that are not 0: `graph_` then has the edges
         with an estimate of at least eta/2, which is the exact graph where all errors are below eta/2.

@@ -32,7 +32,7 @@ class PrivatePairwise(BaseFieldEstimator):
     method : {"auto", "moments", "frank-wolfe"}
         "moments", which "auto" is: noisy centred tables of all pairs (or of a public graph's edges), and the field that
         has them. "frank-wolfe": one private sparse logistic regression for each variable and each pair of its states.
-    graph, n_iter, sparse
+    graph, n_iter, sparse, published
     min_edge_weight : float, optional
         Public lower bound eta on the largest absolute value in each table W_ij that is not 0: `graph_` then has the
         edges whose estimated table has one of at least eta/2, the exact graph where all errors are below eta/2.

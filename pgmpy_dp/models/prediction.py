@@ -17,6 +17,7 @@ from pgmpy_dp.schema import MISSING
 if TYPE_CHECKING:
     from pgmpy_dp.inference.log_linear import LogLinearModel
     from pgmpy_dp.models.markov_network import MarkovNetwork
+    from pgmpy_dp.schema import Schema
 
 _FEW = 4096
 """Joint states up to which each is tried; more are eliminated, record by record."""
@@ -45,9 +46,28 @@ def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable], a
     ValueError
         If a cell is no state of its variable.
     """
-    schema, position = network._readable(), {name: place for place, name in enumerate(network.nodes)}
+    position = {name: place for place, name in enumerate(network.nodes)}
     codes = np.full((n_rows(frame), len(network)), -1)
-    for name, (positions, keys) in zip(names, read_keys(frame, names), strict=True):
+    codes[:, [position[name] for name in names]] = state_codes(network._readable(), frame, names, argument)
+    return codes
+
+
+def state_codes(schema: Schema, frame: Any, names: Sequence[Hashable], argument: str) -> np.ndarray:
+    """State numbers of some columns of public records, in this order; -1 where nothing is known.
+
+    Parameters
+    ----------
+    schema : Schema
+    frame, names, argument
+        As of :func:`known_codes`.
+
+    Raises
+    ------
+    ValueError
+        If a cell is no state of its variable.
+    """
+    codes = np.full((n_rows(frame), len(names)), -1)
+    for column, name, (positions, keys) in zip(codes.T, names, read_keys(frame, names), strict=True):
         code = schema.coder(name)
         coded = np.array([code(key) for key in keys], dtype=np.int64)
         if wrong := [key[-1] for key, k in zip(keys, coded.tolist(), strict=True) if k < 0 and key != MISSING]:
@@ -55,7 +75,7 @@ def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable], a
                 f"{argument} has {wrong[0]!r} in the column {name!r}, which is not a state of it; use one of "
                 f"{states_text(schema.states[name])}, or leave the cell empty where it is not known"
             )
-        codes[:, position[name]] = coded[positions]
+        column[:] = coded[positions]
     return codes
 
 

@@ -11,8 +11,9 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from pgmpy_dp import Number
 from pgmpy_dp.auditing.movements import INVENTED
-from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivatePairwise, PrivateSGD
+from pgmpy_dp.estimators import PrivateBinaryMRF, PrivateIsing, PrivateLogisticRegression, PrivatePairwise, PrivateSGD
 from pgmpy_dp.fields.published import frank_wolfe_steps
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -27,6 +28,9 @@ sgd_settings = partial(table_settings, estimator=PrivateSGD)
 __all__ = ["GRADIENT_FITS", "gradient_cases", "gradient_pairs"]
 
 TWO: States = {name: [0, 1] for name in "ab"}
+# Cells of numbers: both bounds, the cut between two cells, beyond each bound; a table declares the bounds.
+CELLS: States = {"x": [0.0, 0.5, -1e300, 3, 1.0], "k": ["u", "v", "w"], "ill": [False, True]}
+NUMBERS = {**CELLS, "x": Number(0, 1, bins=4)}
 MANY: States = {"a": ["x", "y", "z"], "b": [0, 1], "c": [False, True]}
 PURE, RHO, DELTA = Budget(epsilon=1.0), Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-3)
 LARGE = Budget(rho=1e5)
@@ -69,7 +73,7 @@ def gradient_cases() -> list[ReplayCase]:
             partial(gradient_pairs, adjacency=adjacency, states=states),
             4 if name.startswith(("Private", "sgd")) else 2 + 3 + 2,  # NaiveMLE is tried with all odd cells
             # A trillion records would ask for 10,000 steps.
-            tuple(kind for kind in ("drawn", *INVENTED) if (name, kind) != ("walk, count", "huge")),
+            tuple(kind for kind in ("drawn", *INVENTED) if kind != "huge" or name not in _COUNTED),
         )
         for (name, (fit, states, budgets)), adjacency in itertools.product(
             GRADIENT_FITS.items(), ("add_remove", "replace_one")
@@ -127,7 +131,9 @@ def walk(
     return fit
 
 
+_COUNTED = ("walk, count", "PrivateLogisticRegression, published")
 _EDGES = [("a", "b")]
+_ONE: dict[str, Any] = {"target": "ill", "radius": 40.0}
 _FW: dict[str, Any] = {"width": 2.0, "method": "frank-wolfe", "n_iter": 4}
 GRADIENT_FITS: dict[str, tuple[Fit, States, tuple[Budget, ...]]] = {
     "sgd": (_sgd, MANY, (DELTA, RHO)),
@@ -135,6 +141,21 @@ GRADIENT_FITS: dict[str, tuple[Fit, States, tuple[Budget, ...]]] = {
     "PrivateIsing, frank-wolfe": (_field(PrivateIsing, BINARY, **_FW), BINARY, (PURE, RHO, DELTA)),
     "PrivatePairwise, frank-wolfe": (_field(PrivatePairwise, MANY, **_FW), MANY, (PURE, RHO)),
     "PrivateBinaryMRF, frank-wolfe": (_field(PrivateBinaryMRF, BINARY, order=3, **_FW), BINARY, (PURE, RHO)),
+    "PrivateLogisticRegression": (
+        _field(PrivateLogisticRegression, NUMBERS, **_ONE, n_iter=4),
+        CELLS,
+        (PURE, RHO, LARGE),
+    ),
+    "PrivateLogisticRegression, published": (
+        _field(PrivateLogisticRegression, NUMBERS, **_ONE, published=True),
+        CELLS,
+        (RHO, DELTA),
+    ),
+    "PrivateLogisticRegression, alone": (
+        _field(PrivateLogisticRegression, {"ill": [False, True]}, **_ONE, n_iter=4),
+        {"ill": [False, True]},
+        (RHO,),
+    ),
     "walk, ising": (walk("ising", BINARY), BINARY, (PURE, RHO, LARGE)),
     "walk, two": (walk("ising", TWO), TWO, (LARGE,)),
     "walk, ising, graph": (walk("ising", BINARY, graph=_EDGES), BINARY, (PURE, LARGE)),

@@ -151,10 +151,10 @@ _TABLES = ("NaiveMLE", "PrivateNetwork, add", "PrivateNetwork, rep", "check_sche
 _TABLES += ("publish_if, test alone",)
 _BY_ROWS = (
     *("parities, ", "pmw, ", "interactions of no pair", "halves by pmw", "sgd", "one table", "walk, binary"),
-    *("walk, two", "agreed graph", "EdgeVoting, chow-liu"),
+    *("walk, two", "agreed graph", "EdgeVoting, chow-liu", "PrivateLogisticRegression, add"),
 )
 _BY_SHARES = (
     *("parities, ", "pmw, add_remove", "pmw, replace_one", "interactions of no pair", "one table", "walk, binary"),
-    *("sgd", "agreed graph", "halves by pmw, replace_one"),
+    *("sgd", "agreed graph", "halves by pmw, replace_one", "PrivateLogisticRegression, add"),
 )
 _CORPUS = 4

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.auditing.replay import replay
-from pgmpy_dp.fields.published import frank_wolfe_steps
+from pgmpy_dp.fields import frank_wolfe
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator import mechanism
 from pgmpy_dp.private.curator import schedule as curators
@@ -188,12 +188,12 @@ class TestMutantsOfPlans:
     def test_a_warning_about_a_record(self, monkeypatch):
         import warnings
 
-        true = frank_wolfe_steps.descend
+        true = frank_wolfe.descend
 
         def warned(curator, *rest):
             if (np.diff(curator._data._codes.astype(int), axis=1) != 0).any():
                 warnings.warn("an unusual record", stacklevel=1)
             return true(curator, *rest)
 
-        monkeypatch.setattr(frank_wolfe_steps, "descend", warned)
+        monkeypatch.setattr(frank_wolfe, "descend", warned)
         assert "warned differs" in found("walk, ising")

@@ -56,6 +56,12 @@ def _edges_wrong(found: Any) -> float:
     return 1.0 if edges is None else len(edges ^ {frozenset("ab"), frozenset("bc")}) / 3
 
 
+def _class_error(found: Any) -> float:
+    """Mean distance of the probability of a class from the records' share, given the variable that it follows."""
+    shares = ROWS["c"].eq(True).groupby(ROWS["b"]).transform("mean")
+    return float(np.abs(found.predict_proba(ROWS)[:, 1] - shares).mean())
+
+
 def _precision_error(found: Any) -> float:
     truth = np.linalg.inv(VECTORS.T @ VECTORS / len(VECTORS))
     return float(np.linalg.norm(found.precision_ - truth) / np.linalg.norm(truth))
@@ -103,6 +109,7 @@ OF_AN_ESTIMATOR: dict[str, Kind] = {
     "EdgeVoting": (ROWS, _edges_wrong, 0.0),
     "PrivateLinearGaussian": (VECTORS, _network_error, 0.05),
     "PrivateGaussianMixture": (MIXTURE, _centre_error, 0.1),
+    "PrivateLogisticRegression": (ROWS, _class_error, 0.1),
 }
 # The generic cases, without the few steps that would leave stochastic gradients anywhere; and methods they do not have.
 FIELD = {"width": 1.0}

@@ -12,6 +12,8 @@ CASES = [
     ],
     case("PrivateBinaryMRF", **RHO, width=1.0, method="moments", queries="pmw"),
     case("PrivateBinaryMRF", **PURE, width=1.0, method="moments", queries="sepfem"),
+    case("PrivateLogisticRegression", **PURE, target="c", radius=4.0, n_iter=100),
+    case("PrivateLogisticRegression", **RHO, target="c", radius=4.0, n_iter=5, published=True),
     *[
         case(name, **APPROX, **VOTES, learner=learner)
         for name in ("StableStructure", "EdgeVoting")

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
-from pgmpy_dp.fields.published import frank_wolfe_steps
+from pgmpy_dp.fields import frank_wolfe
 from pgmpy_dp.fields.published.frank_wolfe_steps import frank_wolfe_plan, regression_weights, regressions_of, run
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.budget import Budget
@@ -223,10 +223,8 @@ class TestOrderOfEvents:
     def test_charged_before_noise_and_sums(self, monkeypatch):
         subject = table()
         seen = []
-        true = frank_wolfe_steps.descend
-        monkeypatch.setattr(
-            frank_wolfe_steps, "descend", lambda *a: seen.append(len(subject.ledger.entries)) or true(*a)
-        )
+        true = frank_wolfe.descend
+        monkeypatch.setattr(frank_wolfe, "descend", lambda *a: seen.append(len(subject.ledger.entries)) or true(*a))
         run(subject, field_settings(1.0, n_iter=3), Budget(rho=1.0))
         assert seen == [1]
 
@@ -236,7 +234,7 @@ class TestOrderOfEvents:
         def never(*args):
             raise AssertionError("summed or drawn after a refusal")
 
-        monkeypatch.setattr(frank_wolfe_steps, "descend", never)
+        monkeypatch.setattr(frank_wolfe, "descend", never)
         with pytest.raises(BudgetExceeded):
             run(subject, field_settings(1.0), Budget(rho=0.2))
         assert not subject.ledger.entries

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pgmpy_dp.fields.published.frank_wolfe_steps import weights_of
+from pgmpy_dp.fields.frank_wolfe import weights_of
 from pgmpy_dp.fields.published.regression_layout import regression_layout, weight_count
 
 

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pgmpy_dp.fields.published.regression_layout import RegressionLayout
+from pgmpy_dp.fields.frank_wolfe import RegressionLayout
 from pgmpy_dp.fields.random_fields import BinaryField, Ising, Pairwise, RandomField, by_pair
 
 

@@ -10,55 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-
-@dataclass(frozen=True, eq=False)
-class RegressionLayout:
-    """Labels and features of the regressions of one family; see :func:`regression_layout`.
-
-    Parameters
-    ----------
-    family : {"ising", "pairwise", "binary"}
-    cardinalities : tuple of int
-    features : tuple of tuples
-        The feature in each row: ``()`` is the constant 1; for "ising" and "binary" a set of positions
-        I, the product of their z (-1 for the first state, +1 for the second); for "pairwise" ``(j, a)``, 1 if variable
-        j is in state a and else 0.
-    nodes : ndarray of int, shape (n_regressions,)
-        Position of the variable that each regression predicts, increasing.
-    pairs : ndarray of int, shape (n_regressions, 2)
-        The states (u, v), u < v, that it tells apart: y = +1 for u and -1 for v, other records take no part. For binary
-        variables (1, 0): the label is z itself.
-    columns : ndarray of int, shape (n_regressions, q)
-        Column f of regression r is the feature ``features[columns[r, f]]``; -1 where the regression has no such feature
-        (its weight is 0 always).
-    """
-
-    family: str
-    cardinalities: tuple[int, ...]
-    features: tuple[tuple[int, ...], ...]
-    nodes: np.ndarray
-    pairs: np.ndarray
-    columns: np.ndarray
-
-    @property
-    def n_regressions(self) -> int:
-        """Rows of the weights."""
-        return len(self.nodes)
-
-    @property
-    def n_columns(self) -> int:
-        """q: columns of the weights."""
-        return self.columns.shape[1]
-
-    @cached_property
-    def active_nodes(self) -> tuple[int, ...]:
-        """Positions of the variables that have regressions: all of two states or more."""
-        return tuple(int(node) for node in np.unique(self.nodes))
+from pgmpy_dp.fields.frank_wolfe import RegressionLayout
 
 
 def regression_layout(
@@ -67,7 +22,7 @@ def regression_layout(
     order: int = 2,
     edges: Iterable[tuple[int, int]] | None = None,
 ) -> RegressionLayout:
-    """The regressions of a model of `family`.
+    """The regressions of a model of `family`; :class:`~pgmpy_dp.fields.frank_wolfe.RegressionLayout` has the fields.
 
     * "ising": regression i predicts z_i. Column j is z_j; column i, free because z_i does not predict itself, is the
       constant.

@@ -29,8 +29,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.special import expit, xlogy
 
+from pgmpy_dp.fields.frank_wolfe import RegressionLayout
 from pgmpy_dp.fields.published.nodewise_regressions import field_from_regressions
-from pgmpy_dp.fields.published.regression_layout import RegressionLayout, regression_layout, weight_count
+from pgmpy_dp.fields.published.regression_layout import regression_layout, weight_count
 from pgmpy_dp.fields.random_fields import edge_scores
 from pgmpy_dp.inference.proximal import minimize_proximal
 from pgmpy_dp.learning.options import Settings

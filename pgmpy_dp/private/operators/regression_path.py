@@ -1,4 +1,4 @@
-"""A conversation about a table that fits the logistic regressions of its random field, step by step."""
+"""A conversation about a table that fits logistic regressions of its variables, step by step."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from pgmpy_dp.private.operators.regressions import (
     RESIDUAL_UNIT,
     GradientSums,
     Regressions,
-    residual_table,
     selection_weight,
 )
 
-LARGEST_REACH = 1 << 20
-"""Largest absolute value of integer logits: a table of residuals has six times as many entries."""
+LARGEST_REACH = 1 << 40
+"""Of the sum of a regression's moves: logits are integers of 64 bits."""
 
 _PARTS = 1 << 16  # of a record that counts by shares: scores have 12 bits of their own
 
@@ -54,19 +53,19 @@ def _require_shares(curator: object) -> None:
 
 
 class RegressionPath:
-    """Weights of all logistic regressions of a random field, moved by public steps, and where their gradients point.
+    """Weights of some logistic regressions, moved by public steps, and where their gradients point.
 
-    Weights are integers times a slope that each request names, as
-    :mod:`pgmpy_dp.fields.published.frank_wolfe_steps` makes them; they begin at 0.
+    Weights are integers times a slope that each request names, as :mod:`pgmpy_dp.fields.frank_wolfe` makes them; they
+    begin at 0.
 
     Parameters
     ----------
     curator : TableCurator
         The curator that pays.
     layout : RegressionLayout
-        Of :mod:`pgmpy_dp.fields.published.regression_layout`, for the schema's cardinalities.
+        Of :mod:`pgmpy_dp.fields.frank_wolfe`, for the schema's cardinalities.
     reach : int
-        At most 2**20: bound on the sum of the absolute moves of any regression's weights.
+        At most 2**40: bound on the sum of the absolute moves of any regression's weights.
 
     Raises
     ------
@@ -157,7 +156,7 @@ class RegressionPath:
                 self._sums = GradientSums(codes, layout, curator.adjacency, self._reach, weights)
             self._moving = True
             self._moved += np.abs(moves)
-            gradients = self._sums.after(rows, moves, residual_table(slope, self._reach)).value
+            gradients = self._sums.after(rows, moves, self._sums.table(slope)).value
             self._moving = False
             # The vertex s with the smallest <s, gradient>: +e_v scores -gradient_v, -e_v scores gradient_v.
             candidates = [gradient[chosen] for gradient, chosen in zip(gradients, self._candidates, strict=True)]

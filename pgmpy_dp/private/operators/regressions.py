@@ -1,4 +1,4 @@
-"""Gradient sums of all logistic regressions of a random field at once, in exact integers.
+"""Gradient sums of several logistic regressions at once, in exact integers: of a random field, or of a target.
 
 The gradient of the logistic loss ``log(1 + exp(-y <w, x>))`` of one record is ``(sigma(<w, x>) - [y = 1]) x``. Between
 two steps of Frank-Wolfe every logit moves by a multiple of one feature, so logits are kept, and one step is one pass::
@@ -18,6 +18,19 @@ products of entries, in whatever order. Fast products of the kind of Strassen's 
 default.) Batches are added up in 64-bit integers. Repeated records are weighted by their number in double precision,
 exact below 2**53 / 2**12 = 2**41 records. Records that count by shares are weighted by these, 2**16 for a whole one,
 in rows of at most 2**25: in batches of 2**16 rows sums are below 2**53 again.
+
+Features that are numbers
+-------------------------
+Features of the family "logistic" have values of their own, integers from -U to U, U = 2**6, that stand for themselves
+divided by U. A public table has one for each state; a number has its cells for states. So one record adds an integer
+of at most 2**12 U to a sum, by its own states alone. Products are added up in double precision: at most 2**12 rows of a
+batch, of weights of at most 2**19, give at most 2**12 * 2**19 * 2**12 * 2**6 = 2**49. The sum of all batches is divided
+by U and rounded down. As ``floor(a/U + k) = floor(a/U) + k`` for whole k, and rounding down keeps the order, sums that
+differ by at most k U become integers that differ by at most k: a record moves each by at most D 2**12, and by shares of
+1/g by g times that, as without numbers.
+
+Logits are integers in units of slope/U. Where they reach beyond 2**16 their last bits are left out when residuals are
+looked up: a residual stays a function of one record and of public steps.
 """
 
 from __future__ import annotations
@@ -46,6 +59,10 @@ _BATCH = 1 << 12
 _BATCH_BYTES = 1 << 26  # of a batch's features and residuals, for models with very many of them
 _DISTINCT_LIMIT = 1 << 20  # joint states up to which repeated records are counted first
 _WEIGHT_OF_ROW = 1 << 25
+_TABLE_REACH = 1 << 16  # a table of residuals has six times as many entries
+FEATURE_UNIT = 1 << 6
+"""Features with values of their own are multiples of its inverse."""
+
 _THREADS = min(4, os.cpu_count() or 1)
 
 
@@ -53,8 +70,8 @@ _THREADS = min(4, os.cpu_count() or 1)
 class Regressions:
     """The logistic regressions that are descended, with labels and features: public, and checked here.
 
-    A layout of :mod:`pgmpy_dp.fields.published.regression_layout` in the form on which sensitivities depend. It has the
-    same fields.
+    A :class:`~pgmpy_dp.fields.frank_wolfe.RegressionLayout` in the form on which sensitivities depend. It has
+    the same fields.
     """
 
     family: str
@@ -71,8 +88,8 @@ class Regressions:
         Raises
         ------
         ValueError
-            For features that are not those of the family, for labels that no variable has, for a regression that
-            occurs twice (its costs would be counted once), and for columns without a feature.
+            For features that are not those of the family, or beyond the unit; for labels that no variable has; for a
+            regression that occurs twice (its costs would be counted once), and for columns without a feature.
 
         Examples
         --------
@@ -90,7 +107,8 @@ class Regressions:
             np.array(layout.columns, dtype=np.int64),
         )
         binary = made.family in ("ising", "binary")
-        if made.cardinalities != sizes or not (binary or made.family == "pairwise") or (binary and set(sizes) != {2}):
+        knmade = binary or made.family in ("pairwise", "logistic")
+        if made.cardinalities != sizes or not knmade or (binary and set(sizes) != {2}):
             raise ValueError(
                 f"layout is of family {made.family!r} with cardinalities {made.cardinalities}; the records have {sizes}"
             )
@@ -99,8 +117,10 @@ class Regressions:
             raise ValueError(f"layout: its features, nodes, pairs and columns are none of family {made.family!r}")
         inside = (made.nodes >= 0).all() and (made.nodes < len(sizes)).all()
         states = np.array(sizes)[made.nodes] if inside else None
-        low, high = (made.pairs[:, 1], made.pairs[:, 0]) if binary else (made.pairs[:, 0], made.pairs[:, 1])
-        if states is None or not ((low >= 0) & (low < high) & (high < states)).all():
+        pairs = made.pairs if made.family == "pairwise" else made.pairs[:, ::-1]
+        low, high = pairs[:, 0], pairs[:, 1]
+        labelled = states is not None and (made.family == "pairwise" or (states == 2).all())
+        if not labelled or not ((low >= 0) & (low < high) & (high < states)).all():
             raise ValueError("layout: its nodes or pairs are of variables or states that the records do not have")
         if len({(int(i), int(u), int(v)) for i, (u, v) in zip(made.nodes, made.pairs, strict=True)}) != m:
             raise ValueError("layout: a regression of the same variable and pair of states occurs twice")
@@ -115,6 +135,13 @@ class Regressions:
         p = len(self.cardinalities)
         if self.family == "ising":
             return self.features == (*((j,) for j in range(p)), ())
+        if self.family == "logistic":
+            for feature in self.features[:-1]:
+                if not feature or not 0 <= feature[0] < p or len(feature) != 1 + self.cardinalities[feature[0]]:
+                    return False
+                if not all(-FEATURE_UNIT <= value <= FEATURE_UNIT for value in feature[1:]):
+                    return False
+            return self.features[-1:] == ((),)
         seen: set[tuple[int, ...]] = {()}
         for subset in self.features[1:]:
             increasing = all(0 <= i < p for i in subset) and list(subset) == sorted(set(subset))
@@ -158,6 +185,7 @@ def selection_weight(layout: Any, adjacency: Adjacency, cost: PureDP | ZCDP) -> 
     * Binary variables ("ising", "binary"): every record takes part in each of the m regressions, residuals are of
       either sign, features are +-1. D = 1 for each regression if one record changes; if two do, D = 2. In all m, or 2 m
       (pure) and 4 m (zCDP).
+    * "logistic": the same, for m targets of two states each, as features are in [-1, 1].
     * "pairwise", one record: it takes part only in the k_i - 1 pairs of states of variable i that contain its own
       state, with D = 1. In all sum_i (k_i - 1).
     * "pairwise", record x replaced by x'. Features are in {0, 1}, and all residuals of one label have one sign, so in a
@@ -220,8 +248,13 @@ def residual_table(slope: float, reach: int) -> np.ndarray:
     return np.concatenate([up, up - RESIDUAL_UNIT, np.zeros_like(up)]).astype(np.float32)
 
 
+def feature_unit(layout: Any) -> int:
+    """What features of a layout are multiples of the inverse of."""
+    return FEATURE_UNIT if layout.family == "logistic" else 1
+
+
 def feature_rows(codes: np.ndarray, layout: Any) -> np.ndarray:
-    """Features of some records, int8 in {-1, 0, 1}, shape (n_features, n): row f is ``layout.features[f]``.
+    """Features of some records, shape (n_features, n): row f is ``layout.features[f]``, int8 in units of 1/unit.
 
     Parameters
     ----------
@@ -237,6 +270,11 @@ def feature_rows(codes: np.ndarray, layout: Any) -> np.ndarray:
             np.equal(values, np.arange(k)[:, np.newaxis], out=rows[start : start + k], casting="unsafe")
             start += k
         rows[start:] = 1
+        return rows
+    if layout.family == "logistic":
+        for row, (j, *values) in zip(rows[:-1], layout.features[:-1], strict=True):
+            np.take(np.array(values, dtype=np.int8), by_variable[j], out=row)
+        rows[-1] = FEATURE_UNIT
         return rows
     signs = by_variable.astype(np.int8)
     signs *= 2
@@ -281,13 +319,21 @@ class GradientSums:
         reach: int,
         weights: np.ndarray | None = None,
     ) -> None:
-        codes, repeats = _distinct(codes, layout.cardinalities, weights)
-        self._layout, self._adjacency, self.reach = layout, adjacency, reach
-        start = _initial_logits(codes, layout, reach)
-        self._engine = _BatchSums(partial(_features_of_batch, codes, layout), start, repeats)
+        codes, repeats = _distinct(codes, layout, weights)
+        self._layout, self._adjacency = layout, adjacency
+        self._unit = feature_unit(layout)
+        fine = reach * self._unit
+        self._left_out = max(0, (fine - 1).bit_length() - _TABLE_REACH.bit_length() + 1)
+        self.reach = (fine >> self._left_out) + (self._left_out > 0)
+        start = _initial_logits(codes, layout, self.reach, self._left_out)
+        self._engine = _BatchSums(partial(_features_of_batch, codes, layout), start, repeats, self._left_out)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("GradientSums cannot be copied or pickled: they hold private records")
+
+    def table(self, slope: float) -> np.ndarray:
+        """Residuals for :meth:`after`, where a unit of the weights is worth the slope."""
+        return residual_table(slope / self._unit * (1 << self._left_out), self.reach)
 
     def after(self, rows: np.ndarray, steps: np.ndarray, table: np.ndarray) -> Sensitive:
         """Move the logits, then sum the gradients.
@@ -297,9 +343,9 @@ class GradientSums:
         rows : ndarray of int, shape (n_regressions,)
             The feature (its position in ``layout.features``) whose weight moves in each regression.
         steps : ndarray of int, shape (n_regressions,)
-            By how much, in units of the table's slope.
+            By how much, in units of the slope.
         table : ndarray
-            Of :func:`residual_table`, with the same reach.
+            Of :meth:`table`; for features of -1, 0 and 1 and a reach of at most 2**16 that is :func:`residual_table`.
 
         Returns
         -------
@@ -308,7 +354,7 @@ class GradientSums:
             coordinate moves by more than RESIDUAL_UNIT for each changed record; :func:`selection_weight` is sharper
             about how many do. With weights of sum at most g for a unit: by g times as much.
         """
-        sums = self._engine.after(rows, steps, table)
+        sums = self._engine.after(rows, steps, table) // self._unit  # rounded down
         columns = self._layout.columns
         value = np.where(columns >= 0, np.take_along_axis(sums, np.maximum(columns, 0), axis=1), 0)
         linf = float(changed_records(self._adjacency) * RESIDUAL_UNIT)
@@ -319,9 +365,9 @@ class _BatchSums:
     """Passes over batches of records, on as many threads as there are processors."""
 
     def __init__(
-        self, feature_rows: Callable[[int, int], np.ndarray], logits: np.ndarray, repeats: np.ndarray | None
+        self, feature_rows: Callable[[int, int], np.ndarray], logits: np.ndarray, repeats: np.ndarray | None, bits: int
     ) -> None:
-        self._feature_rows, self._logits, self._repeats = feature_rows, logits, repeats
+        self._feature_rows, self._logits, self._repeats, self._left_out = feature_rows, logits, repeats, bits
         self._dtype = np.float32 if repeats is None else np.float64
         self._libraries = ThreadpoolController()
         self._shape = (len(logits), len(feature_rows(0, 0)))
@@ -350,7 +396,8 @@ class _BatchSums:
         features = self._feature_rows(start, end)
         logits = self._logits[:, start:end]  # a view: the next line moves what is kept
         logits += features[rows] * moves
-        residuals = np.take(table, logits.astype(np.intp), mode="clip")  # nothing is beyond it; clipping skips a check
+        coarse = logits >> self._left_out if self._left_out else logits
+        residuals = np.take(table, coarse.astype(np.intp), mode="clip")  # nothing is beyond it; clipping skips a check
         if self._repeats is not None:
             residuals *= self._repeats[start:end]
         return residuals @ features.astype(self._dtype).T
@@ -361,9 +408,12 @@ def _features_of_batch(codes: np.ndarray, layout: Regressions, start: int, end: 
 
 
 def _distinct(
-    codes: np.ndarray, cardinalities: Sequence[int], weights: np.ndarray | None
+    codes: np.ndarray, layout: Regressions, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Distinct records and how often each occurs, or their weight, where that may pay; else all records."""
+    cardinalities, most = layout.cardinalities, _WEIGHT_OF_ROW // feature_unit(layout)
+    if weights is None and feature_unit(layout) > 1:  # sums are beyond single precision
+        weights = np.ones(len(codes), dtype=np.int64)
     if len(cardinalities) > 20 or math.prod(cardinalities) > _DISTINCT_LIMIT:
         return np.asfortranarray(codes), None if weights is None else weights.astype(np.float64)
     table = count(codes, cardinalities, range(len(cardinalities)), weights)
@@ -371,19 +421,24 @@ def _distinct(
     distinct = np.stack(np.unravel_index(cells, table.shape)).astype(codes.dtype)
     repeats = table.ravel()[cells]
     if weights is not None:
-        pieces = -(-repeats // _WEIGHT_OF_ROW)
+        pieces = -(-repeats // most)
         place = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         distinct, left = np.repeat(distinct, pieces, axis=1), np.repeat(repeats, pieces)
-        repeats = np.minimum(left - place * _WEIGHT_OF_ROW, _WEIGHT_OF_ROW)
+        repeats = np.minimum(left - place * most, most)
     return distinct.T, repeats.astype(np.float64)
 
 
-def _initial_logits(codes: np.ndarray, layout: Regressions, reach: int) -> np.ndarray:
-    """Zero logits as positions in a residual table, shape (n_regressions, n): which third of it tells the label."""
-    third = 2 * reach + 1
-    logits = np.empty((layout.n_regressions, len(codes)), dtype=np.int16 if 3 * third <= 1 << 15 else np.int32)
+def _initial_logits(codes: np.ndarray, layout: Regressions, reach: int, left_out: int) -> np.ndarray:
+    """Zero logits as positions in a residual table, shape (n_regressions, n): which third of it tells the label.
+
+    Positions have some bits more than the table, which are rounded when it is looked at.
+    """
+    third, half = 2 * reach + 1, (1 << left_out) >> 1
+    bits = (3 * third << left_out).bit_length() - 1
+    dtype = np.int16 if bits < 15 else np.int32 if bits < 31 else np.int64
+    logits = np.empty((layout.n_regressions, len(codes)), dtype=dtype)
     for row, node, (u, v) in zip(logits, layout.nodes, layout.pairs, strict=True):
         of_state = np.full(layout.cardinalities[node], reach + 2 * third)
         of_state[v], of_state[u] = reach, reach + third
-        row[:] = of_state[codes[:, node]]
+        row[:] = (of_state[codes[:, node]] << left_out) + half
     return logits

@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from pgmpy_dp.learning.joined_target import joined
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
@@ -126,7 +127,7 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
             If the ledger does not allow the budget; nothing is spent.
         """
         schema, budget, network = self._checked()
-        with_target = X if y is None else _joined(X, y, self.target)
+        with_target = X if y is None else joined(X, y, self.target)
         whose = {} if rows_per_unit is None else {"rows_per_unit": rows_per_unit}
         assert self.ledger is not None
         table = PrivateTable(
@@ -227,19 +228,3 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
         """
         told = self.predict_proba(X)
         return self.classes_[told.argmax(axis=1)]
-
-
-def _joined(X: Any, y: Any, target: Hashable) -> pd.DataFrame:
-    """Records with their target as a column; cells are not looked at."""
-    if not isinstance(X, pd.DataFrame):
-        raise TypeError(
-            f"X is a {type(X).__name__}; pass a pandas.DataFrame, or leave y out and pass a table that has {target!r}"
-        )
-    if getattr(y, "ndim", 1) != 1:
-        raise ValueError("y has more than one dimension; pass one value for each record")
-    column = y if isinstance(y, pd.Series | np.ndarray) else pd.Series(y, dtype=object)
-    if len(column) != len(X):
-        raise ValueError("X and y are of different lengths; pass one value for each record")
-    joined = X.copy(deep=False)
-    joined[target] = column.array if isinstance(column, pd.Series) else column  # by place, whatever the index
-    return joined
