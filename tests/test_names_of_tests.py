@@ -97,6 +97,7 @@ sequences/test_sequences: sequence_operators
 tables/collective/test_gradient_ascent: gradients
 tables/networks/test_adaptive_search: budget_shares candidates search_policy
 tables/networks/test_private_network: network_posterior private_chow_liu structure_base
+tables/networks/test_private_network_classifier: joined_target
 tables/networks/test_private_network_probes: probe_tables
 tables/publishing/test_publish_if: noisy_test
 tables/test_discovery: category_search
