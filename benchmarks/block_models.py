@@ -57,13 +57,18 @@ def degree_weights(n: int, rng: np.random.Generator, spread: float = 0.5, larges
 
 
 def learner(
-    run: Callable, delta: float = DELTA, method: str = "auto", vote: bool | None = None, **options: str
+    run: Callable,
+    delta: float = DELTA,
+    method: str = "auto",
+    vote: bool | None = None,
+    analysis: str = "tight",
+    **options: str,
 ) -> Method:
     """A method of the table: a learner with options of its own, and those of the estimator."""
 
     def labels(graph: sp.csr_array, k: int, epsilon: float, bias: float, seed: int) -> np.ndarray:
         budget = Budget(epsilon=epsilon, delta=delta)
-        given = {"bias": bias} if method.startswith("sdp") else {}
+        given = {"bias": bias, "analysis": analysis} if method.startswith("sdp") else {}
         chosen = settings_of(PrivateBlockModel(k, method, vote=vote, random_state=seed, **given))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReproducibleNoiseWarning)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from pgmpy_dp.communities import exponential_mechanism, noisy_power, randomised_response
 from pgmpy_dp.communities.communities_base import communities
+from pgmpy_dp.communities.operators.block_projection import ANALYSES
 from pgmpy_dp.communities.operators.graph import PrivateGraph
 from pgmpy_dp.learning.devices import checked_device
 from pgmpy_dp.learning.options import Settings, by, flag, number, one_of, option, whole
@@ -58,6 +59,11 @@ class PrivateBlockModel(BasePrivateEstimator, _Method):
     device : str, optional
         A device of torch, e.g. "cuda", on which "sdp" and "sdp-exact" compute the projection. Default: that of pgmpy's
         torch backend, else the processor.
+    analysis : {"tight", "published"}
+        What the noise of the projection is for, with "sdp" and "sdp-exact": "tight", the smallest sensitivity that is
+        proved, of the entries above the diagonal; "published", that of the paper, of the diagonal too, which is valid
+        and takes at least 3.4 times the noise. With ``method="sdp"``, ``vote=False`` and a `degree` it is the paper's
+        weak recovery.
     random_state
 
     Attributes
@@ -119,6 +125,7 @@ class PrivateBlockModel(BasePrivateEstimator, _Method):
     bias: float | None = option(None, number(most=1))
     vote: bool | None = option(None, flag())
     device: str | None = option(None, by(checked_device))
+    analysis: str = option("tight", one_of(ANALYSES))
 
     def fit(self, graph: Any, nodes: Iterable[Hashable] | None = None) -> PrivateBlockModel:
         """Find communities under the budget.
@@ -202,6 +209,11 @@ class PrivateBlockModel(BasePrivateEstimator, _Method):
                     f"{name}={getattr(self, name)!r} is used by the methods 'sdp' and 'sdp-exact' only, not by "
                     f"{self.method!r}; pass {name}=None"
                 )
+        if self.analysis != "tight" and not self.method.startswith("sdp"):
+            raise ValueError(
+                f"analysis={self.analysis!r} is about the noise of the methods 'sdp' and 'sdp-exact', not of "
+                f"{self.method!r}; leave it out"
+            )
         if self.method == "exponential" and self.n_communities != 2:
             raise ValueError(
                 f"n_communities={self.n_communities!r}: the exponential mechanism is drawn from exactly for two "

@@ -89,6 +89,7 @@ def graph_cases() -> list[ReplayCase]:
     for method, budget in itertools.product(("sdp", "sdp-exact"), (ZERO, APPROXIMATE)):
         kinds += [(method, budget, {}), (method, budget, {"n_communities": 3, "degree": 30.0, "bias": 0.05})]
     kinds += [("sdp", budget, {"vote": False, "degree": 1.0}) for budget in (ZERO, APPROXIMATE)]
+    kinds += [("sdp", APPROXIMATE, {"vote": False, "degree": 8.0, "analysis": "published"})]
     cases = [
         _case("PrivateBlockModel", partial(_fit, method=method, budget=budget, **options), n, method, options, budget)
         for k, (method, budget, options) in enumerate(kinds)

@@ -8,4 +8,5 @@ CASES = [
     case("PrivateBlockModel", "graph", **PURE, method="exponential"),
     case("PrivateBlockModel", "graph", **APPROX, method="sdp"),
     case("PrivateBlockModel", "graph", **APPROX, method="sdp-exact"),
+    case("PrivateBlockModel", "graph", **APPROX, method="sdp", analysis="published", vote=False),
 ]

@@ -17,6 +17,7 @@ from pgmpy_dp.communities import noisy_power
 from pgmpy_dp.communities.planted_graphs import error_rate, planted_labels, sample_block_model
 from pgmpy_dp.communities.private_block_model import METHODS, _automatic
 from pgmpy_dp.estimators import PrivateBlockModel
+from pgmpy_dp.theory.block_models import projection_accuracy
 from tests.estimators.test_nothing_leaks import reachable
 from tests.settings import settings
 
@@ -66,6 +67,20 @@ def test_more_than_two_communities(method):
         assert set(found.labels_.values()) <= set(range(4)) and found.scores_.shape == (len(graph), 4)
 
 
+def test_weak_recovery_as_published_where_its_noise_leaves_the_labels():
+    """Above the threshold of theory, which says .949; the noise is that of the paper, on the diagonal too."""
+    pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    truth = planted_labels(300, 2, rng)
+    graph = sample_block_model(truth, 140.0, 0.9, rng)
+    public = {"method": "sdp", "vote": False, "degree": 140.0, "bias": 0.9, "epsilon": 4.0, "delta": 1e-6}
+    assert projection_accuracy(140.0, 0.9, 4.0, 1e-6) == pytest.approx(0.949, abs=5e-4)
+    for analysis, least, most in [("published", 0.9, 0.98), ("tight", 0.99, 1.0)]:
+        found = PrivateBlockModel(**public, analysis=analysis, random_state=1).fit(graph)
+        assert found.release_.public["settings"]["analysis"] == analysis
+        assert least <= 1 - error_rate(list(found.labels_.values()), truth) <= most
+
+
 class TestRefusals:
     @pytest.mark.parametrize("method", METHODS)
     def test_nothing_is_spent(self, method):
@@ -99,6 +114,7 @@ class TestRefusals:
             ({"vote": 1}, TypeError, "vote=1"),
             ({"bias": 0.5}, ValueError, "bias=0.5 is used by"),
             ({"device": "cpu"}, ValueError, "device='cpu' is used by"),
+            ({"analysis": "published"}, ValueError, "analysis='published' is about the noise of"),
             ({"method": "sdp", "delta": 1e-6, "device": "abacus"}, ValueError, "device='abacus' is not a device"),
             ({"method": "exponential", "n_communities": 3}, ValueError, "two communities"),
             ({"method": "sdp"}, ValueError, "needs Gaussian noise"),

@@ -169,7 +169,7 @@ class TestShares:
     @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0, delta=1e-6)], ids=str)
     def test_projection_and_vote(self, degree, vote, split, budget):
         settings = block_model(method="sdp-exact" if split else "sdp", degree=degree, vote=vote)
-        settings = noisy_projection._completed(settings, "tight")
+        settings = noisy_projection._completed(settings)
         projecting, voting, eta = noisy_projection._shares(6, settings, budget)
         counted = Fraction(1, 50) if degree is None else 0
         assert projecting + counted + (0 if split else voting) == 1  # of all edges, or of the first half

@@ -34,7 +34,7 @@ projection needs, and so inside the range in which it works."""
 VOTE_SHARE = Fraction(15, 100)
 
 
-def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str = "tight") -> Release:
+def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     """Find communities by the leading eigenvectors of a noisy projection, and a vote.
 
     Parameters
@@ -45,11 +45,9 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
         Of :class:`~pgmpy_dp.estimators.PrivateBlockModel`: "sdp-exact" projects one half of the edges and votes on the
         other, as published for exact recovery; else 15 hundredths of the budget go to a vote, unless `vote` is False.
         The device computes the projection, not its certificate: the release is the same up to the distance that the
-        certificate allows.
+        certificate allows. Its `analysis` is the sensitivity of the projection that the noise is for.
     budget : Budget
         Of rho, or of epsilon and a delta.
-    analysis : {"tight", "published"}, default "tight"
-        The sensitivity of the projection that the noise is for.
 
     Returns
     -------
@@ -92,7 +90,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
     (True, '0-zCDP')
     """
     require_graph_and_budget(graph, budget, settings)
-    settings = _completed(settings, analysis)
+    settings = _completed(settings)
     (projecting, voting, eta), k = _shares(graph.n, settings, budget), settings.n_communities
     curator = Curator(
         graph,
@@ -128,13 +126,12 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget, analysis: str =
     return curator.following(steps(), release)
 
 
-def _completed(settings: Settings, analysis: str) -> Settings:
+def _completed(settings: Settings) -> Settings:
     """The settings, with the method's defaults and what its name says."""
     return settings.but(
         bias=DEFAULT_BIAS if settings.bias is None else settings.bias,
         vote=settings.vote is not False,
         split=settings.method == "sdp-exact",
-        analysis=analysis,
     )
 
 
