@@ -23,8 +23,9 @@ from benchmarks.report import markdown_table
 from pgmpy_dp.mixtures.gaussian_mixture import matching_error, random_centres, sample_mixture
 from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
 from pgmpy_dp.mixtures.published.membership_program import membership_clusters, membership_program
+from pgmpy_dp.mixtures.published.pipeline_study import linked_means
 from pgmpy_dp.private import accounting
-from pgmpy_dp.theory.membership_records import HIGH, LOW, required_records
+from pgmpy_dp.theory.membership_records import required_records
 
 K, D = 3, 8
 
@@ -35,26 +36,6 @@ def balanced(n: int, separation: float, seed: int) -> tuple[np.ndarray, np.ndarr
     centres = random_centres(K, D, separation, rng, shift=1e4)
     labels = np.arange(n) % K
     return centres[labels] + rng.normal(size=(n, D)), labels, centres
-
-
-def soft_threshold(weights: np.ndarray) -> np.ndarray:
-    """0 up to LOW, 1 from HIGH on, linear between."""
-    return np.clip((weights - LOW) / (HIGH - LOW), 0.0, 1.0)
-
-
-def linked_means(weights: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each record the mean of those that it is linked to (itself where there is none), and how many these are.
-
-    Weighted by ``soft_threshold(weights)``, whose rows' sums are the numbers.
-    """
-    linked = soft_threshold(weights)
-    sizes = linked.sum(axis=1)
-    # Around the record itself: far-off clusters keep their digits.
-    means = np.array(points, dtype=np.float64)
-    for i in np.flatnonzero(sizes > 0):
-        j = np.flatnonzero(linked[i])
-        means[i] += linked[i, j] @ (points[j] - points[i]) / sizes[i]
-    return means, sizes
 
 
 def solver_rows() -> list[list[str]]:

@@ -114,20 +114,14 @@ def required_records(
     >>> 1e26 < required_records(3, 8, 32.0, 1.0, 1e-6) < 1e27
     True
     """
-    k = checked_integer("n_clusters", n_clusters, least=1)
-    d = checked_integer("n_features", n_features, least=1)
-    separation = checked_within("separation", separation)
-    alpha = 0.0 if slack == 0 else checked_within("slack", slack, most=100.0)
-    epsilon = min(checked_within("epsilon", epsilon), _LARGEST_EPSILON)
-    delta = checked_within("delta", delta, most=1.0)
-    if delta < _SMALLEST_DELTA:
-        raise ValueError(f"delta={delta!r} is below {_SMALLEST_DELTA:g}; pass a larger one")
-    if epsilon < _HOPELESS or max(k, d) >= 2**_LARGEST_EXPONENT:
+    release = _checked(1, n_clusters, n_features, separation, slack, epsilon, delta, 1.0)
+    k, d = release.k, release.d
+    if release.epsilon < _HOPELESS or max(k, d) >= 2**_LARGEST_EXPONENT:
         return math.inf
 
     def accurate(n: int) -> bool:
-        error = _row_error(_Release(n, k, d, separation, alpha, epsilon, delta)) if n >= k else None
-        return error is not None and _separates(error, k, d, separation)
+        noise = _proved_noise(release._replace(n=n)) if n >= k else None
+        return noise is not None and _separates(noise.row_error, k, d, release.separation)
 
     exponent = next((e for e in range(1, _LARGEST_EXPONENT + 1) if accurate(2**e)), None)
     if exponent is None:
@@ -139,8 +133,73 @@ def required_records(
     return float(high)
 
 
+class ProgramNoise(NamedTuple):
+    """The noise of each step of a release by the membership program, in scales of a cluster.
+
+    Attributes
+    ----------
+    proved : bool
+        Whether a bound holds at this number of records. Where none does, numbers are as if eta were 1/2 and one bad row
+        were drawn: they protect nobody.
+    test : NoisyTest
+    eta : float
+        The largest part of its links that a row which is not bad may change.
+    bad : int
+        b: rows among those drawn of which nothing is known.
+    rate : float
+        With which rows are drawn.
+    row_error : float
+        Deviation of the noise on each coordinate of a row that is drawn.
+    dimension : int
+        Of the grid of cells: rows of more columns are projected.
+    width : float
+        Of a cell.
+    cell_scale : float
+        Of the Laplace noise on the number of rows in a cell.
+    threshold : int
+        T: cells with noisy numbers below it are not used.
+    mean_error : float
+        Deviation of the noise on each coordinate of the mean of a cell's rows.
+    """
+
+    proved: bool
+    test: NoisyTest
+    eta: float
+    bad: int
+    rate: float
+    row_error: float
+    dimension: int
+    width: float
+    cell_scale: float
+    threshold: int
+    mean_error: float
+
+
+class NoisyTest(NamedTuple):
+    """Truncated Laplace noise on the number of records that are not linked, and from which number on it refuses.
+
+    Attributes
+    ----------
+    moved : float
+        D: how far one record moves the weights.
+    sensitivity : float
+        How far it moves the number of records that are not linked.
+    scale : float
+    centre : int
+        S; the noise is in 0 .. 2 S.
+    limit : int
+        L: the release goes on where the noisy number is at most that.
+    """
+
+    moved: float
+    sensitivity: float
+    scale: float
+    centre: int
+    limit: int
+
+
 class _Release(NamedTuple):
-    """A release of k centres from n records in d columns, under a budget."""
+    """A release of k centres from n records in d columns, under a budget; `noise` is a factor on what it adds."""
 
     n: int
     k: int
@@ -149,6 +208,7 @@ class _Release(NamedTuple):
     slack: float
     epsilon: float
     delta: float
+    noise: float = 1.0
 
     @property
     def part(self) -> float:
@@ -156,46 +216,101 @@ class _Release(NamedTuple):
         return self.delta / 10.0
 
 
+def _checked(
+    n: int, k: int, d: int, separation: float, slack: float, epsilon: float, delta: float, noise: float
+) -> _Release:
+    k, d = checked_integer("n_clusters", k, least=1), checked_integer("n_features", d, least=1)
+    separation = checked_within("separation", separation)
+    slack = 0.0 if slack == 0 else checked_within("slack", slack, most=100.0)
+    epsilon = min(checked_within("epsilon", epsilon), _LARGEST_EPSILON)
+    delta = checked_within("delta", delta, most=1.0)
+    if delta < _SMALLEST_DELTA:
+        raise ValueError(f"delta={delta!r} is below {_SMALLEST_DELTA:g}; pass a larger one")
+    return _Release(n, k, d, separation, slack, epsilon, delta, checked_within("noise", noise))
+
+
+def program_noise(
+    n_records: int,
+    n_clusters: int,
+    n_features: int,
+    separation: float,
+    epsilon: float,
+    delta: float,
+    *,
+    slack: float = 0.5,
+    noise: float = 1.0,
+) -> ProgramNoise:
+    """The noise of each step of a release from n records, or, where nothing is proved for so few, what stands for it.
+
+    Parameters
+    ----------
+    n_records : int
+        n, at least `n_clusters`.
+    n_clusters, n_features, separation, epsilon, delta, slack
+        As of :func:`required_records`.
+    noise : float
+        A factor on all of it, for a study: as if a record moved each step's statistic by so many times what it does.
+        Only with 1, and where `proved`, is it the noise of a guarantee.
+
+    Returns
+    -------
+    ProgramNoise
+
+    Examples
+    --------
+    >>> few, many = (program_noise(n, 3, 8, 32.0, 1.0, 1e-6) for n in (300, 10**26))
+    >>> few.proved, f"{few.row_error:.0e}", many.proved, f"{many.row_error:.1f}"
+    (False, ..., True, ...)
+    """
+    release = _checked(n_records, n_clusters, n_features, separation, slack, epsilon, delta, noise)
+    n = checked_integer("n_records", n_records, least=release.k)
+    amount = _proved_noise(release) or _noise_with(release, _test(release), 1, None, 0.5, 0.5 * n)
+    assert amount is not None  # where nothing is to be proved, nothing fails
+    return amount
+
+
 @lru_cache(maxsize=512)
-def _row_error(release: _Release) -> float | None:
-    """Standard deviation, in scales, of the noise on each coordinate of an estimate; None where no bound holds."""
-    n, k, d, _, slack, epsilon, _ = release
-    part, c = release.part, n / k
-    moved = 2.0 * math.sqrt(2.0 * c) * (1.0 + 2.0 * _SOLVER)  # D
-    # The test: truncated Laplace noise around S on the number of records that are not linked.
-    unlinked = math.ceil(_SLOPE * math.sqrt(2.0 * k / LOW) * moved + 1.0)
-    scale, decay = unlinked / (_TEST * epsilon), math.exp(-_TEST * epsilon / unlinked)
-    centre = math.ceil(scale * math.log((math.expm1(_TEST * epsilon) + 2.0 * part) / (part * (1.0 + decay))) - 1.0)
-    limit = 2 * max(centre, unlinked) + math.ceil(2.0 * math.sqrt(n * k))  # equal clusters of random sizes pass
-    few = math.floor(limit / (1.0 - _FULL))  # rows that are linked by less than beta
+def _proved_noise(release: _Release) -> ProgramNoise | None:
+    """The noise of the choices with the least of it on the rows; None where no bound holds."""
+    n, k, c = release.n, release.k, release.n / release.k
+    test = _test(release)
+    few = math.floor(test.limit / (1.0 - _FULL))  # rows that are linked by less than beta
     # How much of their links two neighbours' rows differ by: h x_i + 2/(beta c).
     h = _SLOPE * math.sqrt(2.0 / (LOW * c)) / _FULL
-    total = h * math.sqrt(n) * moved + 2.0 * k / _FULL
-    deviation = math.sqrt(_OVERLAP * (1.0 + slack) * k) / _FULL  # S
-    errors = []
+    total = h * math.sqrt(n) * test.moved + 2.0 * k / _FULL
+    choices: list[ProgramNoise | None] = []
     far = few  # m: rows that may move by more than D/sqrt(m)
     while (rows := far + 2 * few + 1) < n:
-        eta = h * moved / math.sqrt(far) + 2.0 / (_FULL * c)
-        for b in _BAD_ROWS if eta <= 0.5 else ():
-            drawn = _draw(release, b, rows, eta, total)
-            if drawn is not None:
-                most_rows, changed = drawn
-                l2 = 2.0 * deviation * math.sqrt(changed / (1.0 - eta)) + _GRID * math.sqrt(most_rows * d)
-                errors.append(l2 / math.sqrt(2.0 * accounting.approx_to_zcdp(_ROWS * epsilon, part)))
+        eta = h * test.moved / math.sqrt(far) + 2.0 / (_FULL * c)
+        if eta <= 0.5:
+            choices += [_noise_with(release, test, b, rows, eta, total) for b in _BAD_ROWS]
         far *= 16
-    return min(errors, default=None)
+    return min((choice for choice in choices if choice), key=lambda choice: choice.row_error, default=None)
 
 
-def _draw(release: _Release, b: int, rows: int, eta: float, total: float) -> tuple[float, float] | None:
-    """The number of rows drawn, of which b in all may be bad, and the sum of their eta; None where b is too few.
+def _test(release: _Release) -> NoisyTest:
+    n, k, epsilon, part = release.n, release.k, release.epsilon, release.part
+    moved = 2.0 * math.sqrt(2.0 * n / k) * (1.0 + 2.0 * _SOLVER)  # D
+    unlinked = release.noise * math.ceil(_SLOPE * math.sqrt(2.0 * k / LOW) * moved + 1.0)
+    scale, decay = unlinked / (_TEST * epsilon), math.exp(-_TEST * epsilon / unlinked)
+    centre = math.ceil(scale * math.log((math.expm1(_TEST * epsilon) + 2.0 * part) / (part * (1.0 + decay))) - 1.0)
+    centre = max(centre, math.ceil(unlinked))
+    limit = 2 * centre + math.ceil(2.0 * math.sqrt(n * k))  # equal clusters of random sizes pass
+    return NoisyTest(moved, unlinked, scale, centre, limit)
 
-    The eta of each row is at most `eta`, and of all together `total`.
+
+def _noise_with(
+    release: _Release, test: NoisyTest, b: int, rows: int | None, eta: float, total: float
+) -> ProgramNoise | None:
+    """The noise where b of the rows that are drawn may be bad, of `rows` in all; None where b is too few.
+
+    The eta of each row is at most `eta`, and of all together `total`. Where `rows` is None nothing is proved.
     """
-    n, k, d, separation, _, epsilon, _ = release
+    n, k, d, separation, slack, epsilon, _, noise = release
     part = release.part
     later = part * math.exp(-_ROWS * epsilon)
-    mean_rho = accounting.approx_to_zcdp(_MEANS * epsilon, later)
-    cell_scale = 2.0 * b / (_CELLS * epsilon)
+    mean_multiplier = noise / math.sqrt(2.0 * accounting.approx_to_zcdp(_MEANS * epsilon, later))
+    cell_scale = noise * 2.0 * b / (_CELLS * epsilon)
     dimension = min(d, _PROJECTED)
     drawn, shrunk = 1.0, 1.0
     for _ in range(60):  # the threshold needs the number of rows drawn, which is made to suit the threshold
@@ -206,16 +321,23 @@ def _draw(release: _Release, b: int, rows: int, eta: float, total: float) -> tup
             shrunk = float(chi2.ppf(2.0 * later / (most_rows + b) ** 2, dimension)) / dimension
         diameter = 1.1 * _width(d, separation) * math.sqrt(dimension / shrunk)
         # Rows that a cell in use has in common with its neighbour, enough for noise of a quarter of the separation.
-        common = math.ceil(2.0 * b * diameter * 4.0 * math.sqrt(d) / separation / math.sqrt(2.0 * mean_rho))
+        common = math.ceil(2.0 * b * diameter * 4.0 * math.sqrt(d) / separation * mean_multiplier)
         threshold = max(b + opened, excess + b + max(common, b + 1))
         before, drawn = drawn, 2.0 * k * threshold
         if drawn <= 1.005 * before:
             break
     rate = min(drawn / n, 1.0)
     # More than b bad rows are b + 1 at least.
-    if _above(rows * rate, part) > b + 1 or _above(rate * n, part) > most_rows:
+    if rows is not None and (_above(rows * rate, part) > b + 1 or _above(rate * n, part) > most_rows):
         return None
-    return most_rows, min(most_rows * eta, eta * _above(rate * total / eta, part))
+    most_rows = min(most_rows, n)
+    changed = min(most_rows * eta, eta * _above(rate * total / eta, part))
+    deviation = math.sqrt(_OVERLAP * (1.0 + slack) * k) / _FULL  # S
+    l2 = 2.0 * deviation * math.sqrt(changed / (1.0 - eta)) + _GRID * math.sqrt(most_rows * d)
+    row_error = noise * l2 / math.sqrt(2.0 * accounting.approx_to_zcdp(_ROWS * epsilon, part))
+    mean_error = (2.0 * b * diameter / (threshold - excess - b) + _GRID * math.sqrt(k * d)) * mean_multiplier
+    cells = (dimension, _width(d, separation), cell_scale, threshold)
+    return ProgramNoise(rows is not None, test, eta, b, rate, row_error, *cells, mean_error)
 
 
 def _width(d: int, separation: float) -> float:

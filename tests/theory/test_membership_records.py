@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from benchmarks.membership_program import linked_means, soft_threshold
 from pgmpy_dp import theory
 from pgmpy_dp.mixtures.published.membership_program import membership_program
+from pgmpy_dp.mixtures.published.pipeline_study import linked_means, soft_threshold
 from pgmpy_dp.theory import required_records
 from pgmpy_dp.theory.membership_records import (
     _FULL,
@@ -20,11 +20,13 @@ from pgmpy_dp.theory.membership_records import (
     _SLOPE,
     LOW,
     _above,
-    _draw,
+    _noise_with,
+    _proved_noise,
     _Release,
-    _row_error,
     _separates,
+    _test,
     _width,
+    program_noise,
 )
 
 
@@ -113,8 +115,9 @@ def test_noise_at_that_number_leaves_the_centres_in_their_cells(d):
     """Simulated: estimates at the centres, the noise of that n, a grid at random offsets."""
     epsilon, separation, k = (1.0, 100.0, 2) if d == 2 else (50.0, 1000.0, 2)
     n = int(required_records(k, d, separation, epsilon, 1e-6))
-    error = _row_error(_Release(n, k, d, separation, 0.5, epsilon, 1e-6))
-    assert error is not None
+    noise = program_noise(n, k, d, separation, epsilon, 1e-6)
+    error = noise.row_error
+    assert noise.proved
     assert _separates(error, k, d, separation)
     assert not _separates(4 * error, k, d, separation)
     dimension, width = min(d, 24), _width(d, separation)
@@ -133,11 +136,12 @@ def test_a_draw_counts_on_few_of_the_rows_that_may_be_anything():
     n = int(required_records(3, 8, 32.0, 1.0, 1e-6))
     release = _Release(n, 3, 8, 32.0, 0.5, 1.0, 1e-6)
     eta, rows, b = 1e-6, n // 10**9, 200
-    found = _draw(release, b, rows, eta, 1e3)
-    assert found is not None
-    most_rows, changed = found
-    assert 0 < changed <= most_rows * eta
-    assert _draw(release, b, n // 10, eta, 1e3) is None  # too many of the rows may be bad
+    test = _test(release)
+    noise = _noise_with(release, test, b, rows, eta, 1e3)
+    assert noise is not None and noise.proved and noise.bad == b < noise.threshold
+    # The rows that are drawn move together by less than if each moved by eta.
+    assert noise.row_error < _noise_with(release, test, b, rows, eta, 1e30).row_error
+    assert _noise_with(release, test, b, n // 10, eta, 1e3) is None  # too many of the rows may be bad
 
 
 @settings(max_examples=40, deadline=None)
@@ -152,7 +156,7 @@ def test_a_draw_counts_on_few_of_the_rows_that_may_be_anything():
 )
 def test_nothing_bounds_an_estimate_below_38721_records(n, k, d, separation, slack, epsilon, delta):
     """So no number of records that a computer can do is enough, whatever the settings: proved in the page."""
-    assert _row_error(_Release(n, k, d, separation, slack, epsilon, delta)) is None
+    assert _proved_noise(_Release(n, k, d, separation, slack, epsilon, delta)) is None
 
 
 def test_it_falls_with_epsilon_delta_and_separation_and_grows_with_k():
