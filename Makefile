@@ -14,7 +14,7 @@ PYTEST := -m pytest -n auto --dist worksteal
 # Where this is set, each of the hundred processes of tests and tutorials compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-all test-kernel test-lowest test-readers test-spark test-pgmpy package study paper paper-cgm paper-mrf paper-blocks paper-gaussian compare audit nightly mutants tutorials docs site pictures screenshots lint format clean
+.PHONY: help install demo test test-all test-kernel test-lowest test-readers test-spark test-pgmpy package study paper paper-cgm paper-mrf paper-blocks paper-mixtures paper-gaussian compare audit nightly mutants tutorials docs site pictures screenshots lint format clean
 
 help:
 	@echo "make demo         learn a private model of the Adult census data (output in build/demo)"
@@ -27,7 +27,7 @@ help:
 	@echo "make test-pgmpy   what leans on pgmpy, on its newest version                         make test-pgmpy PGMPY=pgmpy==1.2.0"
 	@echo "make package      source and wheel in dist, tried in an environment without extras"
 	@echo "make study        the experiments of Bernstein et al. (2017) made again (output in build/study)"
-	@echo "make paper-cgm    a paper against us, row by row, in build/papers; paper-mrf, paper-blocks, paper-gaussian   make paper PAPER=cgm QUICK=1"
+	@echo "make paper-cgm    a paper against us, row by row, in build/papers; paper-mrf, -blocks, -mixtures, -gaussian   make paper PAPER=cgm QUICK=1"
 	@echo "make compare      learn beside other packages on real tables (hours; goes on where it stopped)   make compare ARGS=--full"
 	@echo "make docs         the documentation site, with executed tutorials, in build/site; make site  is the site alone"
 	@echo "make pictures     pictures of the benchmarks from benchmarks/results, in docs/pictures, and the README's"
@@ -131,6 +131,9 @@ paper-mrf: paper
 
 paper-blocks: PAPER := blocks
 paper-blocks: paper
+
+paper-mixtures: PAPER := mixtures
+paper-mixtures: paper
 
 paper-gaussian: PAPER := gaussian
 paper-gaussian: paper

@@ -23,9 +23,9 @@ from benchmarks.report import markdown_table
 from pgmpy_dp.mixtures.gaussian_mixture import matching_error, random_centres, sample_mixture
 from pgmpy_dp.mixtures.operators.kmeans import batched_kmeans
 from pgmpy_dp.mixtures.published.membership_program import membership_clusters, membership_program
-from pgmpy_dp.mixtures.published.pipeline_study import linked_means
+from pgmpy_dp.mixtures.published.pipeline_study import linked_means, study_cells, study_pipeline
 from pgmpy_dp.private import accounting
-from pgmpy_dp.theory.membership_records import required_records
+from pgmpy_dp.theory.membership_records import program_noise, required_records
 
 K, D = 3, 8
 
@@ -118,6 +118,51 @@ def required_rows() -> list[list[str]]:
     return rows
 
 
+def factor_rows(
+    factors: Sequence[float] = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6), n: int = 150, runs: int = 20
+) -> list[list[str]]:
+    """Algorithm 6.5 with its noise times a factor, on made-up records; not private with any."""
+    rows = []
+    for separation in (32.0, 8.0):
+        points, _, centres = balanced(n, separation, 1)
+        weights = membership_program(points, K, 1.0, tolerance=1.0, max_iter=3000).weights
+        for factor in factors:
+            rng, epsilon, delta = np.random.default_rng(0), 1.0, 1e-6
+            studies = [
+                study_pipeline(points, K, 1.0, separation, epsilon, delta, rng, noise=factor, weights=weights)
+                for _ in range(runs)
+            ]
+            noise, refused = studies[0].noise, sum(study.cells is None for study in studies)
+            right = sum(matching_error(study.means, centres) < 2.0 for study in studies)
+            row = [f"{separation:g}", f"{factor:g}", f"{studies[0].unlinked:.0f}", f"{noise.test.limit:,}"]
+            row += [f"{refused}/{runs}", f"{noise.rate * n:.0f}", f"{noise.row_error:.3g}", f"{noise.threshold}"]
+            rows.append([*row, f"{right}/{runs}"])
+    return rows
+
+
+def size_rows(runs: int = 20) -> list[list[str]]:
+    """The noise of Algorithm 6.5 by the number of records, and what it leaves of rows that are at their centres."""
+    rows, separation = [], 32.0
+    for n in (300, 10**10, 10**17, 10**20, 10**23, int(required_records(K, D, separation, 1.0, 1e-6))):
+        noise = program_noise(n, K, D, separation, 1.0, 1e-6)
+        right = 0
+        for seed in range(runs):
+            rng = np.random.default_rng(seed)
+            centres = random_centres(K, D, 1.001 * separation, rng)
+            drawn = centres[rng.integers(K, size=rng.poisson(noise.rate * n))]
+            right += matching_error(study_cells(drawn, K, noise, rng).means, centres) < separation / 2
+        row = [f"{n:.1e}", "yes" if noise.proved else "no", f"{noise.test.sensitivity:.1e}", f"{noise.test.limit:.1e}"]
+        row += [f"{noise.eta:.0e}", f"{noise.bad}", f"{noise.rate * n:,.0f}", f"{noise.row_error:.3g}"]
+        rows.append([*row, f"{right}/{runs}"])
+    return rows
+
+
+FACTOR_HEAD = ["separation", "noise times", "not linked", "limit", "refused", "rows drawn", "noise of a row"]
+FACTOR_HEAD += ["rows a cell needs", "centres within 2 scales"]
+SIZE_HEAD = ["n", "a bound holds", "not linked moves by", "limit", "eta", "bad rows", "rows drawn", "noise of a row"]
+SIZE_HEAD += ["steps after the test find the centres"]
+
+
 def block_rows() -> list[list[str]]:
     """Largest error of a centre in a block, by the program and by k-means with 5 starts: median, and below 2 scales."""
     rows = []
@@ -148,6 +193,8 @@ SECTIONS = (
         ["n", "separation", "to another cluster", "between", "far off", "bound 2 sqrt(2n/k)"],
     ),
     (direct_rows, "Releasing W, epsilon = 1, delta = 1e-6", ["n", "noise of an entry", "spectral noise over signal"]),
+    (factor_rows, "Algorithm 6.5 on 150 made-up records, epsilon = 1, delta = 1e-6", FACTOR_HEAD),
+    (size_rows, "Algorithm 6.5 by the number of records, separation 32, epsilon = 1, delta = 1e-6", SIZE_HEAD),
     (required_rows, "Records required, delta = 1e-6", ["k", "d", "separation", "epsilon", "n"]),
     (
         block_rows,

@@ -96,7 +96,7 @@ def required_records(
         A whole number; infinity where 2**120 are not enough. The smallest n (within a thousandth) with which, for at
         least half of the offsets of the grid, every centre is so far from the walls of its cell that the noise keeps
         seven rows of ten in it. It supposes that the program links clusters of equal size fully, which takes a
-        separation of about 16 to 32 scales; below it the test refuses, at any n.
+        separation of about 16 to 32 scales; below it the test refuses wherever its limit is below n.
 
     Raises
     ------

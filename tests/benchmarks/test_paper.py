@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gaussian, paper
+from benchmarks import gaussian, membership_program, paper
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,6 +23,18 @@ def test_the_quickest_paper_has_a_page_of_rows(tmp_path, capsys):
     assert float(rows[0][2].split()[0]) < max(shares) and max(shares) > 0.9
     assert float(rows[1][2]) > 2 * float(rows[1][3])  # the published sensitivity beside ours
     assert f"wrote {tmp_path / 'blocks-quick.md'}" in capsys.readouterr().out
+
+
+def test_the_paper_on_mixtures_has_its_algorithm_at_every_factor_on_the_noise(tmp_path):
+    paper.main(["mixtures", "--quick", "--out", str(tmp_path)])
+    text = (tmp_path / "mixtures-quick.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    head = membership_program.FACTOR_HEAD
+    factors = {tuple(row[:2]): dict(zip(head, row, strict=True)) for row in rows if len(row) == len(head)}
+    right = {noise: int(factors["32", noise][head[-1]].split("/")[0]) for noise in ("1", "0.001", "1e-06")}
+    assert right["1"] == 0 and right["1e-06"] > 0
+    assert factors["8", "1"]["refused"] == "0/5" and factors["8", "1e-06"]["refused"] == "5/5"
+    assert "nothing of it is private" in text and "2.6e+26" in text
 
 
 def test_tracked_results_are_refused(capsys):
@@ -44,7 +56,7 @@ def test_every_published_number_has_its_method_here():
 def test_it_starts_without_matplotlib():
     code = "import sys; sys.modules['matplotlib'] = None; from benchmarks import paper; paper.main(['--help'])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0 and "cgm,mrf,blocks,gaussian" in done.stdout, done.stderr
+    assert done.returncode == 0 and "cgm,mrf,blocks,mixtures,gaussian" in done.stdout, done.stderr
 
 
 def test_a_run_that_was_stopped_goes_on_and_one_that_ended_begins_anew(tmp_path, monkeypatch):
