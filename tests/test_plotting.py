@@ -219,6 +219,27 @@ def test_communities_are_drawn_apart_and_coloured():
     assert len(first.get_paths()[0].vertices) != len(second.get_paths()[0].vertices)  # another marker
 
 
+def test_certain_vertices_are_in_the_middle_and_markers_of_many_do_not_overlap():
+    n = 2000
+    margin = np.random.default_rng(0).permutation(n) + 1.0
+    scores = np.zeros((n, 2))
+    scores[np.arange(n), np.arange(n) % 2] = margin
+    figure, ax = plt.subplots(figsize=(5, 4))
+    plot_communities(dict(enumerate((np.arange(n) % 2).tolist())), ax=ax, scores=scores)
+    figure.canvas.draw()
+    for points in ax.collections:
+        middle = points.get_offsets()[0]
+        away = np.linalg.norm(points.get_offsets() - middle, axis=1)
+        alpha = points.get_alpha()
+        assert np.corrcoef(away, alpha)[0, 1] < -0.9 and alpha[0] == alpha.max() and alpha.min() < 0.2
+        pixels = ax.transData.transform(points.get_offsets())
+        nearest = np.sort(np.linalg.norm(pixels - pixels[len(pixels) // 2], axis=1))[1]
+        across = np.sqrt(points.get_sizes()[0]) * figure.dpi / 72
+        assert 0.4 * nearest < across < nearest
+    few = plot_communities({"a": 0, "b": 1})
+    assert few.collections[0].get_sizes()[0] == 25.0
+
+
 def test_wrong_communities_are_marked_under_the_best_renaming():
     labels = {0: 5, 1: 5, 2: 5, 3: 9, 4: 9}
     truth = {0: "x", 1: "y", 2: "y", 3: "x", 4: "x", "other": "z"}

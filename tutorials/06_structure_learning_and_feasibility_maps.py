@@ -90,8 +90,10 @@ orders = pd.Series(table_1()).unstack()[["none", "approximate", "zcdp", "pure"]]
 print(orders.to_string())
 
 # %% [markdown]
-# Here are the same as maps. Below a dashed line no learner succeeds, and above a full line one of the paper's does.
-# Between them, shaded, the theorems decide nothing. The dotted line is our survey.
+# Theta is an order that is enough and needed, Omega one that is needed. Here are the same as maps, for three budgets.
+# Below a dashed line no learner succeeds, and above a full line one of the paper's does. Between them, shaded, the
+# theorems decide nothing. The dotted line is our survey. Under pure DP there is no full line: the paper has no learner
+# with a pure epsilon, so nothing says how many persons are enough.
 
 # %%
 budgets = {
@@ -101,8 +103,9 @@ budgets = {
 }
 sizes = [10, 30, 100, 300, 1000, 3000, 10_000]
 figure, axes = plt.subplots(1, 3, figsize=(14, 4.4), layout="constrained", sharey=True)
-for ax, budget in zip(axes, budgets.values(), strict=True):
+for ax, (name, budget) in zip(axes, budgets.items(), strict=True):
     plot_feasibility(feasibility_map(sizes, width=1.5, min_weight=0.4, alpha=0.02, budget=budget), ax, n=len(survey))
+    ax.set_title(name)
 
 # %% [markdown]
 # Read two things off the maps, and do not read off a third.
@@ -127,7 +130,7 @@ for ax, budget in zip(axes, budgets.values(), strict=True):
 # %%
 table = PrivateTable(survey, schema, ledger=Ledger(Budget(epsilon=9.0, delta=1e-5), conversion_delta=5e-6))
 budget = Budget(epsilon=1.0, delta=1e-6)
-given = {"epsilon": 1.0, "delta": 1e-6}
+privacy = {"epsilon": 1.0, "delta": 1e-6}
 
 # %% [markdown]
 # ## 4. Fit
@@ -138,10 +141,10 @@ given = {"epsilon": 1.0, "delta": 1e-6}
 # %%
 fits = {
     "learn": learn(table, budget),
-    "PrivateChowLiu": PrivateChowLiu(**given, selection_share=0.8, fit_parameters=False).fit(table),
-    "PrivateIsing": PrivateIsing(width=2.0, min_edge_weight=0.4, **given).fit(table),
-    "StableStructure": StableStructure(2.0, 0.4, **given, learner="chow-liu").fit(table),
-    "EdgeVoting": EdgeVoting(2.0, 0.4, **given, learner="chow-liu").fit(table),
+    "PrivateChowLiu": PrivateChowLiu(**privacy, selection_share=0.8, fit_parameters=False).fit(table),
+    "PrivateIsing": PrivateIsing(width=2.0, min_edge_weight=0.4, **privacy).fit(table),
+    "StableStructure": StableStructure(2.0, 0.4, **privacy, learner="chow-liu").fit(table),
+    "EdgeVoting": EdgeVoting(2.0, 0.4, **privacy, learner="chow-liu").fit(table),
 }
 print(table.ledger)
 
@@ -204,10 +207,10 @@ print(f"truth: {1 / (1 + np.exp(-2 * 0.5)):.3f}")
 # %%
 numbers = [500, 1_000, 2_000, 5_000, 10_000]
 makers = {
-    "PrivateChowLiu": lambda: PrivateChowLiu(**given, selection_share=0.8, fit_parameters=False, state_names=schema),
-    "PrivateIsing": lambda: PrivateIsing(width=2.0, min_edge_weight=0.4, **given, state_names=schema),
-    "StableStructure": lambda: StableStructure(2.0, 0.4, **given, learner="chow-liu", state_names=schema),
-    "EdgeVoting": lambda: EdgeVoting(2.0, 0.4, **given, learner="chow-liu", state_names=schema),
+    "PrivateChowLiu": lambda: PrivateChowLiu(**privacy, selection_share=0.8, fit_parameters=False, state_names=schema),
+    "PrivateIsing": lambda: PrivateIsing(width=2.0, min_edge_weight=0.4, **privacy, state_names=schema),
+    "StableStructure": lambda: StableStructure(2.0, 0.4, **privacy, learner="chow-liu", state_names=schema),
+    "EdgeVoting": lambda: EdgeVoting(2.0, 0.4, **privacy, learner="chow-liu", state_names=schema),
 }
 recovery = pd.DataFrame(
     {
@@ -227,13 +230,13 @@ legend = ax.legend(fontsize="small")
 # * `PrivateChowLiu` and `PrivateIsing` need the fewest persons here. The first only knows trees.
 # * `StableStructure` needs each of its 56 blocks to find the whole graph. With fewer persons it says that it has none
 #   (an F1 of 0). That is an answer, and costs as much as a graph.
-# * It grows more slowly with the number of questions than any other, so it wins for very many of them
-#   ([measured](../docs/stable-structure.md)), but not here.
+# * The number of persons that it needs grows more slowly with the number of questions than any other's, so it wins for
+#   very many of them ([measured](../docs/stable-structure.md)), but not here.
 #
 # With fewer persons than blocks most blocks are empty. They do not vote, so there is no graph that they agree on.
 
 # %%
-few = StableStructure(2.0, 0.4, **given, learner="chow-liu", state_names=schema).fit(survey[:20])
+few = StableStructure(2.0, 0.4, **privacy, learner="chow-liu", state_names=schema).fit(survey[:20])
 print(
     f"20 persons: stable is {few.stable_}", "" if few.graph_ is None else f"with {few.graph_.number_of_edges()} edges"
 )
@@ -268,8 +271,8 @@ print(f"With min_edge_weight=0.6 instead of 0.4, at no cost: {again.graph_.numbe
 #
 # Answers unfold. They ran with this page.
 #
-# **1.** Change the budget: let `PrivateChowLiu` learn from the first 1,000 persons at epsilon = .1, .3 and 1. Where
-# does it stop to find the tree?
+# **1.** Change the budget: let `PrivateChowLiu` learn from the first 1,000 persons at epsilon = .1, .3 and 1. How much
+# of the tree does it find, and does it tell you where it found little?
 
 # %% tags=["hide-cell"]
 tree_settings = {"delta": 1e-6, "selection_share": 0.8, "fit_parameters": False, "state_names": schema}
@@ -279,7 +282,8 @@ for epsilon in (0.1, 0.3, 1.0):
         for _ in range(3)
     ]
     print(f"epsilon = {epsilon}: F1 {np.mean(scores):.2f}, {p - 1} edges each time")
-print("It never says that it found nothing: it returns a tree at any budget, and of chance if need be. Rehearse.")
+print("The smaller epsilon, the less. It does not tell: a tree of 11 edges comes out at any budget, of chance if need")
+print("be, and only the truth shows which. For a private survey rehearse on made-up persons.")
 
 # %% [markdown]
 # **2.** Change the graph: add an edge between two leaves, so that it has a cycle. What do the tree learner and
@@ -291,7 +295,7 @@ cyclic = nx.Graph(true_graph)
 cyclic.add_edge(leaves[0], leaves[-1])
 answers = attracting(cyclic, 0.5).sample(10_000, random_state=7, method="independent")[questions]
 chow_liu = PrivateChowLiu(epsilon=1.0, **tree_settings).fit(answers)
-ising = PrivateIsing(width=2.0, min_edge_weight=0.4, **given, state_names=schema).fit(answers)
+ising = PrivateIsing(width=2.0, min_edge_weight=0.4, **privacy, state_names=schema).fit(answers)
 for name, fit in (("PrivateChowLiu", chow_liu), ("PrivateIsing", ising)):
     missed = sum(not fit.graph_.has_edge(*edge) for edge in cyclic.edges)
     print(f"{name}: {fit.graph_.number_of_edges()} edges, {missed} of {cyclic.number_of_edges()} missed")

@@ -40,7 +40,10 @@ config.set_show_progress(False)
 
 from pgmpy_dp import Budget, Ledger, PrivateVectors, Release
 from pgmpy_dp.estimators import PrivateGaussianMixture
+from pgmpy_dp.mixtures.published.membership_program import membership_program
+from pgmpy_dp.mixtures.published.pipeline_study import study_pipeline
 from pgmpy_dp.plotting import plot_error
+from pgmpy_dp.theory.membership_records import program_noise, required_records
 
 HERE = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
 ROOT = next(folder for folder in (HERE, *HERE.parents) if (folder / "data" / "SOURCES.md").exists())
@@ -83,11 +86,11 @@ def made_up_records(centres: np.ndarray, shares: list[float], n: int) -> np.ndar
     return centres[rng.choice(len(centres), n, p=shares)] + scale * rng.normal(size=(n, d))
 
 
-def matching_error(found: np.ndarray | None, true: np.ndarray) -> float:
-    """Distance of the worst centre, when each found one is matched with a true one; infinite where none was found."""
-    if found is None or np.shape(found) != np.shape(true):
+def matching_error(means: np.ndarray | None, true: np.ndarray) -> float:
+    """Distance of the worst mean from the true centre that it is matched with; infinite where there are no means."""
+    if means is None or np.shape(means) != np.shape(true):
         return float("inf")
-    distances = cdist(found, true)
+    distances = cdist(means, true)
     return float(distances[linear_sum_assignment(distances)].max())
 
 
@@ -135,9 +138,9 @@ for n in sizes:
         exact = KMeans(k, n_init=4, random_state=0).fit(rows).cluster_centers_
         runs.append((n, fit.status_, matching_error(fit.means_, where), matching_error(exact, where)))
 runs = pd.DataFrame(runs, columns=["records", "status", "private", "k-means without privacy"])
-found = runs["status"] == "found"
-print(found.groupby(runs["records"]).mean().rename("share of runs with centres"))
-print("\nwhat the others said\n" + runs.loc[~found, "status"].value_counts().to_string())
+with_centres = runs["status"] == "found"
+print(with_centres.groupby(runs["records"]).mean().rename("share of runs with centres"))
+print("\nwhat the others said\n" + runs.loc[~with_centres, "status"].value_counts().to_string())
 
 # %%
 errors = runs.set_index("records")[["private", "k-means without privacy"]].replace(np.inf, np.nan)
@@ -167,8 +170,8 @@ print(private.ledger)
 # `status_` is "found", or says what was not there. Either way it is an *answer*, is just as private, and costs the
 # same: "not found" tells something about the records, too. `means_` is then None, and `predict` refuses.
 #
-# Here is the same fit with too few records, with one group instead of three, and asking for groups further apart than
-# they are:
+# Here is the same fit with too few records, with one group instead of three, with groups declared further apart than
+# they are, and with other declarations:
 
 # %%
 one_group = centres[0] + rng.normal(size=(5000, d))
@@ -177,10 +180,10 @@ cases = {
     "20 records": (records[:20], {}),
     "one group only": (one_group, {}),
     "separation 20 instead of 8": (records, {"separation": 20.0}),
-    "four groups asked for": (records, {"n_components": 4}),
-    "two groups asked for": (records, {"n_components": 2}),
+    "four groups declared": (records, {"n_components": 4}),
+    "two groups declared": (records, {"n_components": 2}),
     "at most six, by the cells": (records, {"n_components": "auto", "max_components": 6}),
-    "scale not given": (records, {"scale": None}),
+    "scale left out": (records, {"scale": None}),
 }
 statuses = {}
 for name, (rows, changed) in cases.items():
@@ -189,8 +192,8 @@ for name, (rows, changed) in cases.items():
     print(f"{name:27} {fit.status_}" + (f", scale {fit.scale_:.2f}" if changed.get("scale", 1) is None else ""))
 
 # %% [markdown]
-# Read the table with care. Asking for more groups than there are, or for a greater distance, usually ends in "not
-# found". Asking for *fewer* does not: two centres are found where there are three groups. The status adds that one of
+# Read the table with care. Declaring more groups than there are, or a greater distance, usually ends in "not found".
+# Declaring *fewer* does not: two centres are found where there are three groups. The status adds that one of
 # them is wider than one group can be. If you do not know k, `n_components="auto"` takes as many as the released cells
 # show, up to a public bound.
 #
@@ -269,7 +272,7 @@ large = runs[runs["records"] >= 5000]
 assert large["private"].min() < 0.5
 assert min(moved[shift] for shift in (0.0, 1e4, 1e6)) < 0.5
 assert statuses["20 records"] != "found"
-assert "looks too small" in statuses["two groups asked for"]
+assert "looks too small" in statuses["two groups declared"]
 
 # %% [markdown]
 # ## 7. Save: the release
@@ -331,9 +334,93 @@ print("One record for each owner, such as the mean of the machines, keeps the pr
 # * **A radius from the records.** The noise of a ball is in proportion to its radius, so a tight one is tempting. Taken
 #   from the records it publishes the outermost of them.
 # * **Theorems that need more records than there are.** With every constant of Chen et al. (2023, Theorem 6.3) computed,
-#   its release is accurate from some 10^20 to 10^28 records on. It was built here, never found a centre, and was
-#   removed ([the membership program](../docs/mixture-program.md)).
+#   its release is accurate from some 10^20 to 10^28 records on. The last section shows why.
 # * **Cubes for cells.** Our own first design cut space into cubes. A small cloud at a corner of theirs falls into 2^d
 #   cells; at a corner of the lattice that is used now, into d + 1. With 32 columns cubes found 6 mixtures of 10, the
 #   lattice 10.
 # * **Too small a k.** Two centres can be "found" where there are three groups: read the whole status.
+#
+# ## The published algorithm, step by step
+#
+# `PrivateGaussianMixture` divides records into blocks, and blocks vote. Algorithm 6.5 of Chen et al. (2023) has no
+# blocks: it looks at all records together. Here it is on made-up records, with its noise times a factor of our choice.
+# **It is a study and not private**: it takes exact statistics, and noise whose seed is public.
+#
+# 1. A convex program links records that belong together. One record cannot change the links by much.
+# 2. A test counts the records without links, with noise. Where that is above a limit, nothing else is released.
+# 3. The mean of the records that a record is linked to estimates its centre. Some of these estimates are drawn, and get
+#    noise.
+# 4. They are projected to a low dimension, where they have more than 24 columns.
+# 5. Space is cut into cells, at random places. Cells that hold many of the noisy estimates are kept.
+# 6. The noisy means of the three fullest are the centres.
+#
+# Ninety records in two columns, their three centres 32 scales apart (below 16 or so the program links too weakly):
+
+# %%
+apart, few = 32.0, 90
+corners = apart * np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
+made_up_few = corners[np.arange(few) % 3] + rng.normal(size=(few, 2))
+links = membership_program(made_up_few, 3, 1.0, tolerance=1.0).weights
+same = np.arange(few)[:, np.newaxis] % 3 == np.arange(few) % 3
+print(f"step 1: links within a group {links[same].min():.2f} to 1, across {links[~same].max():.2f} at most")
+
+studies, rows = {}, []
+for noise in (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6):
+    repeated = [
+        study_pipeline(made_up_few, 3, 1.0, apart, 1.0, 1e-6, np.random.default_rng(seed), noise=noise, weights=links)
+        for seed in range(20)
+    ]
+    studies[noise] = next((study for study in repeated if study.means is not None), repeated[0])
+    amount, right = repeated[0].noise, sum(matching_error(study.means, corners) < 2 for study in repeated)
+    rows.append((noise, amount.test.limit, amount.row_error, amount.threshold, f"{right} of 20"))
+columns = ["noise times", "limit of the test", "noise of an estimate", "estimates a cell needs", "centres found"]
+print(pd.DataFrame(rows, columns=columns).to_string(index=False, float_format="{:g}".format))
+
+# %% [markdown]
+# With the whole noise of epsilon = 1 the test cannot refuse, as its limit is far above 90. The noise of an estimate is
+# more than a thousand scales, and no cell can hold what it needs. A thousandth of the noise is near the threshold.
+#
+# The picture has the noisy estimates as grey dots, and the true centres as circles. Grey lines are the walls of cells,
+# where they can be told apart, and crosses the centres that come out.
+
+# %%
+figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+for ax, noise in zip(axes, (1.0, 1e-2, 1e-6), strict=True):
+    cells, width = studies[noise].cells, studies[noise].noise.width
+    moved_by = cells.places[0] - cells.rows[0]  # the shift of the grid
+    reach = np.abs(cells.rows).max() + width
+    ax.scatter(*cells.rows.T, s=8, color="0.5")
+    ax.scatter(*corners.T, s=130, marker="o", facecolor="none", edgecolor="black")
+    if studies[noise].means is not None:
+        ax.scatter(*studies[noise].means.T, s=60, marker="x", color="#D55E00")
+    walls = width * np.arange(-20, 20)
+    for line, shift in ((ax.axvline, moved_by[0]), (ax.axhline, moved_by[1])):
+        for wall in walls[np.abs(walls) < reach] if reach < 10 * width else ():
+            line(wall - shift, color="0.85", linewidth=1, zorder=0)
+    ax.set(title=f"noise times {noise:g}: {studies[noise].status}", xlabel="scales", aspect="equal")
+    ax.title.set_fontsize(9)
+
+# %% [markdown]
+# Where does the number of records come from? The more there are, the less does one of them change what another is
+# linked to. Below some 10^17 nothing is proved, and the whole noise stands for links of which one record could change
+# half. Above, the noise of an estimate falls slowly, like 1 over the fourth root of n, until it fits between the walls
+# of a cell.
+
+# %%
+enough = required_records(3, 2, apart, 1.0, 1e-6)
+sizes_of = [90, 10**10, 10**20, int(enough)]
+amounts = [program_noise(n, 3, 2, apart, 1.0, 1e-6) for n in sizes_of]
+table = {
+    "records": [f"{n:.0e}" for n in sizes_of],
+    "proved": [amount.proved for amount in amounts],
+    "noise of an estimate": [amount.row_error for amount in amounts],
+    "width of a cell": [amount.width for amount in amounts],
+}
+print(pd.DataFrame(table).to_string(index=False, float_format="{:.3g}".format))
+print(f"three centres in two columns need {enough:.0e} records; blocks had them in 2,000, in section 2")
+assert studies[1.0].means is None
+assert studies[1e-6].means is not None
+
+# %% [markdown]
+# Blocks need no such proof: a record is in one block and changes one vote, wherever it is ([the
+# program](../docs/mixture-program.md), [blocks](../docs/mixtures.md)).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -35,7 +35,7 @@ def plot_communities(
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
     scores : ndarray of shape (n, k), optional
-        ``scores_``, in the order of `labels`: vertices whose label is uncertain are pale.
+        ``scores_``, in the order of `labels`: vertices whose label is uncertain are pale, at the rim of their cluster.
     truth : mapping of node to int, optional
         *Public* communities of the same vertices. Those whose label differs, under the renaming of labels with the
         fewest differences, are marked with a cross (in the matrix, with a tick at the left).
@@ -87,13 +87,14 @@ def _draw_clusters(
 ) -> None:
     names = np.unique(codes)
     places = np.empty((len(nodes), 2))
-    alpha = np.ones(len(nodes))
+    margin = np.ones(len(nodes))
     if scores is not None and len(nodes):
         ordered = np.sort(np.asarray(scores, dtype=float), axis=1)
         margin = ordered[:, -1] - ordered[:, -2]
-        alpha = 0.15 + 0.85 * margin / max(float(margin.max()), 1e-12)
-    for turn, name in enumerate(names):
-        members = np.flatnonzero(codes == name)
+    alpha = 0.15 + 0.85 * margin / max(float(margin.max(initial=0.0)), 1e-12)
+    groups = [np.flatnonzero(codes == name) for name in names]
+    groups = [members[np.argsort(-margin[members], kind="stable")] for members in groups]
+    for turn, members in enumerate(groups):
         # A sunflower around each cluster's middle: radius as the root of the rank, turned by the golden angle.
         rank = np.arange(members.size)
         radius, angle = np.sqrt(rank / max(1, len(nodes))), rank * np.pi * (3.0 - np.sqrt(5.0))
@@ -106,19 +107,34 @@ def _draw_clusters(
             if u in position and v in position:
                 ends = places[[position[u], position[v]]]
                 ax.plot(ends[:, 0], ends[:, 1], color=PALE, linewidth=0.5, zorder=1)
-    for turn, name in enumerate(names):
-        members = np.flatnonzero(codes == name)
+    size = _marker_area(ax, places)
+    for turn, (name, members) in enumerate(zip(names, groups, strict=True)):
         label = f"community {name} ({members.size} vertices)"
         x, y = places[members].T
         # Another marker for each, too: the picture must not depend on colour alone.
         colour, marker = COLOURS[turn % len(COLOURS)], MARKERS[turn % len(MARKERS)]
-        pale = alpha[members]
-        ax.scatter(x, y, s=20, color=colour, marker=marker, alpha=pale, label=label, zorder=2)  # type: ignore[arg-type]
+        pale: Any = alpha[members]
+        ax.scatter(x, y, s=size, color=colour, marker=marker, alpha=pale, linewidths=0, label=label, zorder=2)
     if wrong.any():
         x, y = places[wrong].T
-        ax.scatter(x, y, s=45, color="black", marker="x", linewidth=1.0, label="differs from truth", zorder=3)
+        size_of_cross = max(1.8 * size, 12.0)
+        ax.scatter(x, y, s=size_of_cross, color="black", marker="x", lw=1.0, label="differs from truth", zorder=3)
     ax.set_aspect("equal")
-    legend(ax, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(3, max(1, names.size)))
+    seen = float(np.sqrt(_LARGEST / size))  # markers of a legend are as large in every picture
+    legend(ax, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(3, max(1, names.size)), markerscale=seen)
+
+
+_LARGEST = 25.0
+
+
+def _marker_area(ax: Axes, places: np.ndarray) -> float:
+    """In points squared: so small that neighbours of a sunflower of all vertices do not overlap."""
+    if len(places) < 2:
+        return _LARGEST
+    box, (width, height) = ax.get_position(), ax.figure.get_size_inches()  # type: ignore[union-attr]
+    inches = np.array([box.width * width, box.height * height])
+    unit = 72.0 * float((inches / np.maximum(1.1 * np.ptp(places, axis=0), 1e-9)).min())  # points of a length of 1
+    return min(_LARGEST, (1.4 / np.sqrt(len(places)) * unit) ** 2)
 
 
 def _draw_matrix(ax: Axes, nodes: list, codes: np.ndarray, graph: nx.Graph, wrong: np.ndarray) -> None:
