@@ -91,7 +91,8 @@ def _draw_clusters(
     if scores is not None and len(nodes):
         ordered = np.sort(np.asarray(scores, dtype=float), axis=1)
         margin = ordered[:, -1] - ordered[:, -2]
-    alpha = 0.15 + 0.85 * margin / max(float(margin.max(initial=0.0)), 1e-12)
+    certain = max(float(np.quantile(margin, 0.9)) if len(nodes) else 0.0, 1e-12)  # few have far larger margins
+    alpha = 0.15 + 0.85 * np.minimum(margin / certain, 1.0)
     groups = [np.flatnonzero(codes == name) for name in names]
     groups = [members[np.argsort(-margin[members], kind="stable")] for members in groups]
     for turn, members in enumerate(groups):
