@@ -16,6 +16,7 @@ _HOME = {
     "attack_success": "pgmpy_dp.theory.attack_rates",
     "FeasibilityMap": "pgmpy_dp.theory.feasibility",
     "feasibility_map": "pgmpy_dp.theory.feasibility",
+    "program_noise": "pgmpy_dp.theory.membership_records",
     "required_records": "pgmpy_dp.theory.membership_records",
     "Order": "pgmpy_dp.theory.order",
     "Option": "pgmpy_dp.theory.planning",
@@ -31,6 +32,7 @@ __all__ = [
     "attack_success",
     "feasibility_map",
     "plan",
+    "program_noise",
     "required_records",
     "table_1",
     "table_1_options",
@@ -39,7 +41,7 @@ __all__ = [
 if TYPE_CHECKING:
     from pgmpy_dp.theory.attack_rates import attack_success
     from pgmpy_dp.theory.feasibility import FeasibilityMap, feasibility_map
-    from pgmpy_dp.theory.membership_records import required_records
+    from pgmpy_dp.theory.membership_records import program_noise, required_records
     from pgmpy_dp.theory.order import Order
     from pgmpy_dp.theory.planning import Option, plan
     from pgmpy_dp.theory.published_table import table_1, table_1_options

@@ -5,7 +5,7 @@ promised, with a factor of 1 neither: the steps take exact statistics of the poi
 and their noise is from a generator of NumPy, whose numbers can be guessed. **Points are to be made up.** To learn a
 mixture of private records take :class:`~pgmpy_dp.estimators.PrivateGaussianMixture`.
 
-The steps, with the noise of :func:`~pgmpy_dp.theory.membership_records.program_noise`, whose proof is in
+The steps, with the noise of :func:`~pgmpy_dp.theory.program_noise`, whose proof is in
 ``theory/membership_records.md``:
 
 1. *Program.* Weights of links between records (:mod:`~pgmpy_dp.mixtures.published.membership_program`), which one
@@ -66,6 +66,8 @@ class PipelineStudy:
     ----------
     noise : ProgramNoise
         In the scale of a cluster.
+    weights : ndarray, shape (n, n)
+        Of the program.
     estimates : ndarray, shape (n, d)
         Each record's estimate of its centre.
     unlinked, noisy_unlinked : float
@@ -78,6 +80,7 @@ class PipelineStudy:
     """
 
     noise: ProgramNoise
+    weights: np.ndarray
     estimates: np.ndarray
     unlinked: float
     noisy_unlinked: float
@@ -129,11 +132,11 @@ def study_pipeline(
     --------
     >>> rng = np.random.default_rng(0)
     >>> points = np.repeat([[0.0, 0.0], [40.0, 0.0]], 12, axis=0) + rng.normal(size=(24, 2))
-    >>> weights = membership_program(points, 2, 1.0).weights
-    >>> for noise in (1.0, 1e-6):
-    ...     print(study_pipeline(points, 2, 1.0, 40.0, 1.0, 1e-6, rng, noise=noise, weights=weights).status)
-    fewer cells with many rows than components
-    found
+    >>> study = study_pipeline(points, 2, 1.0, 40.0, 1.0, 1e-6, rng)
+    >>> study.status
+    'fewer cells with many rows than components'
+    >>> study_pipeline(points, 2, 1.0, 40.0, 1.0, 1e-6, rng, noise=1e-6, weights=study.weights).status
+    'found'
     """
     points = np.asarray(points, dtype=np.float64)
     n, d = points.shape
@@ -144,11 +147,12 @@ def study_pipeline(
     unlinked = math.fsum(1.0 - np.minimum(sizes * n_clusters / n, 1.0))
     noisy = unlinked + truncated_laplace(amount.test, rng)
     if noisy > amount.test.limit:
-        return PipelineStudy(amount, estimates, unlinked, noisy, None, None, REFUSED)
+        return PipelineStudy(amount, weights, estimates, unlinked, noisy, None, None, REFUSED)
     drawn = rng.random(n) < amount.rate  # a coin for each record, which depends on no other
     cells = study_cells(estimates[drawn] / scale, n_clusters, amount, rng)
     means = None if cells.means is None else cells.means * scale
-    return PipelineStudy(amount, estimates, unlinked, noisy, cells, means, NO_CELLS if means is None else FOUND)
+    status = NO_CELLS if means is None else FOUND
+    return PipelineStudy(amount, weights, estimates, unlinked, noisy, cells, means, status)
 
 
 def study_cells(rows: np.ndarray, n_clusters: int, noise: ProgramNoise, rng: np.random.Generator) -> CellStudy:
