@@ -163,7 +163,7 @@ def new(
 @command(ledgers, "show", "show charges and what is left", "ledger show ledger.json", "ledger show ledger.json --json")
 def show_ledger(file: LedgerFile, as_json: option.Json = False) -> None:
     """Show every charge, the sum of costs, what is left, and the guarantee, which is always the budget's."""
-    ledger = _load(file)
+    ledger = load_ledger(file)
     document = {
         "budget": ledger.budget.guarantee.to_dict(),
         "guarantee": ledger.budget.guarantee.to_dict(),
@@ -187,7 +187,7 @@ def export(
     A name that a spreadsheet would compute gets a ' before it; ledger show --json has all as they are.
     """
     require_writable(overwrite, (file,), printed=not as_json, out=out)
-    ledger = _load(file)
+    ledger = load_ledger(file)
     text = io.StringIO()
     rows = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
     rows.writeheader()
@@ -220,10 +220,11 @@ def _row(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: spreadsheet_safe(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
 
 
-def _load(path: Path) -> Ledger:
+def load_ledger(path: Path, option: str = "FILE") -> Ledger:
+    """A ledger's file as it is now; ValueError that names the option for another file."""
     from pgmpy_dp.private.ledger import Ledger
 
     try:
         return Ledger.load(path)
     except ValueError as error:
-        ask_for("FILE", str(path), f"{error}")
+        ask_for(option, str(path), f"{error}")

@@ -18,6 +18,7 @@ from pgmpy_dp.cli.files import (
     require_writable,
     write_output,
 )
+from pgmpy_dp.cli.ledger import load_ledger
 from pgmpy_dp.shown import shown
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
@@ -132,6 +133,7 @@ def explore(
     "what an office or a registry asks of a model",
     "evidence model.npz --out evidence",
     'evidence model.npz --release release.npz --title "Hospital stays 2024" --about about.md --out evidence',
+    "evidence model.npz --ledger ledger.json --report report.html --out evidence",
 )
 def evidence(
     model: ModelFile,
@@ -139,6 +141,11 @@ def evidence(
     release: Annotated[
         Path | None, typer.Option("--release", help="Release of the model, to tell its digest and what was measured.")
     ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option("--ledger", help="Ledger that paid for the model, to add up all that it paid for until now."),
+    ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Report on the model, to tell its digest.")] = None,
     title: Title = None,
     about: About = None,
     overwrite: option.Overwrite = False,
@@ -147,8 +154,8 @@ def evidence(
     """Write what is asked before a model is published, with TODO where a person has to write.
 
     registry.yaml is an entry for OpenDP's registry of deployments. evidence.html has the guarantee in other words (how
-    often attacks and guesses can succeed), what is not protected, the questions of NIST SP 800-226, versions and
-    digests. evidence.json has its numbers.
+    often attacks and guesses can succeed, with this model and with all that its ledger paid for), what is not
+    protected, the questions of NIST SP 800-226, versions and digests. evidence.json has its numbers.
 
     It takes every model that info takes, and reads no records.
     """
@@ -160,14 +167,15 @@ def evidence(
     if not out.exists():
         require_writable(overwrite, (), out=out)
     for name in EVIDENCE_FILES if out.exists() else ():
-        require_writable(overwrite, (model, release, about), out=out / name)
+        require_writable(overwrite, (model, release, about, ledger, report), out=out / name)
     network = load_linked_model(model) if holds_linked_model(model) else load_saved_model(model)
     why = "its factors were set by hand" if network.privacy is None else network.privacy.unprotected
     if why is not None:
         ask_for("MODEL", str(model), f"{why}, so that there is no guarantee to show; pass a model that fit wrote")
     noisy = None if release is None else Release.load(release)
-    files = [file for file in (model, release) if file is not None]
-    write_evidence(out, network, noisy, title=title, about=_read(about), files=files)
+    files = [file for file in (model, release, report) if file is not None]
+    account = None if ledger is None else load_ledger(ledger, "--ledger")
+    write_evidence(out, network, noisy, title=title, about=_read(about), files=files, ledger=account)
     names = [str(out / name) for name in EVIDENCE_FILES]
     show({"out": names}, f"Wrote {', '.join(names)}; write what is marked TODO", as_json)
 

@@ -21,6 +21,7 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema.stored import content_digest
 
 _PROMISES_NOTHING = 20
+_OF_A_FILE = ("ledger", "learned_by")  # facts beside the guarantee
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,10 @@ class Privacy:
     published_if : mapping, optional
         The criteria that it met to be published, in a noisy test (:func:`~pgmpy_dp.publish_if`): ``name``, texts
         of ``criteria``, their ``digest``, and which ``attempt`` it was. The test is part of `guarantee`.
+    ledger : str, optional
+        The random name (`Ledger.id`) of the ledger that paid; None where nothing says it.
+    learned_by : str, optional
+        The version of this package that learned the model; None where its file does not say.
     earned_by : tuple of model and str, optional
         A model of pgmpy's own class that has this record among its attributes, and the :func:`parameters_digest` that
         it was learned with: once it has another, the record is no longer printed as its guarantee.
@@ -81,6 +86,8 @@ class Privacy:
     schema: Privacy | None = None
     rows_per_unit: int | str | None = None
     published_if: Mapping[str, Any] | None = None
+    ledger: str | None = field(default=None, compare=False)
+    learned_by: str | None = field(default=None, compare=False)
     earned_by: tuple[Any, str] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -101,6 +108,35 @@ class Privacy:
     def total(self) -> Guarantee | None:
         """The guarantee of `together`, None where that is."""
         return None if self.together is None else self.together.guarantee
+
+    @property
+    def paid(self) -> Privacy | None:
+        """Everything that `entries` count, as one record, for whoever is in all of it: the sum of its costs.
+
+        A prior and a schema that another ledger paid for, or that do not say which did, are added. Of costs in rho it
+        says epsilon at the delta that was passed, or at that with what curators' reserves take, where they take more.
+        None where no entries are recorded, and where nothing is promised.
+        """
+        whole, costs = self.together, [entry.cost for entry in self.entries]
+        if whole is None or not costs or any(entry.reproducible for entry in self.entries):
+            return None
+        costs += [*self._paid_elsewhere(self.schema), *self._paid_elsewhere(self.prior)]
+        total, delta = composed(*sorted(costs, key=lambda cost: isinstance(cost, ApproxDP))), self.delta
+        said = None
+        if delta and isinstance(total, ZCDP | ReservedZCDP):
+            eta = getattr(total, "eta", 0.0)
+            delta = delta if eta < delta else _sum(delta, eta)
+            said = ApproxDP(zcdp_to_approx(total.rho, math.nextafter(delta - eta, 0.0)), delta)
+        return replace(whole, guarantee=total, requested=said)
+
+    def _paid_elsewhere(self, earlier: Privacy | None) -> list[Guarantee]:
+        """The guarantees of what this rests on and its ledger did not pay for."""
+        if earlier is None:
+            return []
+        if earlier.ledger is None or earlier.ledger != self.ledger:
+            assert earlier.together is not None  # else nothing is promised together
+            return [earlier.together.guarantee]
+        return [*self._paid_elsewhere(earlier.schema), *self._paid_elsewhere(earlier.prior)]
 
     @property
     def unprotected(self) -> str | None:
@@ -136,6 +172,7 @@ class Privacy:
             requested=_requested(release),
             rows_per_unit=None if release.unit is None else release.public.get("rows_per_unit"),
             published_if=_published(release.public.get("published_if")),
+            ledger=release.public.get("paid", {}).get("ledger"),
         )
         return record.with_schema_of(release.schema_costs)
 
@@ -146,6 +183,8 @@ class Privacy:
             return self
         believed = [s if s.guarantee.implies(s.said) else replace(s, requested=None) for s in schemas]
         schema = reduce(Privacy._and, believed)  # words that a cost does not imply are of a file that was edited
+        if len({one.ledger for one in schemas}) > 1:
+            schema = replace(schema, ledger=None)
         return replace(self._and(schema), schema=schema)
 
     def _and(self, other: Privacy) -> Privacy:
@@ -215,6 +254,7 @@ class Privacy:
             **({} if self.schema is None else {"schema": self.schema.to_dict()}),
             **({} if self.rows_per_unit is None else {"rows_per_unit": self.rows_per_unit}),
             **({} if self.published_if is None else {"published_if": dict(self.published_if)}),
+            **{name: said for name in _OF_A_FILE if (said := getattr(self, name)) is not None},
         }
 
     @classmethod
@@ -232,6 +272,7 @@ class Privacy:
             None if content.get("schema") is None else cls.from_dict(content["schema"]),
             content.get("rows_per_unit"),
             _published(content.get("published_if")),
+            **{name: content.get(name) for name in _OF_A_FILE},
         )
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar, Self, dataclass_transform
 
@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg
 from skbase.base import BaseEstimator
 
+from pgmpy_dp import __version__
 from pgmpy_dp.learning.few_records import (
     DroppedRecordsWarning,
     FewRecordsWarning,
@@ -131,6 +132,7 @@ class PrivateFit:
         nobody may be `told` yet.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
+        privacy = replace(privacy, learned_by=__version__)
         privacy = privacy.depending_on(taken._prior_privacy())  # of the release's own prior, or of another one
         with nullcontext() if data is None else handed_over(release):
             learned = taken._learned(release, privacy, **context)

@@ -32,11 +32,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["yaml"] = _as_yaml
+    made.filters["yaml"] = as_yaml
     return made
 
 
-def _as_yaml(text: str) -> str:
+def as_yaml(text: str) -> str:
     """A text in double quotes, which JSON writes as YAML does."""
     return json.dumps("\n".join(map(shown, text.split("\n"))), ensure_ascii=False)
 

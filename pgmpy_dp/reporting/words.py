@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pgmpy_dp import __version__
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -13,7 +18,11 @@ from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP
-from pgmpy_dp.reporting.attacks import AttackWords, attack_words
+from pgmpy_dp.reporting.attacks import AttackWords, at_most, attack_words
+from pgmpy_dp.theory.attack_rates import attack_success
+
+if TYPE_CHECKING:
+    from pgmpy_dp.private.budget import Budget
 
 CITATION = (
     "The pgmpy_dp authors. pgmpy_dp: undirected probabilistic graphical models learned under differential privacy. "
@@ -37,6 +46,8 @@ class GuaranteeWords:
         Of the ledger.
     attacks : AttackWords or None
         None where nothing is protected.
+    together : tuple of str
+        Sentences on everything that the ledger paid for.
     """
 
     short: str
@@ -44,14 +55,17 @@ class GuaranteeWords:
     warnings: tuple[str, ...] = ()
     entries: tuple = ()
     attacks: AttackWords | None = None
+    together: tuple[str, ...] = ()
 
 
-def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
+def guarantee_words(privacy: Privacy | None, budget: Budget | None = None) -> GuaranteeWords:
     """The promise of a model's privacy record, in words.
 
     Parameters
     ----------
     privacy : Privacy or None
+    budget : Budget, optional
+        Of the ledger that paid for the model, if `privacy` has its entries as they are now.
 
     Examples
     --------
@@ -78,7 +92,35 @@ def guarantee_words(privacy: Privacy | None) -> GuaranteeWords:
         "Whatever is computed from the model, this page too, is under the same guarantee.",
     )
     warnings = ("Epsilon is above 20, which promises next to nothing: it is NOT PRIVATE.",) * whole.promises_nothing
-    return GuaranteeWords(str(privacy), sentences, warnings, privacy.entries, attack_words(privacy))
+    together = ledger_words(privacy, budget)
+    return GuaranteeWords(str(privacy), sentences, warnings, privacy.entries, attack_words(privacy), together)
+
+
+def ledger_words(privacy: Privacy, budget: Budget | None = None) -> tuple[str, ...]:
+    """Sentences on everything that the ledger paid for; none where the record does not say what that was.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.private.entry import Entry
+    >>> check, fit = (Entry("", (), "", PureDP(cost), Adjacency.ADD_REMOVE, False) for cost in (0.05, 1.0))
+    >>> record = Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "", entries=(check, fit))
+    >>> ledger_words(record)[0]
+    'With all else that its ledger paid for up to this release, 2 charges together, this is 1.05-DP.'
+    """
+    if not privacy.entries:
+        return ()
+    paid, until = privacy.paid, " up to this release" if budget is None else " until now"
+    if paid is None:
+        return (f"Its ledger paid{until} for noise from a seed too: of everything together nothing is promised.",)
+    if paid.guarantee == privacy.total:
+        return (f"Its ledger paid for nothing else{until}.",)
+    charges, success = counted(len(privacy.entries), "charge"), float(attack_success(paid.guarantee, 0.01))
+    return (
+        f"With all else that its ledger paid for{until}, {charges} together, this is {paid.words}.",
+        f"An attack on all of it, with 1 % false alarms, succeeds in at most {at_most(success)}.",
+        "That is the sum of the costs. Where later ones were chosen by earlier results, the promise is the ledger's "
+        f"budget{'' if budget is None else f', {budget}'}.",
+    )
 
 
 def _neighbours(privacy: Privacy) -> str:
@@ -166,6 +208,18 @@ def count_words(number: float, deviation: float, privacy: Privacy | None) -> str
         f"from "
         f"noisy tables ({sd:,.0f} is its standard deviation)."
     )
+
+
+DIGESTS = (
+    "A digest tells a file that was damaged or mixed up from the one that was meant. It does not tell who made a file: "
+    "whoever changes one on purpose can change its digest here too."
+)
+"""What a digest is worth, wherever there is one."""
+
+
+def digests_of(files: Iterable[str | os.PathLike]) -> dict[str, str]:
+    """The SHA-256 of each file, by its name."""
+    return {Path(file).name: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files}
 
 
 def percent(level: float) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
-import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +22,21 @@ from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.attacks import ATTACKER, SOURCES, attack_words, who_is_protected
-from pgmpy_dp.reporting.page import as_html, render
-from pgmpy_dp.reporting.words import CITATION, GuaranteeWords, count_words, guarantee_words
+from pgmpy_dp.reporting.page import as_html, as_yaml, render
+from pgmpy_dp.reporting.words import (
+    CITATION,
+    DIGESTS,
+    GuaranteeWords,
+    count_words,
+    digests_of,
+    guarantee_words,
+)
 from pgmpy_dp.schema import Number
 from pgmpy_dp.shown import shown
 from pgmpy_dp.theory.attack_rates import attack_success
+
+if TYPE_CHECKING:
+    from pgmpy_dp.private.ledger import Ledger
 
 EVIDENCE_FILES = ("registry.yaml", "evidence.html", "evidence.json")
 
@@ -43,6 +52,7 @@ def write_evidence(
     title: str | None = None,
     about: str | None = None,
     files: Iterable[str | os.PathLike] = (),
+    ledger: Ledger | None = None,
 ) -> None:
     """Write the evidence about a model for an office, a registry or a referee; post-processing, which costs nothing.
 
@@ -59,17 +69,20 @@ def write_evidence(
     title, about : str, optional
         The title; and what the data are and who published them, as Markdown.
     files : iterable of str or path
-        The published files, whose digests are told.
+        The published files, whose digests are told: the model, its report.
+    ledger : Ledger, optional
+        The one that paid for the model, as it is now: the evidence adds up everything that it has paid for. Without it
+        that is what it had paid for up to this release.
 
     Raises
     ------
     ValueError
         If the model has no guarantee, any of its noise came from a seed, its guarantee and that of its prior cannot be
-        added up, or the release is of another fit.
+        added up, or the release or the ledger is of another fit.
 
     Notes
     -----
-    What a person has to write begins with "TODO" in each file.
+    What a person has to write begins with "TODO" in each file; until it is written, the registry refuses the entry.
 
     Examples
     --------
@@ -85,14 +98,19 @@ def write_evidence(
     0.027182818
     """
     place = Path(folder)
-    contents = _contents(model, release, title, about, [Path(file) for file in files])
+    contents = _contents(model, release, title, about, files, ledger)
     place.mkdir(exist_ok=True)
     for name in EVIDENCE_FILES:
         write_atomically(place / name, contents[name].encode())
 
 
 def _contents(
-    model: Any, release: Release | None, title: str | None, about: str | None, files: list[Path]
+    model: Any,
+    release: Release | None,
+    title: str | None,
+    about: str | None,
+    files: Iterable[str | os.PathLike],
+    ledger: Ledger | None,
 ) -> dict[str, str]:
     privacy = getattr(model, "privacy", None) or getattr(model, "privacy_", None)
     number, deviation = _number(model)
@@ -107,22 +125,30 @@ def _contents(
         )
     if release is not None and Privacy.of(release).guarantee != privacy.guarantee:
         raise ValueError(f"release is under {release.guarantee}, the model under {privacy}; pass its own")
-    guarantee, record, privacy = guarantee_words(privacy), privacy, privacy.together
+    if ledger is not None:
+        if ledger.id != privacy.ledger or Counter(privacy.entries) - Counter(ledger.entries):
+            raise ValueError("ledger is not the one that paid for the model, as it is now; pass that one, or none")
+        privacy = replace(privacy, entries=ledger.entries)
+    guarantee = guarantee_words(privacy, None if ledger is None else ledger.budget)
+    record, privacy = privacy, privacy.together
     # Whoever has the model has both guarantees: of a parent with its children, and of one child.
     child = getattr(model, "promise_to_a_child", None)
     parts = [] if child is None else [_child(model, privacy, child)]
     shared = {
         "unprotected": _unprotected(privacy, model, number, deviation),
-        "composition": _composition(record),
+        "composition": [*_composition(record), *guarantee.together],
         "mechanisms": _mechanisms(privacy, release),
         "preprocessing": _preprocessing(privacy),
     }
-    digests = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    digests = digests_of(files)
     versions = {
         "pgmpy_dp": __version__,
         "Python": platform.python_version(),
         **{name: version(name) for name in _LIBRARIES},
     }
+    written = ", ".join(f"{name} {number}" for name, number in versions.items())
+    learned = "a version that its file does not say" if record.learned_by is None else f"pgmpy_dp {record.learned_by}"
+    written = f"The model was learned by {learned}. This was written by {written}."
     size = "The model does not say how many records it was learned from."
     if number is not None and np.isfinite(number):
         size = count_words(number, deviation, privacy)
@@ -139,13 +165,16 @@ def _contents(
         unprotected=shared["unprotected"],
         questions=_questions(privacy, guarantee, shared, size),
         files=digests,
-        versions=versions,
+        digests_words=DIGESTS,
+        versions=written,
         sources=(*SOURCES, *_SOURCES),
         citation=CITATION,
     )
     return {
         "evidence.html": page,
-        "registry.yaml": _registry(privacy, guarantee, shared, model, title, about, digests, versions),
+        "registry.yaml": _registry(
+            privacy, guarantee, shared, digests, written, title=title, about=about, domain=_domain(model)
+        ),
         "evidence.json": json.dumps(_numbers(record, privacy, child, digests, versions), indent=1) + "\n",
     }
 
@@ -229,15 +258,13 @@ def _composition(privacy: Privacy) -> list[str]:
         lines.append(f"An earlier release was used as a prior. The guarantee includes it: {privacy}.")
     if privacy.entries:
         charged = "; ".join(f"{shown(entry.what)}: {entry.cost}" for entry in privacy.entries)
-        lines.append(f"The records' ledger had been charged, up to this release: {charged}.")
+        lines.append(f"The records' ledger was charged: {charged}.")
     return lines
 
 
 def _mechanisms(privacy: Privacy, release: Release | None) -> list[str]:
     lines = [
-        f"Mechanism: {shown(privacy.mechanism)}. pgmpy_dp {__version__}, by OpenDP {version('opendp')} (noise) and "
-        f"dp-accounting "
-        f"{version('dp-accounting')} (conversions) today.",
+        f"Mechanism: {shown(privacy.mechanism)}. By OpenDP (noise) and dp-accounting (conversions).",
         "Counts are integers, and so is their noise, whose law is exact; scales are rounded up. Where noise is made "
         "in floating "
         "point, the documentation's known limits say so.",
@@ -340,19 +367,11 @@ def _registry(
     privacy: Privacy,
     words: GuaranteeWords,
     shared: Mapping[str, list[str]],
-    model: Any,
-    title: str | None,
-    about: str | None,
     digests: Mapping[str, str],
-    versions: Mapping[str, str],
+    versions: str,
+    **content: Any,
 ) -> str:
-    def todo(what: str) -> str:
-        return f"TODO: {what}"
-
     variant, parameters = _variant(privacy)
-    name = title or todo("the name of what is published")
-    parts = (shown(name), todo("who published it"), "1900")
-    slug = "_".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")
     if privacy.unit is not None:
         unit = f"{privacy.unit}-level"
     else:
@@ -360,23 +379,25 @@ def _registry(
     assert words.attacks is not None
     return render(
         "registry.yaml",
-        slug=slug,
-        name=name,
-        about=about,
         variant=variant,
         parameters=parameters,
-        domain=_domain(model),
         unit=unit,
         neighbours=words.sentences[0],
-        promise=f"{privacy.words}. {words.attacks.sentence} {' '.join(words.sentences[1:])}",
-        releases=f"{todo('whether more will be released about these data')}. Charges up to this one: "
-        f"{len(privacy.entries)}.",
-        notes=[f"{file}: SHA-256 {digest}" for file, digest in digests.items()]
-        + [", ".join(f"{name} {number}" for name, number in versions.items()) + " when this was written."],
-        todo=todo,
+        promise=" ".join([f"{privacy.words}.", words.attacks.sentence, *words.together, *words.sentences[1:]]),
+        releases=f"Charges to the records' ledger: {len(privacy.entries)}.",
+        notes=[*(f"{file}: SHA-256 {digest}" for file, digest in digests.items()), *([DIGESTS] if digests else [])]
+        + [versions],
+        todo=_todo,
         lines=lambda parts: "\n".join(f"- {part}" for part in parts),
         **shared,
+        **content,
     )
+
+
+def _todo(what: str, known: str | None = None) -> str:
+    """What a person has to write, as an object, which the registry's schema has nowhere: so it refuses the entry."""
+    known = "" if known is None else f", beside: {as_yaml(known)}"
+    return f"{{TODO: {as_yaml(what)}{known}}}"
 
 
 def _variant(privacy: Privacy) -> tuple[str, dict[str, str]]:
@@ -398,8 +419,8 @@ def _yaml_number(value: float) -> str:
     return mantissa if not exponent else f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent[0]}"
 
 
-def _domain(model: Any) -> str:
-    """The tables that are possible, as far as the model says."""
+def _domain(model: Any) -> str | None:
+    """The tables that are possible; None where the model does not say."""
     linked = getattr(model, "linked", None)
     if linked is not None:
         tables = zip(linked.names, model.columns, strict=True)
@@ -408,7 +429,7 @@ def _domain(model: Any) -> str:
         return f"Two tables, {linking}. {inside}."
     states = getattr(model, "states", None)
     if not states:
-        return "TODO: which datasets there might be."
+        return None
     numbers = getattr(model, "numbers", {})
 
     def told(name: Any) -> str:
@@ -438,8 +459,9 @@ def _numbers(
         "version": 1,
         "privacy": record.to_dict(),
         "attacks": attacks(privacy),
+        **({} if record.paid is None else {"attacks_on_all_that_the_ledger_paid": attacks(record.paid)}),
         **({} if child is None else {"attacks_on_a_child": attacks(child)}),
         "sha256": dict(digests),
-        "versions": dict(versions),
+        "versions": {"learned_by": record.learned_by, **versions},
         "sources": [*SOURCES, *_SOURCES],
     }
