@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +28,13 @@ About = Annotated[
     Path | None,
     typer.Option("--about", help="Markdown file: what the data are, and who published them."),
 ]
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        "--rule",
+        help="Mark what may be printed: intervals within 0.1 of a number, or '0.01 absolute'.",
+    ),
+]
 Level = Annotated[float, typer.Option("--level", help="Level of intervals, for a model written with --draws.")]
 
 
@@ -38,6 +45,7 @@ Level = Annotated[float, typer.Option("--level", help="Level of intervals, for a
     "report model.npz --out report.html",
     'report model.npz --release release.npz --title "Hospital stays 2024" --about about.md --out report.html',
     "report model.npz --score score.npz --out report.html",
+    "report model.npz --rule 0.1 --printable printable.csv --out report.html",
     "report before.npz --compare after.npz --out comparison.html",
 )
 def report(
@@ -53,6 +61,11 @@ def report(
         typer.Option("--score", help="Scores that score --release kept, to show the distance to the records."),
     ] = None,
     level: Level = 0.9,
+    rule: Rule = None,
+    printable: Annotated[
+        Path | None,
+        typer.Option("--printable", help="CSV file to write: all numbers, and whether --rule lets them be printed."),
+    ] = None,
     title: Title = None,
     about: About = None,
     overwrite: option.Overwrite = False,
@@ -63,30 +76,44 @@ def report(
     It has intervals if `fit` or `refit` wrote the model with --draws. The page loads nothing from anywhere. Of linked
     tables it shows a random parent, a random child, and what two children of one parent have in common.
     """
+    from pgmpy_dp.models.printing_rule import PrintingRule
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.reporting import comparison_page, report_page
     from pgmpy_dp.reporting.linked_report import linked_report_page
+    from pgmpy_dp.reporting.marginals import QUANTILES, printing_list, variable_rows
 
-    require_writable(overwrite, (model, compare, release, score, about), printed=not as_json, out=out)
-    for name, value in (("release", release), ("score", score), ("title", title), ("about", about)):
+    inputs = (model, compare, release, score, about)
+    require_writable(overwrite, inputs, printed=not as_json, out=out, printable=printable)
+    alone = {"release": release, "score": score, "rule": rule, "title": title, "about": about}
+    for name, value in alone.items():
         if compare is not None and value is not None:
             ask_for(f"--{name}", str(value), f"a comparison of two models tells nothing of a {name}; leave one out")
+    if printable is not None and rule is None:
+        ask_for("--printable", str(printable), "pass --rule too")
+    files = [file for file in (model, release, score) if file is not None]
+    network: Any
     if holds_linked_model(model):
         for name, value in (("compare", compare), ("release", release), ("score", score)):
             if value is not None:
                 ask_for(
                     f"--{name}", str(value), "the page of a model of linked tables tells nothing of it; leave it out"
                 )
-        _write(out, linked_report_page(load_linked_model(model), title, _read(about), level), as_json)
-        return
-    # Scores know their model by what pgmpy has of it.
-    network = load_saved_model(model, draws=True) if score is None else load_model(model)
-    if compare is not None:
-        names = (model.stem, compare.stem) if model.stem != compare.stem else (str(model), str(compare))
-        page = comparison_page(network, load_saved_model(compare, draws=True), names, level)
+        network = load_linked_model(model)
+        limit = PrintingRule.read(rule, network)
+        page = linked_report_page(network, title, _read(about), level, limit, files)
     else:
-        kept = [None if file is None else Release.load(file) for file in (release, score)]
-        page = report_page(network, kept[0], level, kept[1], title, _read(about))
+        # Scores know their model by what pgmpy has of it.
+        network = load_saved_model(model, draws=True) if score is None else load_model(model)
+        limit = PrintingRule.read(rule, network)
+        if compare is not None:
+            names = (model.stem, compare.stem) if model.stem != compare.stem else (str(model), str(compare))
+            page = comparison_page(network, load_saved_model(compare, draws=True), names, level)
+        else:
+            kept = [None if file is None else Release.load(file) for file in (release, score)]
+            page = report_page(network, kept[0], level, kept[1], title, _read(about), limit, files)
+    if printable is not None and limit is not None:
+        rows = variable_rows(network.marginal_answers(level, QUANTILES), limit)
+        write_output(printable, printing_list(rows).encode())
     _write(out, page, as_json)
 
 
@@ -105,6 +132,7 @@ def explore(
         typer.Option("--draws", help="Draws that the page carries, for intervals. Default: all of the model's."),
     ] = None,
     level: Level = 0.9,
+    rule: Rule = None,
     title: Title = None,
     about: About = None,
     overwrite: option.Overwrite = False,
@@ -115,15 +143,17 @@ def explore(
     The page carries the released model and computes in the browser. It needs no server and no network; whoever has the
     page has the model. Of linked tables it is about a random child, its parent, and another child.
     """
+    from pgmpy_dp.models.printing_rule import PrintingRule
     from pgmpy_dp.reporting import explorer_page
 
     require_writable(overwrite, (model, about), printed=not as_json, out=out)
     if holds_linked_model(model):
         linked = load_linked_model(model)
         title = title or f"Explore {shown(linked.linked.names[1])}"
-        page = explorer_page(linked.explored(), draws, level, title, _read(about))
+        network = linked.explored()
     else:
-        page = explorer_page(load_saved_model(model, draws=True), draws, level, title, _read(about))
+        network = load_saved_model(model, draws=True)
+    page = explorer_page(network, draws, level, title, _read(about), PrintingRule.read(rule, network))
     _write(out, page, as_json)
 
 

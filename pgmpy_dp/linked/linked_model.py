@@ -356,6 +356,19 @@ class LinkedModel:
             raise ValueError("most=1: the model has no pairs of children; ask about one, or write a report")
         return FamilyView(self, of)
 
+    def marginal_answers(self, level: float = 0.9, quantiles: Sequence[float] = QUARTILES) -> dict[str, Answer]:
+        """The distribution of each "table.column" by itself: of a random parent, and of a random child.
+
+        Parameters
+        ----------
+        level, quantiles
+            As of `ask`.
+        """
+        (of_parents, of_children), (parent, child) = self.columns, self.linked.names
+        parents, children = (self.view(of).marginal_answers(level, quantiles) for of in ("family", "child"))
+        answers = {f"{parent}.{name}": parents[name] for name in of_parents}
+        return answers | {key: children[key] for key in (f"{child}.{name}" for name in of_children)}
+
     def ask(
         self,
         variables: Hashable | Sequence[Hashable],

@@ -154,6 +154,11 @@ class Answer(Shown):
         for k, cell in enumerate(itertools.product(*self.states.values())):
             yield cell, {name: values[k] for name, values in flat}
 
+    @property
+    def estimates(self) -> list[Estimate]:
+        """The share of each joint state with its interval, C order."""
+        return [Estimate(p["probability"], p.get("lower"), p.get("upper")) for _, p in self.rows]
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
         names = list(map(str, self.states))

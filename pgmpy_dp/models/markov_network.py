@@ -37,6 +37,7 @@ from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import counted
 from pgmpy_dp.models.model_file import FORMAT, VERSION, ModelFile, read_model_file, reading_model
 from pgmpy_dp.models.prediction import known_codes, predicted, predicted_probability
+from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.private.array_file import array_file
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.reading.frames import column_names, encode_and_match
@@ -839,6 +840,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         score: ModelScore | Release | None = None,
         title: str | None = None,
         about: str | None = None,
+        rule: str | None = None,
     ) -> None:
         """Write an HTML page for people to read: guarantee, distributions, graph, what is least known.
 
@@ -858,6 +860,9 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             The result of `pgmpy_dp.score_model` for this model: the page tells how far it is from the records.
         title, about : str, optional
             The title of the page; and what the data are and who published them, as Markdown. Not of two models.
+        rule : str, optional
+            The page marks what may be printed: "0.1" where half of the interval is at most a tenth of the number,
+            "0.01 absolute" where it is at most 0.01. See :class:`~pgmpy_dp.models.printing_rule.PrintingRule`.
 
         Raises
         ------
@@ -868,13 +873,14 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         from pgmpy_dp.reporting import comparison_page, report_page
 
         if compare is not None:
-            for name, value in {"release": release, "score": score, "title": title, "about": about}.items():
+            of_one = {"release": release, "score": score, "title": title, "about": about, "rule": rule}
+            for name, value in of_one.items():
                 if value is not None:
                     raise ValueError(
                         f"compare and {name} were both given; a page of two models tells nothing of a {name}"
                     )
         if compare is None:
-            page = report_page(self, release, level, score, title, about)
+            page = report_page(self, release, level, score, title, about, PrintingRule.read(rule, self))
         else:
             page = comparison_page(self, compare, level=level)
         write_atomically(os.fspath(path), page.encode())
@@ -887,6 +893,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         level: float = 0.9,
         title: str | None = None,
         about: str | None = None,
+        rule: str | None = None,
     ) -> None:
         """Write an HTML page on which a reader chooses evidence and sees distributions with their intervals.
 
@@ -900,7 +907,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             Draws of the posterior that the page carries, for its intervals; default: all.
         level : float in (0, 1)
             The level of intervals.
-        title, about : str, optional
+        title, about, rule : str, optional
             As of `report`.
 
         Raises
@@ -910,7 +917,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         """
         from pgmpy_dp.reporting import explorer_page
 
-        write_atomically(os.fspath(path), explorer_page(self, n_draws, level, title, about).encode())
+        page = explorer_page(self, n_draws, level, title, about, PrintingRule.read(rule, self))
+        write_atomically(os.fspath(path), page.encode())
 
     # -- files ---------------------------------------------------------------------------------
 

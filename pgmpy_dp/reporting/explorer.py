@@ -15,6 +15,7 @@ from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.model_file import filled_words
 from pgmpy_dp.models.posterior.discrepancy import MISSES, MOST_PROBE_CELLS, TAU_GRID
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
+from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.reporting.model_report import require_exact
 from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
@@ -32,6 +33,7 @@ def explorer_page(
     level: float = 0.9,
     title: str | None = None,
     about: str | None = None,
+    rule: PrintingRule | None = None,
 ) -> str:
     """One HTML page in which evidence is chosen and all variables' distributions are shown.
 
@@ -43,7 +45,7 @@ def explorer_page(
         Draws of the posterior that the page carries; default: all.
     level : float in (0, 1)
         The level of intervals.
-    title, about : str, optional
+    title, about, rule : optional
         As of `report_page`.
 
     Returns
@@ -75,7 +77,8 @@ def explorer_page(
         guarantee=guarantee_words(network.privacy),
         variables=variables,
         level=percent(level),
-        data=data | {"variables": variables, "level": level},
+        rule=None if rule is None else rule.words(percent(level)),
+        data=data | {"variables": variables, "level": level, "rule": None if rule is None else vars(rule)},
     )
     if len(page.encode()) > MOST_BYTES:
         _refuse(len(page.encode()), network.posterior, 0)

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+import os
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.models.answer import Answer, state_text
+from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.marginals import QUANTILES, variable_rows
 from pgmpy_dp.reporting.page import as_html, render
-from pgmpy_dp.reporting.words import CITATION, guarantee_words, interval_words, percent
+from pgmpy_dp.reporting.words import CITATION, DIGESTS, digests_of, guarantee_words, interval_words, percent
 from pgmpy_dp.shown import shown
 
 _MOST_STATES = 12  # of a column of which pairs are shown cell by cell
 
 
-def linked_report_page(model: Any, title: str | None = None, about: str | None = None, level: float = 0.9) -> str:
+def linked_report_page(
+    model: Any,
+    title: str | None = None,
+    about: str | None = None,
+    level: float = 0.9,
+    rule: PrintingRule | None = None,
+    files: Iterable[str | os.PathLike] = (),
+) -> str:
     """One HTML page about a model of linked tables.
 
     Parameters
@@ -28,6 +37,8 @@ def linked_report_page(model: Any, title: str | None = None, about: str | None =
         The title of the page; and what the data are and who published them, as Markdown.
     level : float in (0, 1)
         The level of intervals, which the page has where the model has a `posterior`.
+    rule, files
+        As of `report_page`.
 
     Returns
     -------
@@ -41,7 +52,7 @@ def linked_report_page(model: Any, title: str | None = None, about: str | None =
     """
     linked, (of_parents, of_children) = model.linked, model.columns
     parent, child = map(shown, linked.names)
-    guarantee = guarantee_words(model.privacy)
+    guarantee, answers = guarantee_words(model.privacy), model.marginal_answers(level, QUANTILES)
     pairs = {name: _of_two(model, name, level) for name in of_children} if linked.most > 1 else {}
     number = f"{max(model.n_records, 0.0):,.0f}"
     deviation = f", estimated with a standard deviation of {model.n_records_sd:,.0f}" if model.n_records_sd else ""
@@ -57,8 +68,11 @@ def linked_report_page(model: Any, title: str | None = None, about: str | None =
         size=f"The model was learned from {number} of {parent} inside the schema{deviation}.",
         parent=parent,
         child=child,
-        parents=_cards(model.view("family"), of_parents, level),
-        children=_cards(model.view("child"), of_children, level, linked.names[1]),
+        parents=variable_rows({name: answers[f"{linked.names[0]}.{name}"] for name in of_parents}, rule),
+        children=variable_rows({name: answers[f"{linked.names[1]}.{name}"] for name in of_children}, rule),
+        rule=None if rule is None else rule.words(percent(level)),
+        files=digests_of(files),
+        digests_words=DIGESTS,
         intervals=interval_words(model.posterior, level),
         has_intervals=model.posterior is not None,
         level=percent(level),
@@ -78,13 +92,6 @@ def _whole(model: Any, parent: str, child: str) -> str:
         f"A {parent} with all its {child} rows is promised {model.privacy.together.said}; one {child} alone, who is "
         f"added, removed or changed while the others stay, is promised {model.privacy_of_a_child}."
     )
-
-
-def _cards(view: Any, columns: Sequence[Hashable], level: float, table: str | None = None) -> list[dict[str, Any]]:
-    """Distributions of columns of one table."""
-    nodes = {name if table is None else f"{table}.{name}": name for name in columns}
-    answers = view.marginal_answers(level, QUANTILES)
-    return variable_rows({name: answers[node] for node, name in nodes.items()})
 
 
 def _of_two(model: Any, name: Hashable, level: float) -> Answer:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.models.answer import Answer, state_text
+from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.schema import Number
+from pgmpy_dp.shown import spreadsheet_safe
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """The quantiles of numbers and days on pages."""
@@ -37,27 +41,50 @@ def number_text(number: Number, value: float, mean: bool, rounded: Callable[[flo
     return f"{value:.0f}" if "e" in text and 1 <= abs(value) < 1e15 else text
 
 
-def variable_rows(answers: Mapping[Hashable, Answer]) -> list[dict[str, Any]]:
+def variable_rows(answers: Mapping[Hashable, Answer], rule: PrintingRule | None = None) -> list[dict[str, Any]]:
     """States with shares and intervals, and numbers with mean and quantiles, as pages show them.
 
     Parameters
     ----------
     answers : mapping of variable to Answer
         As `marginal_answers` gives them, with `QUANTILES`.
+    rule : PrintingRule, optional
+        Then a row says whether it may be "printed".
     """
     rows = []
     for name, answer in answers.items():
+        (states,), estimates = answer.states.values(), answer.estimates
+        shares, numbers = ([False] * len(estimates), {}) if rule is None else rule.of(answer)
         cells = [
-            {"state": state_text(cell[0]), "p": p["probability"], "lower": p.get("lower"), "upper": p.get("upper")}
-            for cell, p in answer.rows
+            {"state": state_text(state), "p": p, "lower": lower, "upper": upper, "printed": printed}
+            for state, (p, lower, upper), printed in zip(states, estimates, shares, strict=True)
         ]
         number, note = answer.number, None
         if number is not None:
             note = f"{number.kind}s from {number.text(number.lower)} to {number.text(number.upper)}"
             note += f". {answer.worth.missing}" if answer.worth.missing else ""
-        summary = [_summary(answer, key) for key in answer.numbers]
+        summary = [_summary(answer, key) | {"printed": numbers.get(key)} for key in answer.numbers]
         rows.append({"name": str(name), "note": note, "rows": cells, "summary": summary})
     return rows
+
+
+def printing_list(variables: Sequence[Mapping[str, Any]]) -> str:
+    """The numbers of a page as CSV: shares, means and quantiles, with intervals and whether they may be printed.
+
+    Parameters
+    ----------
+    variables : sequence of mapping
+        As `variable_rows` makes them, with a rule.
+    """
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(("variable", "number", "state", "value", "lower", "upper", "may_be_printed"))
+    for one in variables:
+        shares = [("share", row["state"], row["p"], row) for row in one["rows"]]
+        for what, state, value, row in shares + [(row["what"], "", row["value"], row) for row in one["summary"]]:
+            said = map(spreadsheet_safe, (one["name"], what, state))
+            lines.writerow((*said, value, row["lower"], row["upper"], "yes" if row["printed"] else "no"))
+    return text.getvalue()
 
 
 def _summary(answer: Answer, key: Any) -> dict[str, str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import statistics
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.model_file import filled_words
+from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
@@ -16,7 +19,9 @@ from pgmpy_dp.reporting.marginals import QUANTILES, variable_rows
 from pgmpy_dp.reporting.page import as_html, in_columns, render
 from pgmpy_dp.reporting.words import (
     CITATION,
+    DIGESTS,
     counted,
+    digests_of,
     guarantee_words,
     interval_words,
     percent,
@@ -52,6 +57,8 @@ def report_page(
     score: ModelScore | Release | None = None,
     title: str | None = None,
     about: str | None = None,
+    rule: PrintingRule | None = None,
+    files: Iterable[str | os.PathLike] = (),
 ) -> str:
     """One HTML page about a model.
 
@@ -66,6 +73,10 @@ def report_page(
         The score of this model: then the page tells how far it is from the records, and what that cost.
     title, about : str, optional
         The title of the page; and what the data are and who published them, as Markdown.
+    rule : PrintingRule, optional
+        The page marks what it lets be printed.
+    files : iterable of str or path
+        The published files, whose digests are told.
 
     Returns
     -------
@@ -99,7 +110,7 @@ def report_page(
         intervals_words=interval_words(posterior, level),
         has_intervals=posterior is not None,
         level=percent(level),
-        columns=in_columns(variable_rows(network.marginal_answers(level, QUANTILES))),
+        columns=in_columns(variable_rows(network.marginal_answers(level, QUANTILES), rule)),
         graph=drawing(network, edges),
         edges=edges,
         unsure=unsure,
@@ -109,6 +120,9 @@ def report_page(
         measured=measured,
         measured_words=measured_words,
         trust=when_not_to_trust(posterior),
+        rule=None if rule is None else rule.words(percent(level)),
+        files=digests_of(files),
+        digests_words=DIGESTS,
         citation=CITATION,
     )
 

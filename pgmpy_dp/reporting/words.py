@@ -205,8 +205,7 @@ def count_words(number: float, deviation: float, privacy: Privacy | None) -> str
     step = 10 ** math.floor(math.log10(max(sd, 1)))
     return (
         f"Learned from about {max(0, round(number / step) * step):,.0f} {what}, give or take {sd:,.0f}: an estimate "
-        f"from "
-        f"noisy tables ({sd:,.0f} is its standard deviation)."
+        f"from noisy tables ({sd:,.0f} is its standard deviation)."
     )
 
 

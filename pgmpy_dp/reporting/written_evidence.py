@@ -162,8 +162,8 @@ def _contents(
         size=size,
         parts_of=parts,
         whom=who_is_protected(privacy),
-        unprotected=shared["unprotected"],
-        questions=_questions(privacy, guarantee, shared, size),
+        words=privacy.words,
+        **shared,
         files=digests,
         digests_words=DIGESTS,
         versions=written,
@@ -228,9 +228,8 @@ def _unprotected(privacy: Privacy, model: Any, number: float | None, deviation: 
         )
     return [
         *lines,
-        "A graph, a prior model, settings and weights that were passed to the fit: they are public, unless they "
-        "were learned "
-        "from these records under the same ledger.",
+        "A graph, a prior model, settings and weights that were passed to the fit: they are public, unless they were "
+        "learned from these records under the same ledger.",
         "What is true of everybody: that a habit and an illness go together is learned with and without any one "
         "record.",
         "Time and memory that the fit took, and when files were written. Let nobody measure them.",
@@ -265,9 +264,8 @@ def _composition(privacy: Privacy) -> list[str]:
 def _mechanisms(privacy: Privacy, release: Release | None) -> list[str]:
     lines = [
         f"Mechanism: {shown(privacy.mechanism)}. By OpenDP (noise) and dp-accounting (conversions).",
-        "Counts are integers, and so is their noise, whose law is exact; scales are rounded up. Where noise is made "
-        "in floating "
-        "point, the documentation's known limits say so.",
+        "Counts are integers, and so is their noise, whose law is exact; scales are rounded up. Where noise is made in "
+        "floating point, the documentation's known limits say so.",
         "Timing is not hidden. Access to the records and to the machine is up to whoever ran the fit.",
     ]
     if release is not None:
@@ -286,80 +284,6 @@ def _preprocessing(privacy: Privacy) -> list[str]:
     return [
         "Records outside the schema are left out in silence, and cells are read as it says; neither depends on other "
         f"records.{bounded}",
-    ]
-
-
-def _questions(
-    privacy: Privacy, words: GuaranteeWords, shared: Mapping[str, list[str]], size: str
-) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The parts of the pyramid, from its top, with questions and answers."""
-    assert words.attacks is not None
-    success = words.attacks.picture["said"]
-    return [
-        (
-            "Privacy parameters and unit of privacy",
-            [
-                ("Which measure, and which parameters?", f"{privacy.words}. {' '.join(words.sentences[1:])}"),
-                (
-                    "How strong is that?",
-                    f"An attack with 1 % false alarms succeeds in at most {success}; the curve above has all rates.",
-                ),
-                ("What is the unit, and who are neighbours?", f"{who_is_protected(privacy)}. {words.sentences[0]}"),
-                ("How much may one unit add?", " ".join(shared["preprocessing"])),
-                (
-                    "What are all releases about these people together?",
-                    " ".join(shared["composition"]) + " Other ledgers are not known here.",
-                ),
-                (
-                    "Is the unit a person?",
-                    "TODO: say whether one unit is one person, and how many units a person may have.",
-                ),
-            ],
-        ),
-        (
-            "Algorithms, utility and bias",
-            [
-                ("Which mechanisms?", " ".join(shared["mechanisms"])),
-                (
-                    "How was correctness checked?",
-                    "Sensitivities are proved in the source. Tests replay every operator on neighbours, and attack "
-                    "the installed "
-                    "estimators: pgmpy-dp audit does the attacks again on this machine.",
-                ),
-                (
-                    "How accurate is it?",
-                    f"{size} The report has intervals that count sampling and noise; pgmpy-dp score measures the "
-                    f"distance to the records, with noise.",
-                ),
-                (
-                    "Who is it less accurate for?",
-                    "Small groups: noise is the same for all, so that it is a larger share of a small count. Rules, "
-                    "bounds and "
-                    "left-out records may bias; TODO: say which groups matter, and whether the accuracy is enough "
-                    "for them.",
-                ),
-            ],
-        ),
-        (
-            "Trust, side channels, access and collection",
-            [
-                (
-                    "Which trust model?",
-                    "Central: one process sees the records. TODO: say who runs it, and who may see it.",
-                ),
-                ("Which side channels are left?", "Time, memory, and the machine: none of them is hidden."),
-                ("Who has access to the records?", "TODO: say how records, the ledger and the machine are guarded."),
-                (
-                    "What was exposed when data were collected?",
-                    "TODO: say how the data came about, and who has them beside you.",
-                ),
-                (
-                    "Was randomness good?",
-                    "Noise comes from the operating system's random bits; no seed was set. A copy of a virtual "
-                    "machine may repeat them.",
-                ),
-            ],
-        ),
     ]
 
 

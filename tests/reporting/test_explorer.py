@@ -19,6 +19,7 @@ from pgmpy_dp import MarkovNetwork, Schema
 from pgmpy_dp.estimators import CollectiveMAP
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.reporting.explorer import explorer_data
 from tests.reporting.models import fitted
 
@@ -191,6 +192,27 @@ def test_the_page_shows_what_an_answer_is_worth(tmp_path):
             ends = f"{100 * p['lower']:.1f} to {100 * p['upper']:.1f} %"
             assert row == [f"{100 * p['probability']:.1f} %", ends]
     assert any("not measured" in card["worth"] for card in shown["cards"])
+
+
+@needs_node
+@pytest.mark.parametrize(("rule", "known"), [("0.1", {}), ("0.02 absolute", {"ill": "yes"})])
+def test_the_page_marks_what_may_be_printed(tmp_path, rule, known):
+    network = fitted()
+    network.explorer(tmp_path / "page.html", rule=rule)
+    page = (tmp_path / "page.html").read_text()
+    data = re.search(r'id="model">(.*?)</script>', page, flags=re.DOTALL)[1]
+    address = "#v1=1" if known else ""
+    command = [NODE, str(HERE / "explorer_page.cjs"), str(SCRIPT), str(SCRIPT.parent / "explore.js"), address]
+    shown = json.loads(subprocess.run(command, input=data, capture_output=True, text=True, check=True).stdout)
+    marks = []
+    for name, card in zip(network, shown["cards"], strict=True):
+        expected = [False] * len(card["rows"])
+        if name not in known:
+            expected, _ = PrintingRule.read(rule, network).of(network.ask(name, known))
+        assert [row[0].startswith("✓ ") for row in card["rows"]] == expected
+        marks += expected
+    assert 0 < sum(marks) < len(marks)
+    assert "✓ may be printed by the rule: half of its 90 % interval is at most" in page
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium")

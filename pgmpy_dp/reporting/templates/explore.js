@@ -55,7 +55,8 @@
     return common;
   }
 
-  function showIntervals(found) {
+  function showIntervals(found, marginals, evidence) {
+    const vouched = cards.map((_, v) => !evidence.has(v) && !explorer.outside(v, evidence));
     cards.forEach((card, v) => {
       if (found[v] === null) return;
       card.querySelectorAll("tbody tr").forEach((row, state) => {
@@ -64,6 +65,7 @@
         range.style.left = length(low);
         range.style.width = length(high - low);
         row.querySelector(".interval").textContent = `${(100 * low).toFixed(1)} to ${percent(high)}`;
+        if (vouched[v] && explorer.printed(marginals[v][state], low, high)) row.querySelector(".p").textContent = `✓ ${percent(marginals[v][state])}`;
       });
     });
   }
@@ -101,7 +103,7 @@
     if (draws.length < data.draws.n) {
       status.textContent = `${start} Some draws give this the probability 0, so there are no intervals.`;
     } else {
-      showIntervals(explorer.intervals(evidence, draws));
+      showIntervals(explorer.intervals(evidence, draws), marginals, evidence);
       status.textContent = `${start} Probabilities have ${100 * data.level} % intervals.`;
     }
     document.body.dataset.done = "intervals";

@@ -345,6 +345,12 @@ class Explorer {
     return why && why + (scope.length > new Set([v, ...evidence.keys()]).size ? worth.misses.size : "");
   }
 
+  // Whether an office's rule lets a share be printed: pgmpy_dp.models.printing_rule.
+  printed(share, lower, upper) {
+    const { rule } = this.data;
+    return Boolean(rule) && (upper - lower) / 2 <= rule.most * (rule.absolute ? 1 : share);
+  }
+
   // What is to be said of the answer about a variable.
   worth(v, evidence) {
     const { pairs, sentences, conditional } = this.data.worth, asked = [v, ...evidence.keys()];
