@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 _JOINERS = "\u200c\u200d"  # without which Persian and some emoji read wrong
 _RUN = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n"  # with the wide forms, which some spreadsheets take for these
@@ -33,6 +33,21 @@ def shown(label: object) -> str:
         else sign.encode("unicode_escape").decode()
         for sign in text
     )
+
+
+def quantity(count: float | Sized, noun: str, plural: str | None = None) -> str:
+    """A number, or how many a collection has, with its noun in the singular or the plural.
+
+    Examples
+    --------
+    >>> quantity(0, "edge"), quantity(1, "edge"), quantity(1200, "edge"), quantity(2, "category")
+    ('no edges', '1 edge', '1,200 edges', '2 categories')
+    >>> quantity(3, "vertex", "vertices")
+    '3 vertices'
+    """
+    number = len(count) if isinstance(count, Sized) else round(count)
+    several = plural or (f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s")
+    return f"{number:,} {noun if number == 1 else several}" if number else f"no {several}"
 
 
 def runs_in_spreadsheets(text: str) -> bool:

@@ -27,6 +27,7 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables import discovery
 from pgmpy_dp.tables.collective.collective_em import CollectiveEM
 from pgmpy_dp.tables.collective.collective_map import CollectiveMAP
@@ -433,7 +434,7 @@ def _plan_of_score(model: Any, budget: Budget, n: int, passed: dict[str, Any]) -
         f"{budget} under {passed.get('adjacency', 'add_remove')}, {n:,} records assumed; {100 * level:g} % intervals"
     ]
     lines += [
-        f"  {row['score']:<10} {row['tables']:>7,.0f} tables   noise of sd {row['sd']:>8,.1f} records   "
+        f"  {row['score']:<10} {quantity(row['tables'], 'table'):>14}   noise of sd {row['sd']:>8,.1f} records   "
         f"interval about +- {row['half_width']:.4f}   sampling alone {row['sampling']:.4f}"
         for row in rows
     ]

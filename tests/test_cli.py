@@ -29,6 +29,7 @@ from pgmpy_dp.private.noise import additive
 from pgmpy_dp.private.operators import record_matches
 from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.reporting import comparison_page, explorer_page, report_page
+from pgmpy_dp.reporting.words import DIGESTS
 from pgmpy_dp.tables import discovery
 
 ROOT = Path(__file__).parents[1]
@@ -195,10 +196,19 @@ def test_draws_give_intervals_counts_and_copies(folder):
     assert (again["lower"] < again["estimate"]).all()
     run("report drawn.npz --release release.npz --out report.html --level 0.8")
     assert "80 % interval" in Path("report.html").read_text()
+    digest = hashlib.sha256(Path("release.npz").read_bytes()).hexdigest()
+    assert digest in Path("report.html").read_text() and DIGESTS in Path("report.html").read_text()
+    run("report drawn.npz --rule 0.1 --printable list.csv --out marked.html")
+    assert pd.read_csv("list.csv")["may_be_printed"].value_counts()["yes"] == Path("marked.html").read_text().count(
+        "✓<"
+    )
+    assert "pass --rule too" in run("report drawn.npz --printable new.csv --out c.html", code=2).stderr
+    assert "--draws" in run("report model.npz --rule 0.1 --out c.html", code=2).stderr
     run("report drawn.npz --compare model.npz --out both.html")
     assert "drawn and model: 3 variables" in Path("both.html").read_text()
     told = json.loads(run("explore drawn.npz --draws 9 --out explore.html --json").stdout)
     assert told == {"out": "explore.html", "bytes": Path("explore.html").stat().st_size}
+    assert "✓ may be printed" in run("explore drawn.npz --rule 0.1 --out -").stdout
     assert "the file exists" in run("report drawn.npz --out report.html", code=2).stderr
     assert (
         "leave one out" in run("report drawn.npz --compare model.npz --release release.npz --out c.html", code=2).stderr

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pgmpy_dp.cli.application import ask_for, show
 from pgmpy_dp.cli.files import load_linked_model, require_writable, write_output
 from pgmpy_dp.cli.synthetic import StyleOptions, parquet_of, suffix_of, text_of
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 if TYPE_CHECKING:
     from pgmpy_dp.linked import LinkedModel
@@ -41,7 +41,7 @@ def linked_info(path: Path, as_json: bool) -> None:
     lines = [
         "No guarantee is recorded" if model.privacy is None else f"Learned with {model.privacy}",
         f"One {linked.names[1]} alone, added, removed or changed: {words_of_a_child(model.privacy)}",
-        f"Two tables, linked by {shown(linked.key)}; up to {linked.most} rows of {linked.names[1]} for each",
+        f"Two tables, linked by {shown(linked.key)}; up to {quantity(linked.most, 'row')} of {linked.names[1]} each",
     ]
     for table, columns in zip(linked.names, model.columns, strict=True):
         lines.append(f"  {shown(table)}: {', '.join(map(shown, columns))}")

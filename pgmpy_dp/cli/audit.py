@@ -11,7 +11,7 @@ import typer
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, as_document, ask_for, command, note, progress, show
 from pgmpy_dp.cli.files import require_writable, write_output
-from pgmpy_dp.shown import aligned
+from pgmpy_dp.shown import aligned, quantity
 
 if TYPE_CHECKING:
     from pgmpy_dp.auditing import AuditReport, OneRunReport
@@ -199,7 +199,7 @@ def _as_dict(report: AuditReport | OneRunReport) -> dict[str, Any]:
     if isinstance(report, OneRunReport):
         tried = f"1 release, {report.n_canaries} records in it by coins"
     else:
-        tried = f"2 x {report.event.trials} releases, {report.note or 'two datasets'}"
+        tried = f"2 x {quantity(report.event.trials, 'release')}, {report.note or 'two datasets'}"
     return {
         "name": report.name,
         "claim": report.guarantee.to_dict(),

@@ -15,7 +15,7 @@ import typer
 from pgmpy_dp.cli import option
 from pgmpy_dp.cli.application import app, ask_for, command, note, show
 from pgmpy_dp.cli.files import STANDARD_OUTPUT, free_name, require_writable, write_output
-from pgmpy_dp.shown import spreadsheet_safe
+from pgmpy_dp.shown import quantity, spreadsheet_safe
 from pgmpy_dp.signals import no_more
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def export(
     if out == STANDARD_OUTPUT:
         return
     count = len(ledger.entries)
-    show({"out": str(out), "entries": count}, f"Wrote {out} with {count} charges", as_json)
+    show({"out": str(out), "entries": count}, f"Wrote {out} with {quantity(count, 'charge')}", as_json)
 
 
 _COLUMNS = (

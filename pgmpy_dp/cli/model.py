@@ -25,7 +25,7 @@ from pgmpy_dp.cli.files import (
     write_output,
 )
 from pgmpy_dp.cli.synthetic import StyleOptions, parquet_of, suffix_of, text_of
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 if TYPE_CHECKING:
     from pgmpy_dp.linked import LinkedModel
@@ -82,13 +82,13 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
     }
     lines = [
         "No guarantee is recorded: its factors were set by hand" if privacy is None else f"Learned with {privacy}",
-        f"{len(saved.nodes)} variables and their neighbours in the graph:",
+        f"{quantity(saved.nodes, 'variable')} and their neighbours in the graph:",
     ]
     for name in saved.nodes:
         neighbours = ", ".join(sorted(beside[name])) or "none"
         number = numbers.get(name)
         what = "" if number is None else f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, "
-        lines.append(f"  {shown(name)} ({what}{len(states[name])} states): {neighbours}")
+        lines.append(f"  {shown(name)} ({what}{quantity(states[name], 'state')}): {neighbours}")
     lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
     lines += filled_words(saved.missing_at_random)
     if privacy is not None and privacy.published_if is not None:
@@ -293,7 +293,8 @@ def sample(
     if out == STANDARD_OUTPUT:
         return
     files = str(out) if copies is None else f"{outs[0]} to {outs[-1]}"
-    text = f"Wrote {files}: {n:,} synthetic records of {len(columns)} variables{' each' if copies else ''}"
+    size = f"{quantity(n, 'synthetic record')} of {quantity(columns, 'variable')}"
+    text = f"Wrote {files}: {size}{' each' if copies else ''}"
     document = {"out": str(out) if copies is None else [str(file) for file in outs], "n": n}
     show(document | {"variables": list(map(str, columns))}, text, as_json)
 

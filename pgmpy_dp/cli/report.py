@@ -28,13 +28,9 @@ About = Annotated[
     Path | None,
     typer.Option("--about", help="Markdown file: what the data are, and who published them."),
 ]
-Rule = Annotated[
-    str | None,
-    typer.Option(
-        "--rule",
-        help="Mark what may be printed: intervals within 0.1 of a number, or '0.01 absolute'.",
-    ),
-]
+Rule = Annotated[str | None, typer.Option("--rule", help="Mark what may be printed: 0.1, or '0.01 absolute'.")]
+List = Annotated[Path | None, typer.Option("--printable", help="CSV to write: which numbers --rule lets be printed.")]
+Account = Annotated[Path | None, typer.Option("--ledger", help="Ledger that paid, to add up all that it paid for.")]
 Level = Annotated[float, typer.Option("--level", help="Level of intervals, for a model written with --draws.")]
 
 
@@ -62,10 +58,7 @@ def report(
     ] = None,
     level: Level = 0.9,
     rule: Rule = None,
-    printable: Annotated[
-        Path | None,
-        typer.Option("--printable", help="CSV file to write: all numbers, and whether --rule lets them be printed."),
-    ] = None,
+    printable: List = None,
     title: Title = None,
     about: About = None,
     overwrite: option.Overwrite = False,
@@ -75,6 +68,9 @@ def report(
 
     It has intervals if `fit` or `refit` wrote the model with --draws. The page loads nothing from anywhere. Of linked
     tables it shows a random parent, a random child, and what two children of one parent have in common.
+
+    With --rule 0.1 it marks the shares, means and quantiles half of whose interval is at most a tenth of the number;
+    with --rule "0.01 absolute", at most one percentage point.
     """
     from pgmpy_dp.models.printing_rule import PrintingRule
     from pgmpy_dp.private.sensitive import Release
@@ -91,14 +87,13 @@ def report(
     if printable is not None and rule is None:
         ask_for("--printable", str(printable), "pass --rule too")
     files = [file for file in (model, release, score) if file is not None]
-    network: Any
     if holds_linked_model(model):
         for name, value in (("compare", compare), ("release", release), ("score", score)):
             if value is not None:
                 ask_for(
                     f"--{name}", str(value), "the page of a model of linked tables tells nothing of it; leave it out"
                 )
-        network = load_linked_model(model)
+        network: Any = load_linked_model(model)
         limit = PrintingRule.read(rule, network)
         page = linked_report_page(network, title, _read(about), level, limit, files)
     else:
@@ -150,7 +145,7 @@ def explore(
     if holds_linked_model(model):
         linked = load_linked_model(model)
         title = title or f"Explore {shown(linked.linked.names[1])}"
-        network = linked.explored()
+        network: Any = linked.explored()
     else:
         network = load_saved_model(model, draws=True)
     page = explorer_page(network, draws, level, title, _read(about), PrintingRule.read(rule, network))
@@ -171,10 +166,7 @@ def evidence(
     release: Annotated[
         Path | None, typer.Option("--release", help="Release of the model, to tell its digest and what was measured.")
     ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option("--ledger", help="Ledger that paid for the model, to add up all that it paid for until now."),
-    ] = None,
+    ledger: Account = None,
     report: Annotated[Path | None, typer.Option("--report", help="Report on the model, to tell its digest.")] = None,
     title: Title = None,
     about: About = None,

@@ -13,7 +13,7 @@ from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, as_document, ask_for, command, show
 from pgmpy_dp.cli.arguments import as_written
 from pgmpy_dp.cli.files import STANDARD_OUTPUT, load_schema, require_writable, write_output
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 
 @command(
@@ -103,7 +103,7 @@ def schema(
         return
     public_schema.to_json(out)
     sizes = public_schema.cardinalities.values()
-    told = f"Wrote {out}: {len(public_schema)} variables"
+    told = f"Wrote {out}: {quantity(public_schema, 'variable')}"
     if sizes:
         told += f" with {min(sizes)} to {max(sizes)} states, {math.prod(sizes):,} possible records"
     if len(sizes) < len(public_schema):
@@ -139,7 +139,8 @@ def _template(
         return
     write_output(out, (as_document(document) + "\n").encode())
     empty = [name for name in names if name not in known]
-    told = f"Wrote {out}: {len(names)} columns, {len(empty)} of which lack their states: {', '.join(map(shown, empty))}"
+    listed = ", ".join(map(shown, empty))
+    told = f"Wrote {out}: {quantity(names, 'column')}, {len(empty)} of which lack their states: {listed}"
     show({"schema": str(out), "variables": len(names), "without_states": empty}, told, as_json)
 
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from pgmpy_dp.schema import encode_label
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 _SHOWN = 8
 """States of a variable that are named."""
@@ -55,9 +55,8 @@ class ShowsFit(Shown):
 
     def _lines(self: Any) -> list[str]:
         """The lines that a person reads."""
-        edges, count = self.model_.number_of_edges(), self.model_.number_of_nodes()
-        told = "1 edge" if edges == 1 else f"{edges or 'no'} edges"
-        return [f"Learned {told} between {count} variables: {self.privacy_}"]
+        edges, variables = quantity(self.model_.number_of_edges(), "edge"), quantity(self.model_.nodes, "variable")
+        return [f"Learned {edges} between {variables}: {self.privacy_}"]
 
     def to_dict(self: Any) -> dict[str, Any]:
         """JSON-able form of a fit that set `model_`.

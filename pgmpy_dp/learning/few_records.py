@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pgmpy_dp.shown import quantity
+
 FEW = 5.0
 """An estimated number within so many standard deviations of 0 is next to nothing."""
 
@@ -127,11 +129,10 @@ def no_edge(n_variables: int, n_edges: int, share: float) -> str | None:
     """
     if n_variables < 2 or (n_edges and (share >= _HARDLY or n_edges * _FEW_EDGES > n_variables)):
         return None
-    edges = "1 edge" if n_edges == 1 else f"{n_edges or 'no'} edges"
     return (
-        f"the graph has {edges}: {100 * share:.0f} % of the budget went to tables of several variables, which were "
-        "predicted to drown in noise. Where dependence matters, pass workload= with the sets of variables that it "
-        "matters in (or one_way_share=0.1, in Python), fewer variables or states, or more budget"
+        f"the graph has {quantity(n_edges, 'edge')}: {100 * share:.0f} % of the budget went to tables of several "
+        "variables, which were predicted to drown in noise. Where dependence matters, pass workload= with the sets of "
+        "variables that it matters in (or one_way_share=0.1, in Python), fewer variables or states, or more budget"
     )
 
 

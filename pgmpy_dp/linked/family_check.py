@@ -26,7 +26,7 @@ from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.tables.schema_check import ALL, NOISE, NOTHING, WORDS, percent, rounded, share_of, verdict_of
 
 
@@ -262,7 +262,7 @@ def _run(tables: PrivateLinkedTables, budget: Budget, random_state: int | None) 
     curator = TableCurator(
         table,
         budget,
-        what=f"what linked tables of {len(scopes) - 1} columns hold",
+        what=f"what linked tables of {quantity(len(scopes) - 1, 'column')} hold",
         columns=[*(tables.linked.parent or ()), *tables.linked.child],
         pure=isinstance(least_noise(noise, [1] * len(scopes), budget), PureDP),
         random_state=random_state,

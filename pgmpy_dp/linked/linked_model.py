@@ -363,6 +363,10 @@ class LinkedModel:
         ----------
         level, quantiles
             As of `ask`.
+
+        Returns
+        -------
+        dict of str to Answer
         """
         (of_parents, of_children), (parent, child) = self.columns, self.linked.names
         parents, children = (self.view(of).marginal_answers(level, quantiles) for of in ("family", "child"))

@@ -36,6 +36,7 @@ from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label, encode_label
+from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.budget_shares import OPTIMISE
 from pgmpy_dp.tables.networks.network_posterior import DENSE, probed_discrepancy
@@ -226,8 +227,9 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
 
     def _lines(self) -> list[str]:
         (parent, child), (of_parents, of_children) = self.model_.linked.names, self.model_.columns
+        columns = quantity(of_children, "column")
         return [
-            f"Learned {parent} with {len(of_parents)} and {child} with {len(of_children)} columns: {self.privacy_}",
+            f"Learned {parent} with {len(of_parents)} and {child} with {columns}: {self.privacy_}",
             f"One {child} alone, added, removed or changed: {words_of_a_child(self.privacy_)}",
         ]
 

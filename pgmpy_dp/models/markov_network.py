@@ -43,6 +43,7 @@ from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.reading.frames import column_names, encode_and_match
 from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.schema.provenance import listed
+from pgmpy_dp.shown import quantity
 
 if TYPE_CHECKING:
     from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
@@ -135,7 +136,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     def __repr__(self) -> str:
         what = "factors set by hand" if self.privacy is None else str(self.privacy)
         what = what if self.factors else "no factors"
-        return f"MarkovNetwork({self.number_of_nodes()} nodes, {self.number_of_edges()} edges; {what})"
+        return f"MarkovNetwork({quantity(self.nodes, 'node')}, {quantity(self.number_of_edges(), 'edge')}; {what})"
 
     def _repr_html_(self) -> str:
         states = self.states

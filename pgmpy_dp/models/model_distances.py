@@ -21,6 +21,7 @@ from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.shown import quantity
 
 
 def _shares(settings: Settings) -> dict[str, Fraction]:
@@ -97,7 +98,7 @@ def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Bud
     curator = TableCurator(
         table,
         budget,
-        what=f"how far a model is from the records on {len(model.scopes)} tables",
+        what=f"how far a model is from the records on {quantity(model.scopes, 'table')}",
         columns=table.schema.variables,
         mechanism="discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian",
         pure=isinstance(cost, PureDP),

@@ -12,7 +12,8 @@ from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.reporting.marginals import variable_rows
 from pgmpy_dp.reporting.model_report import MOST_PAIRED, require_exact
 from pgmpy_dp.reporting.page import in_columns, render
-from pgmpy_dp.reporting.words import counted, guarantee_words, percent, size_words, variation
+from pgmpy_dp.reporting.words import guarantee_words, percent, size_words, variation
+from pgmpy_dp.shown import quantity
 
 _SHOWN_PAIRS = 30
 
@@ -68,7 +69,7 @@ def comparison_page(
     return render(
         "compare.html",
         title="Two models compared",
-        lead=f"{names[0]} and {names[1]}: {counted(len(same), 'variable')} with the same states.",
+        lead=f"{names[0]} and {names[1]}: {quantity(len(same), 'variable')} with the same states.",
         sides=[
             {"name": name, "guarantee": guarantee_words(network.privacy), "size": size_words(network)}
             for name, network in zip(names, (one, other), strict=True)

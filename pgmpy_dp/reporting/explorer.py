@@ -19,6 +19,7 @@ from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.reporting.model_report import require_exact
 from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
+from pgmpy_dp.shown import quantity
 
 MOST_BYTES = 20_000_000
 """The largest size of a page; more is slow to send and to open."""
@@ -73,7 +74,9 @@ def explorer_page(
         "explore.html",
         title=title or "Explore a model",
         about=None if about is None else as_html(about),
-        lead=" ".join([f"{len(network)} variables. {size_words(network)}", *filled_words(network.missing_at_random)]),
+        lead=" ".join(
+            [f"{quantity(network, 'variable')}.", size_words(network), *filled_words(network.missing_at_random)]
+        ),
         guarantee=guarantee_words(network.privacy),
         variables=variables,
         level=percent(level),

@@ -20,7 +20,6 @@ from pgmpy_dp.reporting.page import as_html, in_columns, render
 from pgmpy_dp.reporting.words import (
     CITATION,
     DIGESTS,
-    counted,
     digests_of,
     guarantee_words,
     interval_words,
@@ -29,6 +28,7 @@ from pgmpy_dp.reporting.words import (
     variation,
     when_not_to_trust,
 )
+from pgmpy_dp.shown import quantity
 
 if TYPE_CHECKING:
     from pgmpy_dp.models.score_reading import ModelScore
@@ -95,7 +95,7 @@ def report_page(
     unsure, unsure_words = _unsure(network)
     measured, measured_words = _measured(network, release)
     lead = (
-        f"{counted(len(network), 'variable')}, {counted(len(edges), 'edge')}.",
+        f"{quantity(network, 'variable')}, {quantity(edges, 'edge')}.",
         "Everything here follows from the released model alone.",
     )
     scored = _scored(network, score, level)
@@ -140,7 +140,7 @@ def _unsure(network: Answers) -> tuple[list[dict[str, Any]], str]:
     ]
     words = (
         f"The error is how far the model's table of two variables is expected to be from the population's, in total "
-        f"variation (half the sum of the differences over all cells). {len(rows)} of {len(pairs)} pairs; "
+        f"variation (half the sum of the differences over all cells). {len(rows)} of {quantity(pairs, 'pair')}; "
         + (
             f"the median of all is {variation(statistics.median(pair[3] for pair in pairs))}."
             if pairs
@@ -197,5 +197,5 @@ def _measured(network: Answers, release: Release | None) -> tuple[list[dict[str,
             {"names": names, "cells": values.size, "sd": "–" if noise is None else f"{noise.variance**0.5:,.1f}"}
         )
     order = sorted(range(len(rows)), key=lambda k: (len(release.scopes[k]), k))
-    words = f"{len(rows)} tables of counts, each with noise added. Nothing else of the records went into the model."
+    words = f"{quantity(rows, 'table')} of counts, each with noise. Nothing else of the records went into the model."
     return [rows[k] for k in order], words

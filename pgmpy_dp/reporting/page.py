@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from pgmpy_dp import __version__
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 _BESIDE_ROWS = 3  # the height of what a table has beside its rows
 
@@ -32,7 +32,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["yaml"] = as_yaml
+    made.filters |= {"yaml": as_yaml, "quantity": quantity}
     return made
 
 

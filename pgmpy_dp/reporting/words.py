@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pgmpy_dp import __version__
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -19,10 +18,8 @@ from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP
 from pgmpy_dp.reporting.attacks import AttackWords, at_most, attack_words
+from pgmpy_dp.shown import quantity
 from pgmpy_dp.theory.attack_rates import attack_success
-
-if TYPE_CHECKING:
-    from pgmpy_dp.private.budget import Budget
 
 CITATION = (
     "The pgmpy_dp authors. pgmpy_dp: undirected probabilistic graphical models learned under differential privacy. "
@@ -58,13 +55,13 @@ class GuaranteeWords:
     together: tuple[str, ...] = ()
 
 
-def guarantee_words(privacy: Privacy | None, budget: Budget | None = None) -> GuaranteeWords:
+def guarantee_words(privacy: Privacy | None, budget: str | None = None) -> GuaranteeWords:
     """The promise of a model's privacy record, in words.
 
     Parameters
     ----------
     privacy : Privacy or None
-    budget : Budget, optional
+    budget : str, optional
         Of the ledger that paid for the model, if `privacy` has its entries as they are now.
 
     Examples
@@ -96,7 +93,7 @@ def guarantee_words(privacy: Privacy | None, budget: Budget | None = None) -> Gu
     return GuaranteeWords(str(privacy), sentences, warnings, privacy.entries, attack_words(privacy), together)
 
 
-def ledger_words(privacy: Privacy, budget: Budget | None = None) -> tuple[str, ...]:
+def ledger_words(privacy: Privacy, budget: str | None = None) -> tuple[str, ...]:
     """Sentences on everything that the ledger paid for; none where the record does not say what that was.
 
     Examples
@@ -114,7 +111,7 @@ def ledger_words(privacy: Privacy, budget: Budget | None = None) -> tuple[str, .
         return (f"Its ledger paid{until} for noise from a seed too: of everything together nothing is promised.",)
     if paid.guarantee == privacy.total:
         return (f"Its ledger paid for nothing else{until}.",)
-    charges, success = counted(len(privacy.entries), "charge"), float(attack_success(paid.guarantee, 0.01))
+    charges, success = quantity(len(privacy.entries), "charge"), float(attack_success(paid.guarantee, 0.01))
     return (
         f"With all else that its ledger paid for{until}, {charges} together, this is {paid.words}.",
         f"An attack on all of it, with 1 % false alarms, succeeds in at most {at_most(success)}.",
@@ -229,17 +226,6 @@ def percent(level: float) -> str:
 def variation(distance: float) -> str:
     """A total variation as a page says it: the share of records that would have to be others."""
     return f"{100 * distance:.2f} %"
-
-
-def counted(count: int, what: str) -> str:
-    """A count with its noun, in the singular or the plural.
-
-    Examples
-    --------
-    >>> counted(0, "edge"), counted(1, "edge"), counted(12, "edge")
-    ('no edge', '1 edge', '12 edges')
-    """
-    return f"{count or 'no'} {what}{'s' * (count > 1)}"
 
 
 def interval_words(posterior: object | None, level: float) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +32,8 @@ from pgmpy_dp.reporting.words import (
     guarantee_words,
 )
 from pgmpy_dp.schema import Number
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.theory.attack_rates import attack_success
-
-if TYPE_CHECKING:
-    from pgmpy_dp.private.ledger import Ledger
 
 EVIDENCE_FILES = ("registry.yaml", "evidence.html", "evidence.json")
 
@@ -52,7 +49,7 @@ def write_evidence(
     title: str | None = None,
     about: str | None = None,
     files: Iterable[str | os.PathLike] = (),
-    ledger: Ledger | None = None,
+    ledger: Any = None,
 ) -> None:
     """Write the evidence about a model for an office, a registry or a referee; post-processing, which costs nothing.
 
@@ -110,7 +107,7 @@ def _contents(
     title: str | None,
     about: str | None,
     files: Iterable[str | os.PathLike],
-    ledger: Ledger | None,
+    ledger: Any,
 ) -> dict[str, str]:
     privacy = getattr(model, "privacy", None) or getattr(model, "privacy_", None)
     number, deviation = _number(model)
@@ -125,12 +122,13 @@ def _contents(
         )
     if release is not None and Privacy.of(release).guarantee != privacy.guarantee:
         raise ValueError(f"release is under {release.guarantee}, the model under {privacy}; pass its own")
+    record, whole = privacy, privacy.together
     if ledger is not None:
-        if ledger.id != privacy.ledger or Counter(privacy.entries) - Counter(ledger.entries):
+        if ledger.id != record.ledger or Counter(record.entries) - Counter(ledger.entries):
             raise ValueError("ledger is not the one that paid for the model, as it is now; pass that one, or none")
-        privacy = replace(privacy, entries=ledger.entries)
-    guarantee = guarantee_words(privacy, None if ledger is None else ledger.budget)
-    record, privacy = privacy, privacy.together
+        record = replace(record, entries=ledger.entries)
+    guarantee = guarantee_words(record, None if ledger is None else str(ledger.budget))
+    privacy = replace(whole, entries=record.entries)
     # Whoever has the model has both guarantees: of a parent with its children, and of one child.
     child = getattr(model, "promise_to_a_child", None)
     parts = [] if child is None else [_child(model, privacy, child)]
@@ -275,11 +273,8 @@ def _mechanisms(privacy: Privacy, release: Release | None) -> list[str]:
 
 
 def _preprocessing(privacy: Privacy) -> list[str]:
-    rows = (
-        "all rows count as one together"
-        if privacy.rows_per_unit == "shares"
-        else f"at most {privacy.rows_per_unit} rows"
-    )
+    most = privacy.rows_per_unit
+    rows = f"at most {quantity(most, 'row')}" if isinstance(most, int) else "all rows count as one together"
     bounded = "" if privacy.rows_per_unit is None else f" Of each {str(privacy.unit)!r} {rows} count."
     return [
         "Records outside the schema are left out in silence, and cells are read as it says; neither depends on other "
@@ -349,7 +344,7 @@ def _domain(model: Any) -> str | None:
     if linked is not None:
         tables = zip(linked.names, model.columns, strict=True)
         inside = "; ".join(f"{shown(table)}: {', '.join(map(shown, columns))}" for table, columns in tables)
-        linking = f"linked by {shown(linked.key)}, with up to {linked.most} rows of {linked.names[1]} for each"
+        linking = f"linked by {shown(linked.key)}, with up to {quantity(linked.most, 'row')} of {linked.names[1]} each"
         return f"Two tables, {linking}. {inside}."
     states = getattr(model, "states", None)
     if not states:

@@ -25,6 +25,7 @@ from pgmpy_dp.schema.reading import OPTIONS as READING
 from pgmpy_dp.schema.reading import Reading, decoded, encoded, readings_of, said_of
 from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
+from pgmpy_dp.shown import quantity
 
 
 class Schema(Mapping):
@@ -576,7 +577,7 @@ class Schema(Mapping):
     def __repr__(self) -> str:
         rules = f", impossible={short(list(self.impossible))}" if self._rules else ""
         discovered = ", discovered" if self._discovered else ""
-        return f"Schema({len(self)} variables: {short(self._variables)}{rules}{discovered})"
+        return f"Schema({quantity(self, 'variable')}: {short(self._variables)}{rules}{discovered})"
 
     def _repr_html_(self) -> str:
         rows = []

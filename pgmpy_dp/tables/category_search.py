@@ -26,6 +26,7 @@ from pgmpy_dp.private.operators.column_operators import (
 )
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import MISSING, Number, Schema, encode_label, match_key
+from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables.quantile_cuts import (
     consistent_counts,
     divided_at,
@@ -193,7 +194,7 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
         data,
         budget,
         what=" and ".join(
-            f"{what} of {len(columns)} columns"
+            f"{what} of {quantity(columns, 'column')}"
             for what, columns in (("categories", settings.categories), ("cuts", settings.numbers))
             if columns
         ),

@@ -25,7 +25,7 @@ from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, decode_label, encode_label
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.tables import category_search as plan
 
 
@@ -154,7 +154,8 @@ class Discovery(Shown):
         if name not in self.counts:
             return f"as declared, {self.schema.cardinality(name)} states"
         if number is not None:
-            return _short(f"{len(number.cells)} cells: ", [number.text(cut) for cut in number.edges[1:-1]], "cut at ")
+            cuts = [number.text(cut) for cut in number.edges[1:-1]]
+            return _short(f"{quantity(number.cells, 'cell')}: ", cuts, "cut at ")
         counts = self.counts[name]
         rest = self.n_records - float(counts.sum())
         other = f"; about {max(rest, 0.0):,.0f} others"
@@ -165,7 +166,8 @@ class Discovery(Shown):
         if not len(counts):
             return f"no category has so many records{other}"
         most = counts.sort_values(ascending=False, kind="stable")
-        return _short(f"{len(counts)} categories: ", ["missing" if s is None else shown(s) for s in most.index]) + other
+        names = ["missing" if s is None else shown(s) for s in most.index]
+        return _short(f"{quantity(counts, 'category')}: ", names) + other
 
     def __repr__(self) -> str:
         return f"Discovery({self.schema!r}; {self.privacy_})"

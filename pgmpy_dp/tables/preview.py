@@ -39,7 +39,7 @@ from pgmpy_dp.private.data.table_facts import checked_scopes
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.tables.collective.collective_map import CollectiveMAP
 
 if TYPE_CHECKING:
@@ -119,14 +119,14 @@ class Preview(Shown):
         )
 
     def __repr__(self) -> str:
-        return f"Preview({self.method} on {len(self.table)} tables under {self.budget}, n={self.n:,}; print it)"
+        return f"Preview({self.method} on {quantity(self.table, 'table')} under {self.budget}, n={self.n:,}; print it)"
 
     def __str__(self) -> str:
-        table = self.table
+        table, cells = self.table, self.table["cells"].sum()
         least, most = self.total_variation_range
         count = "the number of records is public" if not self.n_records_sd else f"estimated +- {self.n_records_sd:,.0f}"
         lines = [
-            f"{self.method} on {len(table)} tables, {table['cells'].sum():,} cells, {self.n_parameters:,} parameters",
+            f"{self.method} on {quantity(table, 'table')}, {cells:,} cells, {self.n_parameters:,} parameters",
             f"budget     {self.budget}, spent as {self.guarantee} under {self.adjacency}",
             *([f"ledger     {self.shared_cost}"] if self.shared_cost else []),
             f"noise      {_noise_text(table)}",

@@ -23,7 +23,7 @@ from pgmpy_dp.private.operators.operator_base import planned_noise
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, encode_label
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 NOTHING = "nothing"
 NOISE = "too noisy"
@@ -311,7 +311,7 @@ def run(table: PrivateTable, budget: Budget, random_state: int | None = None) ->
     curator = TableCurator(
         table,
         budget,
-        what=f"how many records match the states of {len(table.schema)} columns",
+        what=f"how many records match the states of {quantity(table.schema, 'column')}",
         columns=table.schema.variables,
         pure=isinstance(cost, PureDP),
         random_state=random_state,

@@ -19,7 +19,7 @@ from pgmpy_dp.private.budget import Budget, unit_budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.tables.networks import spanning_tree
 from pgmpy_dp.tables.networks.budget_shares import network_shares
 from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu
@@ -71,7 +71,7 @@ class Plan(Shown):
         return self.text
 
     def __repr__(self) -> str:
-        return f"Plan({len(self.table)} rows under {self.budget}, n={self.n:,}; print it)"
+        return f"Plan({quantity(self.table, 'row')} under {self.budget}, n={self.n:,}; print it)"
 
 
 def expected_errors(tables: Iterable[NoisyTable], n: int) -> pd.DataFrame:
@@ -94,7 +94,9 @@ def worst_first(table: pd.DataFrame, most: int | None = None) -> list[str]:
         told = f"  {'' if isnan(row.learned) else f'{row.learned:.4f}':>8}" if learned else ""
         lines.append(f"{row.cells:9,}  {row.scale:14.1f}  {row.expected_error:14.4f}{told}  {what}")
     if most is not None and len(table) > most:
-        lines.append(f"... and {len(table) - most} tables with smaller errors; .table and --json have them all")
+        lines.append(
+            f"... and {quantity(len(table) - most, 'table')} with smaller errors; .table and --json have them all"
+        )
     return lines
 
 
@@ -120,7 +122,9 @@ def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, requested: Map
     merged, schema = [shown(name) for name in undivided(declared)], declared.fine()
     sizes = [schema.cardinality(name) for name in schema.variables]
     facts: dict[str, Any] = {"variables": len(sizes), "adjacency": adjacency}
-    lines = [f"{len(sizes)} variables with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"]
+    lines = [
+        f"{quantity(sizes, 'variable')} with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"
+    ]
     if schema.discovered:
         whole = Privacy(budget.guarantee, Adjacency.parse(adjacency), "planned").with_schema_of(schema.discovered)
         facts["guarantee_with_schema"] = whole.told()["guarantee"]
@@ -175,7 +179,7 @@ def _bounds(p: int, k: int, budget: Budget, n: int, requested: Mapping[str, Any]
         }
         for option in options
     ]
-    told = [f"{option}\n  {n:,} records: {option.verdict(n)}, with constant 1" for option in options]
+    told = [f"{option}\n  {quantity(n, 'record')}: {option.verdict(n)}, with constant 1" for option in options]
     return facts, ["", *told]
 
 
@@ -212,7 +216,7 @@ def _of_tree(schema: Schema, budget: Budget, adjacency: str, n: int) -> _Expecte
     for noise in [noise for scope, _, noise in released if len(scope) > 1][:1]:
         tables.append(("a pair, at most", sizes[0] * sizes[1], noise))
         tables.append(("a pair, at least", sizes[-1] * sizes[-2], noise))
-    told = f"A tree: tables of {len(sizes)} variables, and of {len(sizes) - 1} pairs chosen by their noisy scores"
+    told = f"A tree: tables of {quantity(sizes, 'variable')}, {quantity(len(sizes) - 1, 'pair')} chosen by noisy scores"
     return expected_errors(tables, n), [told], {}, None
 
 
@@ -251,22 +255,22 @@ def _of_network(
         ordered = sorted(sizes[i] * sizes[j] for i, j in shares.candidates)
         tables += [("a pair, at most", ordered[-1], each), ("a pair, at least", ordered[0], each)]
     lines = [
-        f"Graph and parameters: tables of {len(sizes)} variables, then up to {size.rounds} tables of "
-        f"two or more that are chosen in {size.fits} rounds; rounds get larger shares once they say nothing new",
+        f"Graph and parameters: tables of {quantity(sizes, 'variable')}, then up to {quantity(size.rounds, 'table')} "
+        f"of two or more, chosen in {quantity(size.fits, 'round')}; rounds get larger shares once they say nothing new",
         f"It takes {size}",
     ]
     if few:
         lines[0] = (
             f"A graph without an edge is expected: nearly all of the budget for the model would go to tables of "
-            f"{len(sizes)} variables, measured twice, since those of two would drown in noise. Where dependence "
+            f"{quantity(sizes, 'variable')}, measured twice, since those of two would drown in noise. Where dependence "
             "matters, pass a workload with the sets of variables that it matters in, fewer variables or states, or "
             "more budget"
         )
     if star:
         lines[0] = (
-            f"Graph and parameters, to predict {shown(target)}: tables of {len(sizes)} variables, and of the "
-            f"{len(of_star)} pairs with it, which get {float(star / shares.rounds):.0%} of what is left, and more if "
-            f"that pays; then up to {size.rounds} tables of sets with it are chosen"
+            f"Graph and parameters, to predict {shown(target)}: tables of {quantity(sizes, 'variable')}, and of the "
+            f"{quantity(of_star, 'pair')} with it, which get {float(star / shares.rounds):.0%} of what is left, "
+            f"and more if that pays; then up to {quantity(size.rounds, 'table')} of sets with it are chosen"
         )
     if shares.numbers:
         twice = ", ".join(map(shown, fine_grained(schema)))

@@ -216,7 +216,7 @@ def test_linked_tables_and_fields_have_evidence_too(tmp_path):
     assert "households, give or take" in text_of(page) and "One person alone is" in text_of(page)
     own, child = (numbers[name]["guarantee"]["rho"] for name in ("attacks", "attacks_on_a_child"))
     assert child == 4 * own
-    assert "up to 3 rows of person for each" in entry["deployment"]["dp_variant"]["data_domain"]
+    assert "up to 3 rows of person each" in entry["deployment"]["dp_variant"]["data_domain"]
     bits = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (300, 3)), columns=list("abc"))
     field = PrivateIsing(epsilon=1.0, width=1.0, state_names={name: [0, 1] for name in "abc"}).fit(bits)
     for model in (field, field.model_):

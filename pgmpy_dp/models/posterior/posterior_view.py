@@ -29,6 +29,7 @@ from pgmpy_dp.models.posterior.query_intervals import (
     widened,
 )
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import quantity
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -86,7 +87,7 @@ class ParameterPosterior:
     network: type[MarkovNetwork] | None = None
 
     def __repr__(self) -> str:
-        of = f"{self.draws.n_draws} draws of a model of {len(self.graph)} variables"
+        of = f"{quantity(self.draws.n_draws, 'draw')} of a model of {quantity(self.graph, 'variable')}"
         return f"ParameterPosterior({of}; {self.privacy}; ask .interval, .sample or .models)"
 
     def _repr_html_(self) -> str:

@@ -23,6 +23,7 @@ from pgmpy_dp.private.reading.records import CodedRecords, read_records
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label
+from pgmpy_dp.shown import quantity
 
 SHARES = "shares"
 _MOST_ROWS = 1 << 20
@@ -236,7 +237,7 @@ class PrivateTable(PrivateData):
     def __repr__(self) -> str:
         unit = "" if self._unit is None else f"unit={self._unit!r}, rows_per_unit={self._rows_per_unit!r}, "
         return (
-            f"PrivateTable({len(self._declared)} variables, {unit}adjacency={str(self._adjacency)!r}, "
+            f"PrivateTable({quantity(self._declared, 'variable')}, {unit}adjacency={str(self._adjacency)!r}, "
             f"n_records={self._n_units}, spent {self._ledger.spent} of {self._ledger.budget})"
         )
 

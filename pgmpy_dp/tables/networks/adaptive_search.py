@@ -29,6 +29,7 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
+from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables.networks.budget_shares import (
     NetworkShares,
     network_shares,
@@ -141,7 +142,7 @@ def run(
     curator = TableCurator(
         table,
         budget,
-        what=f"tables of {len(table.schema)} variables and of pairs chosen among {len(shares.candidates)}",
+        what=f"tables of {quantity(table.schema, 'variable')} and of pairs chosen among {len(shares.candidates)}",
         mechanism=select_and_measure(shares.cost),
         random_state=settings.random_state,
         fine=True,

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from pgmpy_dp.private.reading.records import MOST_KEPT
+from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables.networks.budget_shares import NetworkShares
 from pgmpy_dp.tables.networks.candidates import MOST_SETS
 
@@ -68,7 +69,7 @@ class NetworkSize:
     def __str__(self) -> str:
         return (
             f"about {self.memory_bytes / 2**20:,.0f} MiB of memory and {_duration(self.seconds)} of processor time: "
-            f"up to {self.candidates:,} candidates, {self.rounds:,} tables, {self.fits:,} fits"
+            f"up to {self.candidates:,} candidates, {quantity(self.rounds, 'table')}, {quantity(self.fits, 'fit')}"
         )
 
 

@@ -22,6 +22,7 @@ from pgmpy_dp.private.operators.model_errors import ModelErrors
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables.publishing.criteria import Criteria, Criterion, every_scope
 
 CHANCE = 0.05
@@ -100,7 +101,7 @@ def run(
     means = [one for one in criteria.each if one.test == "mean"]
     others = [one for one in criteria.each if one.test != "mean"]
     tables = scored.tables(table.schema, every_scope(criteria)) if others else None
-    named = f"whether a model meets {len(criteria)} criteria"
+    named = f"whether a model meets {quantity(criteria, 'criterion', 'criteria')}"
     curator = TableCurator(table, budget, what=named, random_state=random_state, fine=True)
     n = float(curator.ask(RecordCount(), counted))
     answers: dict[int, float] = {}
