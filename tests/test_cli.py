@@ -157,6 +157,39 @@ def test_evidence_of_a_model(folder):
     assert "leave one out" in run("report model.npz --compare seeded.npz --title x --out c.html", 2).stderr
 
 
+def test_one_of_a_kind_is_said_in_the_singular(folder):
+    Path("one.csv").write_text("sex\n" + "F\n" * 150 + "M\n" * 250)
+    said = [
+        run(command).stdout
+        for command in (
+            'schema --variable "sex=F,M" --out one.json',
+            "plan --schema one.json --epsilon 1 --n 1",
+            "check one.csv --schema one.json --epsilon 3 --ledger l.json --budget-epsilon 9 --budget-delta 1e-6",
+            "ledger export l.json --out l.csv",
+            "fit one.csv --schema one.json --epsilon 3 --ledger l.json --draws 20 --release r.npz --out one.npz",
+            "refit r.npz --out again.npz",
+            "info one.npz",
+            "ledger show l.json",
+            "score one.npz --epsilon 0.1 --n 400",
+            "sample one.npz --n 1 --out drawn.csv",
+            "discover one.csv --categories sex --epsilon 3 --delta 1e-6 --out found.json",
+            "report one.npz --release r.npz --out -",
+            "report one.npz --compare one.npz --out -",
+            "explore one.npz --out -",
+            "evidence one.npz --release r.npz --out evidence",
+        )
+    ]
+    said += [
+        Path("evidence/evidence.html").read_text(),
+        repr(MarkovNetwork.load("one.npz")),
+        repr(Schema({"a": [0, 1]})),
+    ]
+    assert any("1 variable" in text for text in said) and "1 charge" in said[3] and "1 synthetic record of" in said[9]
+    for text in said:
+        text = re.sub(r"<(style|script|svg).*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL)
+        assert not re.search(r"(?<![\d.,-])1 (?!is\b|was\b|has\b|s\b)[a-z]+s\b", text), text
+
+
 def test_suggested_rules_are_confirmed_by_refit_at_no_cost(folder):
     pd.DataFrame({"sex": ["M", "F"] * 1000, "pregnant": ["no", "yes", "no", "no"] * 500}).to_csv("two.csv", index=False)
     fitted = "fit two.csv --variable sex=F,M --variable pregnant=yes,no --rho 1 --out two.npz --release two.release.npz"

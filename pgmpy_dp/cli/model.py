@@ -82,7 +82,7 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
     }
     lines = [
         "No guarantee is recorded: its factors were set by hand" if privacy is None else f"Learned with {privacy}",
-        f"{quantity(saved.nodes, 'variable')} and their neighbours in the graph:",
+        f"{quantity(saved.nodes, 'variable')}, with neighbours in the graph:",
     ]
     for name in saved.nodes:
         neighbours = ", ".join(sorted(beside[name])) or "none"

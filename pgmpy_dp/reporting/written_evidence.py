@@ -268,7 +268,8 @@ def _mechanisms(privacy: Privacy, release: Release | None) -> list[str]:
     ]
     if release is not None:
         told = ", floating-point noise among them" if release.floating_point else ""
-        lines.append(f"Released with noise: {len(release.values):,} values or tables{told}, of kind {release.kind!r}.")
+        values = quantity(release.values, "noisy value or table", "noisy values or tables")
+        lines.append(f"Released: {values}{told}, of kind {release.kind!r}.")
     return lines
 
 
