@@ -312,10 +312,10 @@ def test_what_is_shown_is_short_and_escaped():
     ledger = Ledger(Budget(epsilon=1.0))
     found = preview(schema, graph, Budget(epsilon=1.0), 1000, n_simulations=0)
     expected = {
-        "MarkovNetwork(2 nodes, 1 edges; 1-DP": estimator.model_,
+        "MarkovNetwork(2 nodes, 1 edge; 1-DP": estimator.model_,
         "ParameterPosterior(40 draws of a model of 2 variables; 1-DP": posterior,
         "Posterior(40 draws": posterior.draws,
-        "Preview(CollectiveMAP on 1 tables": found,
+        "Preview(CollectiveMAP on 1 table": found,
         "Schema(2 variables": schema,
         "Ledger(budget=1-DP": ledger,
     }
@@ -327,4 +327,4 @@ def test_what_is_shown_is_short_and_escaped():
     assert "no factors" in repr(MarkovNetwork([("a", "b")]))
     model = MarkovNetwork([("a", "b")])
     model.add_factors(DiscreteFactor(["a", "b"], [2, 2], [1, 2, 3, 4]))
-    assert repr(model) == "MarkovNetwork(2 nodes, 1 edges; factors set by hand)"
+    assert repr(model) == "MarkovNetwork(2 nodes, 1 edge; factors set by hand)"

@@ -100,7 +100,7 @@ class TestWhatIsFound:
         found = discover(messy(), {"job": "categories", "age": age}, BUDGET, missing=["?"])
         assert found.schema["age"] == age and list(found.counts) == ["job"]
         assert "numbers 0 to 120, which fits divide" in str(found)
-        assert found.privacy_.entries[0].what == "categories of 1 columns"
+        assert found.privacy_.entries[0].what == "categories of 1 column"
 
     def test_said(self, found):
         text = str(found)

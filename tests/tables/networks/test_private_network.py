@@ -401,7 +401,7 @@ class TestNetwork:
                 PrivateNetwork(**budget, state_names=states).fit(data)
         assert caught.value.release.kind == "marginals"  # it was paid for
         estimator.model_.report(tmp_path / "report.html")
-        assert "20 variables, no edge" in (tmp_path / "report.html").read_text()
+        assert "20 variables, no edges" in (tmp_path / "report.html").read_text()
 
     def test_one_variable(self):
         estimator = PrivateNetwork(epsilon=5.0, state_names={"rain": ["no", "yes"]}).fit(records())
