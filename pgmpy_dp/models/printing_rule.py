@@ -65,7 +65,11 @@ class PrintingRule:
     def words(self, level: str) -> str:
         """A sentence that says what is marked."""
         most = f"{100 * self.most:g}"
-        of = f"{most} points (of a mean or a quantile {most} % of its range)" if self.absolute else f"{most} % of it"
+        of = (
+            f"{most} points (of means and quantiles {most} % of their range)"
+            if self.absolute
+            else f"{most} % of the number"
+        )
         return (
             f"✓ may be printed by the rule: half of its {level} interval is at most {of}. Days count against their "
             "range. Nothing is marked where nothing vouches for the interval."

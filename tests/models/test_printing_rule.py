@@ -75,7 +75,7 @@ def test_pages_mark_and_the_list_says_the_same(tmp_path):
     network.report(tmp_path / "plain.html")
     marked, plain = ((tmp_path / name).read_text() for name in ("marked.html", "plain.html"))
     assert marked.count('class="printed"') == sum(expected) and "✓" not in plain
-    assert "half of its 90 % interval is at most 10 % of it." in marked
+    assert "half of its 90 % interval is at most 10 % of the number." in marked
 
 
 def test_nothing_is_marked_where_nothing_vouches():
