@@ -3,6 +3,7 @@
 The upper bound in pyproject.toml stays until these and the rest of the tests pass on the next version.
 """
 
+import ast
 import importlib
 import inspect
 import re
@@ -17,6 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 from pgmpy import config
 from pgmpy.base import UndirectedGraph
+from pgmpy.factors.continuous import LinearGaussianCPD
 from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
 from pgmpy.inference import BeliefPropagation, DBNInference, VariableElimination
 from pgmpy.metrics import _BaseSupervisedMetric
@@ -24,6 +26,7 @@ from pgmpy.models import DiscreteMarkovNetwork, DynamicBayesianNetwork, Junction
 from skbase.base import BaseEstimator
 
 from pgmpy_dp import MarkovNetwork
+from tests.test_imports import MODULES
 
 
 def test_the_installed_pgmpy_is_one_that_was_tested():
@@ -44,6 +47,93 @@ def test_the_constructor_of_discrete_estimators_is_skipped_without_loss():
     base = pgmpy.parameter_estimator.DiscreteParameterEstimator
     assert base.__bases__ == (pgmpy.parameter_estimator.BaseParameterEstimator,)
     assert vars(base(state_names={"a": [0, 1]})).keys() - vars(BaseEstimator()).keys() == {"state_names"}
+
+
+# What pgmpy's development changes: the one place of ours that leans on it (a folder, where it ends in a dot), whether
+# it still is as we know it, and what to do when it is not.
+PLANNED = {
+    "pgmpy.inference.VariableElimination": (
+        "pgmpy_dp.models.elimination",
+        lambda: (
+            [*inspect.signature(VariableElimination).parameters] == ["model"]
+            and [*inspect.signature(VariableElimination.query).parameters][1] == "variables"
+        ),
+        "pull request 2510 moves `model` from the constructor into `query`: do so in models/elimination.py, where ours "
+        "overrides query and map_query, and let `model` of the constructor be the default until 1.0",
+    ),
+    "pgmpy.config": (
+        "pgmpy_dp.pgmpy_config",
+        lambda: {"get_backend", "get_device", "get_show_progress", "set_show_progress"} <= {*dir(config)},
+        "pull request 3395 may replace `config`: answer bars_shown, bars and torch_device in pgmpy_config.py from what "
+        "takes its place",
+    ),
+    "pgmpy.models.DiscreteMarkovNetwork.fit": (
+        "pgmpy_dp.models.markov_network",
+        lambda: not hasattr(DiscreteMarkovNetwork, "fit"),
+        "pull request 3571 adds DiscreteMarkovNetwork.fit, by maximum likelihood, which is not private: see that the "
+        "parameters of MarkovNetwork.fit have its names, that without an estimator it still raises, and say in "
+        "learning/in_place.py and docs/pgmpy.md that fit_in_place is no longer the only way",
+    ),
+    "pgmpy.factors.discrete.TabularCPD": (
+        "pgmpy_dp.models.conversion",
+        lambda: (
+            issubclass(TabularCPD, DiscreteFactor)
+            and [*inspect.signature(TabularCPD).parameters]
+            == ["variable", "variable_card", "values", "evidence", "evidence_card", "state_names"]
+        ),
+        "pull request 3452 changes CPDs: make them as they are made now in models/conversion.py (`_cpd`)",
+    ),
+    "pgmpy.factors.continuous.LinearGaussianCPD": (
+        "pgmpy_dp.gaussian.",
+        lambda: [*inspect.signature(LinearGaussianCPD).parameters][:4] == ["variable", "beta", "std", "evidence"],
+        "pull request 3452 changes CPDs: make them as they are made now, in gaussian/ alone",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_what_pgmpy_s_development_changes_is_as_it_was(name):
+    _, as_it_was, what_to_do = PLANNED[name]
+    assert as_it_was(), what_to_do
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_one_module_of_ours_leans_on_what_pgmpy_s_development_changes(name):
+    home, _, what_to_do = PLANNED[name]
+    users = sorted(module for module, path in MODULES.items() if name in leans_on(path.read_text(encoding="utf-8")))
+    elsewhere = [module for module in users if module != home and not (home.endswith(".") and module.startswith(home))]
+    assert users, f"nothing leans on {name} any more: take it off the list"
+    assert not elsewhere, f"{elsewhere} lean on {name}, which {home} alone shall, since {what_to_do}"
+
+
+def leans_on(source: str) -> set[str]:
+    """What of pgmpy a module imports, by the name that `PLANNED` has; and the class of pgmpy's that it derives from."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {f"pgmpy.{name}" for alias in node.names if alias.name == "pgmpy" for name in ("config",)}
+        elif isinstance(node, ast.ImportFrom) and not node.level and f"{node.module}.".startswith("pgmpy."):
+            found |= {f"{node.module}.{alias.name}".replace("pgmpy.global_vars.", "pgmpy.") for alias in node.names}
+        elif isinstance(node, ast.ClassDef) and "DiscreteMarkovNetwork" in map(ast.unparse, node.bases):
+            found.add("pgmpy.models.DiscreteMarkovNetwork.fit")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("from pgmpy.inference import VariableElimination as theirs", "pgmpy.inference.VariableElimination"),
+        ("def late():\n    from pgmpy.global_vars import config", "pgmpy.config"),
+        ("import pgmpy", "pgmpy.config"),
+        ("class Other(Answers, DiscreteMarkovNetwork): ...", "pgmpy.models.DiscreteMarkovNetwork.fit"),
+        ("from pgmpy.factors.discrete import DiscreteFactor, TabularCPD", "pgmpy.factors.discrete.TabularCPD"),
+    ],
+)
+def test_a_second_module_that_leans_on_it_would_be_seen(line, name, monkeypatch, tmp_path):
+    (second := tmp_path / "second.py").write_text(line)
+    monkeypatch.setitem(MODULES, "pgmpy_dp.second", second)
+    with pytest.raises(AssertionError, match=r"\['pgmpy_dp.second'\] lean on .* alone shall, since pull request"):
+        test_one_module_of_ours_leans_on_what_pgmpy_s_development_changes(name)
 
 
 def test_models_are_undirected_networkx_graphs():

@@ -17,13 +17,13 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
-from pgmpy import config
 from tqdm.auto import tqdm
 
 from pgmpy_dp.auditing.attack import AuditReport
 from pgmpy_dp.auditing.cases_base import COSTS, AuditCase, OneRunCase, fitted, settings
 from pgmpy_dp.auditing.one_run import OneRunReport
 from pgmpy_dp.gaussian import noisy_moments
+from pgmpy_dp.pgmpy_config import bars_shown
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.guarantee import ApproxDP, PureDP
@@ -142,7 +142,7 @@ def audit_catalogue(
             "in (0, 1)"
         )
     each = family_wise(confidence, len(chosen))
-    bar = tqdm(chosen, desc="audits", disable=not config.get_show_progress())
+    bar = tqdm(chosen, desc="audits", disable=not bars_shown())
     return [known[name].run(cost, each) for name in bar]
 
 

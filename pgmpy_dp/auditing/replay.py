@@ -23,12 +23,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from pgmpy import config
 
 from pgmpy_dp.auditing.drawn_again import Drawn, drawn, drawn_again, undrawn
 from pgmpy_dp.auditing.movements import movement
 from pgmpy_dp.auditing.scales import stated_scales
 from pgmpy_dp.learning.privacy_record import Privacy, UnderstatedGuarantee, composed
+from pgmpy_dp.pgmpy_config import bars
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.charged_base import ChargedCurator
 from pgmpy_dp.private.curator.curator_base import Curator
@@ -163,7 +163,7 @@ def _run(fit: Callable[[Any], Any], data: Any, observer: Observer, public: bool)
     said, result, error, printed = None, None, "", io.StringIO()
     with (
         fixed_key(bytes(32)),  # for the units that both runs have to draw the same records
-        _no_progress_bars(),  # they appear after a second, on a busy machine in one run alone
+        bars(False),  # they appear after a second, on a busy machine in one run alone
         observed(observer),
         warnings.catch_warnings(record=True) as caught,
         _logged() as logged,
@@ -181,16 +181,6 @@ def _run(fit: Callable[[Any], Any], data: Any, observer: Observer, public: bool)
     stored = pickle.dumps(result) if public else None
     warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
     return _Outcome(stored, error, printed.getvalue(), warned, tuple(logged), said)
-
-
-@contextmanager
-def _no_progress_bars() -> Iterator[None]:
-    before = config.get_show_progress()
-    config.set_show_progress(False)
-    try:
-        yield
-    finally:
-        config.set_show_progress(before)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import typer
 from typer.core import TyperGroup
 
 from pgmpy_dp.cli import option
+from pgmpy_dp.pgmpy_config import bars, bars_shown
 from pgmpy_dp.shown import shown
 from pgmpy_dp.signals import INTERRUPTED, ending_once, no_more
 
@@ -300,14 +301,8 @@ def _print(text: str, err: bool = False) -> None:
 @contextmanager
 def progress(quiet: bool) -> Iterator[None]:
     """Progress bars (on standard error) where there is a terminal to show them, by pgmpy's own switch."""
-    from pgmpy import config
-
-    before = config.get_show_progress()
-    config.set_show_progress(before and not quiet and sys.stderr.isatty())
-    try:
+    with bars(bars_shown() and not quiet and sys.stderr.isatty()):
         yield
-    finally:
-        config.set_show_progress(before)
 
 
 def options_of(function: Callable) -> list[inspect.Parameter]:

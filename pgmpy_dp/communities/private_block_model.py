@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -78,6 +78,8 @@ class PrivateBlockModel(BasePrivateEstimator, _Method):
         The average degree that was used.
     status_ : str
         Whether the labels may be chance, by the last noisy vote or the answers: post-processing of what was released.
+    n_features_in_ : int
+        The number of vertices; ``feature_names_in_`` has their names where all are text.
     release_, privacy_
 
     Notes
@@ -234,6 +236,9 @@ class PrivateBlockModel(BasePrivateEstimator, _Method):
         from pgmpy_dp.communities.published import noisy_projection
 
         return noisy_projection.run(data, settings, budget)
+
+    def _columns(self, release: Release) -> Sequence[Hashable]:
+        return communities(release).nodes
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         """Everything that a fit sets. Returned, not set: a fit that fails leaves this object as it was."""

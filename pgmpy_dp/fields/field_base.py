@@ -236,12 +236,12 @@ class BaseFieldEstimator(BaseGraphEstimator, BoundedWidth):
     Attributes
     ----------
     graph_ : pgmpy.base.UndirectedGraph
-        The pairs that interact.
+        The pairs that interact; the weight of an edge is its score.
     model_ : MarkovNetwork
         On the graph of all interactions that are not 0, or on the complete graph where these are many.
     disagreement_ : ndarray of shape (p, p), or None
         With "frank-wolfe", how far the two estimates of an interaction lie apart.
-    release_, privacy_
+    release_, privacy_, n_features_in_, feature_names_in_
     n_records_, n_records_sd_ : float
         The public number of records, or its noisy count (at least 1) with the noise's standard deviation; NaN where
         none was needed.
@@ -370,7 +370,7 @@ class BaseFieldEstimator(BaseGraphEstimator, BoundedWidth):
     def _graph(self, variables: tuple[Hashable, ...], scores: np.ndarray) -> UndirectedGraph:
         least = 0.0 if self.min_edge_weight is None else self.min_edge_weight / 2.0
         edges = np.argwhere(np.triu((scores > 0) & (scores >= least), 1))
-        return graph_on(variables, ((variables[i], variables[j]) for i, j in edges))
+        return graph_on(variables, {(variables[i], variables[j]): scores[i, j] for i, j in edges})
 
     def _model(self, fit: FieldFit, schema: Schema, privacy: Privacy) -> MarkovNetwork:
         variables = schema.variables

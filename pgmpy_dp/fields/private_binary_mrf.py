@@ -64,13 +64,13 @@ class PrivateBinaryMRF(BaseFieldEstimator, _OfOrder):
         c_I of the single variables.
     field_ : BinaryField
     graph_ : pgmpy.base.UndirectedGraph
-        The pairs of variables that are in an interaction together.
+        The pairs of variables that are in an interaction together; the weight of an edge is its score.
     model_
     edge_scores_ : ndarray of shape (p, p)
         Largest ``|c_I|`` of the sets that hold both variables.
     disagreement_ : ndarray of shape (p, p), or None
         With "frank-wolfe", how far the estimates of an interaction lie apart, the largest for each pair.
-    release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_
+    release_, privacy_, n_features_in_, feature_names_in_, n_records_, n_records_sd_, converged_, status_, n_iter_
 
     Notes
     -----

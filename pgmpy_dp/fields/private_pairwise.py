@@ -48,7 +48,8 @@ class PrivatePairwise(BaseFieldEstimator):
     graph_, model_
     edge_scores_ : ndarray of shape (p, p)
         Largest ``|W_ij(a, b)|``.
-    disagreement_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_
+    release_, privacy_, n_features_in_, feature_names_in_
+    disagreement_, n_records_, n_records_sd_, converged_, status_, n_iter_
 
     Notes
     -----

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pgmpy import config
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.csgraph import connected_components
 
 from pgmpy_dp.gaussian.operators.log_determinant import duality_gap, into_cap
+from pgmpy_dp.pgmpy_config import torch_device
 
 # letter       in code    meaning
 # S, R         s, bound   the matrix whose precision is looked for, and the penalty of each entry; scaled in the code
@@ -122,11 +122,11 @@ def _capped(value: float, tau: float | None, d: int) -> np.ndarray:
 
 
 def _on_backend(*arrays: np.ndarray) -> tuple[Any, list[Any]]:
-    if config.get_backend() != "torch":
+    if (device := torch_device()) is None:
         return np, list(arrays)
     import torch  # here, so that the package can be imported without it
 
-    return torch, [torch.as_tensor(a, dtype=torch.float64, device=config.get_device()) for a in arrays]
+    return torch, [torch.as_tensor(a, dtype=torch.float64, device=device) for a in arrays]
 
 
 def _back(array: Any) -> Any:

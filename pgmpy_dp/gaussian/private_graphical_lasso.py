@@ -134,7 +134,7 @@ class PrivateGraphicalLasso(BaseMomentsEstimator, _Norm):
     converged_ : bool
     release_ : Release
         For :meth:`fit_release`: other penalties cost nothing.
-    privacy_
+    privacy_, n_features_in_, feature_names_in_
 
     Notes
     -----

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
-from pgmpy import config, parameter_estimator
+from pgmpy import parameter_estimator
 from pgmpy.base import DAG, UndirectedGraph
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
 from tqdm.auto import tqdm
@@ -45,6 +45,7 @@ from pgmpy_dp.learning.probe_tables import tables_within
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.learning.suggested_rules import SuggestsRules
 from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.pgmpy_config import bars_shown
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -89,7 +90,7 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
     bayesian_network_ : DiscreteBayesianNetwork or None
         Where `fit` was given a Bayesian network, that graph with CPDs: of all distributions with its independences the
         nearest to `model_`'s. A rule of the schema that no family has all variables of is `model_`'s alone.
-    release_, privacy_
+    release_, privacy_, n_features_in_, feature_names_in_
     n_records_, n_records_sd_ : float
         The public number of records, or its estimate from the noisy tables with its standard deviation.
     converged_ : bool
@@ -478,7 +479,7 @@ def _check_scopes(graph: nx.Graph, scopes: Any) -> None:
 @contextmanager
 def progress_bar(name: str) -> Iterator[Progress]:
     """A progress bar for work of more than a second, where pgmpy's switch allows it."""
-    with tqdm(desc=name, unit=" iterations", delay=1.0, leave=False, disable=not config.get_show_progress()) as bar:
+    with tqdm(desc=name, unit=" iterations", delay=1.0, leave=False, disable=not bars_shown()) as bar:
         yield lambda: bar.update()
 
 
@@ -486,6 +487,6 @@ def progress_bar(name: str) -> Iterator[Progress]:
 def budget_bar(name: str) -> Iterator[Callable[[float], None]]:
     """A progress bar of the share of the budget that is spent, where nobody knows how many rounds there will be."""
     form = "{l_bar}{bar}| of the budget, {elapsed}"
-    quiet = not config.get_show_progress()
+    quiet = not bars_shown()
     with tqdm(desc=name, total=100, delay=1.0, leave=False, bar_format=form, disable=quiet) as bar:
         yield lambda spent: bar.update(100 * spent - bar.n)

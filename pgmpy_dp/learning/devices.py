@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pgmpy.global_vars import config
-
 from pgmpy_dp.checks import missing_package
+from pgmpy_dp.pgmpy_config import torch_device
 
 
 def require_torch(what: str) -> Any:
@@ -52,7 +51,6 @@ def chosen_device(device: str | None) -> str | None:
     >>> chosen_device("cuda:1"), chosen_device(None)
     ('cuda:1', None)
     """
-    if device is not None or config.get_backend() != "torch":
+    if device is not None or (configured := torch_device()) is None:
         return device
-    configured = str(config.get_device())
-    return None if configured.startswith("cpu") else configured
+    return None if str(configured).startswith("cpu") else str(configured)

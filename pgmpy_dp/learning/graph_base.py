@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import networkx as nx
@@ -106,10 +106,19 @@ class BaseGraphEstimator(ShowsFit, BaseTableEstimator, StructureBase):
 
 
 def graph_on(variables: tuple[Hashable, ...], edges: Iterable[tuple[Hashable, Hashable]]) -> UndirectedGraph:
-    """The graph on all variables with these edges."""
+    """The graph on all variables with these edges; where they are keys, the strength of each is its weight.
+
+    Examples
+    --------
+    >>> graph_on(("a", "b"), {("a", "b"): 0.5}).edges(data=True), graph_on(("a", "b"), [("a", "b")]).edges(data=True)
+    (EdgeDataView([('a', 'b', {'weight': 0.5})]), EdgeDataView([('a', 'b', {})]))
+    """
     graph = UndirectedGraph()
     graph.add_nodes_from(variables)
-    graph.add_edges_from(edges)
+    # pgmpy's own gives an edge without a weight the weight None, on which networkx' algorithms fail.
+    if isinstance(edges, Mapping):
+        edges = [(*edge, {"weight": float(strength)}) for edge, strength in edges.items()]
+    nx.Graph.add_edges_from(graph, edges)
     return graph
 
 

@@ -21,7 +21,9 @@ def joined(X: Any, y: Any, target: Hashable) -> pd.DataFrame:
         raise TypeError(
             f"X is a {type(X).__name__}; pass a pandas.DataFrame, or leave y out and pass a table that has {target!r}"
         )
-    if getattr(y, "ndim", 1) != 1:
+    if getattr(y, "shape", ())[1:] == (1,):
+        y = y.iloc[:, 0] if isinstance(y, pd.DataFrame) else np.asarray(y)[:, 0]
+    if len(getattr(y, "shape", (0,))) != 1:
         raise ValueError("y has more than one dimension; pass one value for each record")
     column = y if isinstance(y, pd.Series | np.ndarray) else pd.Series(y, dtype=object)
     if len(column) != len(X):

@@ -6,7 +6,7 @@ import inspect
 import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
@@ -31,6 +31,9 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
+
+_TYPES = {"clusters": "density_estimator", "communities": "clusterer"}
+"""What scikit-learn calls estimators of some tasks."""
 
 _RAIN = {"rain": ["no", "yes"], "wet": [False, True]}
 TABLE_EXAMPLES = (
@@ -70,6 +73,10 @@ class PrivateFit:
         The release: save it to learn again without the records and without further cost.
     privacy_ : Privacy
         Guarantee, adjacency and ledger entries.
+    n_features_in_ : int
+        How many columns the release is of: public, whatever the records had.
+    feature_names_in_ : ndarray of str
+        Their names; only where all are text.
     """
 
     _release_kinds: ClassVar[tuple[str, ...]]
@@ -116,8 +123,23 @@ class PrivateFit:
         """Options of these names, for a function that takes them by the same names."""
         return {name: getattr(self, name) for name in names}
 
+    def __sklearn_tags__(self: Any) -> Any:
+        """What scikit-learn asks of whatever it shows or has in a pipeline; tags alone say it."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        data, task = self.get_tag("data_kind"), self.get_tag("task")
+        discrete, graph = data in ("discrete", "sequences", "linked"), data == "graph"
+        takes = InputTags(categorical=discrete, string=discrete, allow_nan=not graph, sparse=graph, pairwise=graph)
+        return Tags(_TYPES.get(task), TargetTags(required=False), non_deterministic=True, input_tags=takes)
+
+    def _columns(self, release: Release) -> Sequence[Hashable]:
+        """Names of the columns that a release is of."""
+        return release.schema.variables
+
     release_: Release
     privacy_: Privacy
+    n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def _take(
         self, taken: Self, release: Release, data: PrivateData | None = None, told: bool = True, **context: Any
@@ -137,6 +159,7 @@ class PrivateFit:
         with nullcontext() if data is None else handed_over(release):
             learned = taken._learned(release, privacy, **context)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_") or name.startswith("_")}
+        learned = {**features_in(taken._columns(release)), **learned}
         self.__dict__ = {**kept, **learned, "release_": release, "privacy_": privacy, "_is_fitted": True}
         if told:
             self._warn(stacklevel=4)
@@ -199,6 +222,18 @@ class TableFit(BudgetedFit):
     state_names: Schema | dict | None = option(None, anything())
     adjacency: str = option("add_remove", adjacencies())
     n_records: int | None = option(None, whole(0))
+
+
+def features_in(names: Sequence[Hashable]) -> dict[str, Any]:
+    """Attributes that say which columns a model is of, as scikit-learn has them: names only where all are text.
+
+    Examples
+    --------
+    >>> features_in(["a", "b"]), features_in([0, 1])
+    ({'n_features_in_': 2, 'feature_names_in_': array(['a', 'b'], dtype=object)}, {'n_features_in_': 2})
+    """
+    text = all(isinstance(name, str) for name in names)
+    return {"n_features_in_": len(names), **({"feature_names_in_": np.array(names, dtype=object)} if text else {})}
 
 
 def _documented(cls: type, name: str) -> str:

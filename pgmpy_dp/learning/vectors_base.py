@@ -11,6 +11,7 @@ from pgmpy_dp.learning.privacy_record import require_agreement
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
+from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
 
 
@@ -26,6 +27,9 @@ class BaseVectorsEstimator(BasePrivateEstimator):
     columns: Sequence[Hashable] | None = option(None, anything())
     adjacency: str = option("add_remove", adjacencies())
     n_records: int | None = option(None, whole(0))
+
+    def _columns(self, release: Release) -> Sequence[Hashable]:
+        return tuple(map(decode_label, release.public["columns"]))
 
     def _private(self, X: Any, budget: Budget, default: Sequence[Hashable] | None = None) -> PrivateVectors:
         unit = getattr(self, "unit", None)

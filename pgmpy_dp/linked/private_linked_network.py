@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -75,6 +75,8 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         The course of the search: one row for each release of a table of several columns.
     release_ : Release
     privacy_ : Privacy
+    n_features_in_ : int
+        The number of the parents' columns.
     n_records_, n_records_sd_ : float
         The number of parents, public or estimated, and the standard deviation of the estimate.
 
@@ -197,6 +199,9 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         super()._check_release(release)
         if "linked" not in release.public:
             raise ValueError("release is not one of linked tables; learn from it with CollectiveMAP")
+
+    def _columns(self, release: Release) -> Sequence[Hashable]:
+        return tuple(LinkedSchema.from_dict(release.public["linked"]).parent or ())
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         linked = LinkedSchema.from_dict(release.public["linked"])

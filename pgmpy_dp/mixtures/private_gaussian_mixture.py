@@ -107,11 +107,8 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
         Those counts.
     scale_ : float or None
         The public scale, or its noisy estimate.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (d,)
-        Only where the columns have text for names.
     n_blocks_ : int
-    release_, privacy_
+    n_features_in_, feature_names_in_, release_, privacy_
 
     Notes
     -----
@@ -339,9 +336,9 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         fit = mixture_estimate(release)
-        columns, k = fit.columns, 0 if fit.means is None else len(fit.means)
+        k = 0 if fit.means is None else len(fit.means)
         kind = fit.covariance_type or "spherical"
-        learned = {
+        return {
             "converged_": fit.means is not None,
             "status_": "; ".join([fit.status, *_too_few(fit)]),
             "means_": fit.means,
@@ -354,12 +351,8 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
             "wide_components_": None if fit.covariance_type or not k else np.array(fit.wide, dtype=bool),
             "_covariance_roots_": None if fit.covariances is None else covariance_roots(fit.covariances, kind, k),
             "_covariance_type_": fit.covariance_type,
-            "n_features_in_": len(columns),
             "n_blocks_": release.public.get("n_blocks"),
         }
-        if all(isinstance(name, str) for name in columns):
-            learned["feature_names_in_"] = np.array(columns, dtype=object)
-        return learned
 
     def _n_parameters(self) -> int:
         """Free parameters, as scikit-learn counts them."""

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
+from pgmpy.factors.discrete import DiscreteFactor
 from pgmpy.models import DiscreteMarkovNetwork
 
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence
@@ -119,7 +119,7 @@ class VariableElimination(_VariableElimination):
         distribution = self.query(variables or (), evidence, virtual_evidence, *order, joint=True, **options)
         return dict(distribution.assignment([int(np.argmax(distribution.values))])[0])
 
-    def _in_order(self, likelihood: TabularCPD | DiscreteFactor) -> np.ndarray:
+    def _in_order(self, likelihood: DiscreteFactor) -> np.ndarray:
         """Likelihoods in the order of the model's states, if they name these; else as they are."""
         (name,), weights = likelihood.variables, np.ravel(likelihood.values)
         if not (weights >= 0).all():

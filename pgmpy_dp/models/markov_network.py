@@ -138,6 +138,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         what = what if self.factors else "no factors"
         return f"MarkovNetwork({quantity(self.nodes, 'node')}, {quantity(self.number_of_edges(), 'edge')}; {what})"
 
+    __str__ = __repr__  # networkx' own has no guarantee
+
     def _repr_html_(self) -> str:
         states = self.states
         rows = [
@@ -777,13 +779,14 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         index = X.index if isinstance(X, pd.DataFrame) else None
         return pd.DataFrame(table, index=index, columns=pd.Index(self.states[target], tupleize_cols=False))
 
-    def predict(self, data: pd.DataFrame) -> pd.DataFrame:
+    def predict(self, data: Any) -> pd.DataFrame:
         """Predict the most likely states of the variables that *public* records lack, as pgmpy's Bayesian networks do.
 
         Parameters
         ----------
-        data : pandas.DataFrame
-            Columns named as nodes, at least one node less than the model has. A missing cell is predicted too.
+        data : dataframe
+            Of pandas or polars. Columns named as nodes, at least one node less than the model has. A missing cell is
+            predicted too.
 
         Returns
         -------
@@ -808,12 +811,12 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         """
         return predicted(self, data)
 
-    def predict_probability(self, data: pd.DataFrame) -> pd.DataFrame:
+    def predict_probability(self, data: Any) -> pd.DataFrame:
         """Predict the distribution of each variable that *public* records lack, as pgmpy's Bayesian networks do.
 
         Parameters
         ----------
-        data : pandas.DataFrame
+        data : dataframe
             As `predict` takes it. Missing cells are summed over.
 
         Returns

@@ -79,10 +79,11 @@ def state_codes(schema: Schema, frame: Any, names: Sequence[Hashable], argument:
     return codes
 
 
-def predicted(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
+def predicted(network: MarkovNetwork, data: Any) -> pd.DataFrame:
     """Fill in the most likely states of the variables that `data` lacks; see `MarkovNetwork.predict`."""
     from pgmpy_dp.models.elimination import VariableElimination
 
+    data = _as_pandas(data)
     lacking, model = _lacking(network, data), network.to_log_linear()
     codes = known_codes(network, data, [name for name in network.nodes if name not in lacking])
     rows, place = np.unique(codes, axis=0, return_inverse=True)
@@ -141,8 +142,9 @@ def _most_likely(model: LogLinearModel, rows: np.ndarray, targets: list[int]) ->
     return best
 
 
-def predicted_probability(network: MarkovNetwork, data: pd.DataFrame) -> pd.DataFrame:
+def predicted_probability(network: MarkovNetwork, data: Any) -> pd.DataFrame:
     """The distribution of each variable that `data` lacks; see `MarkovNetwork.predict_probability`."""
+    data = _as_pandas(data)
     lacking, model = _lacking(network, data), network.to_log_linear()
     codes = known_codes(network, data, [name for name in network.nodes if name not in lacking])
     columns: dict[str, np.ndarray] = {}
@@ -152,10 +154,15 @@ def predicted_probability(network: MarkovNetwork, data: pd.DataFrame) -> pd.Data
     return pd.DataFrame(columns, index=data.index)
 
 
+def _as_pandas(data: Any) -> pd.DataFrame:
+    """A frame of pandas, or of what gives one, as frames of polars do."""
+    if not isinstance(data, pd.DataFrame) and not hasattr(data, "to_pandas"):
+        raise TypeError(f"data is a {type(data).__name__}; pass a DataFrame of pandas or polars")
+    return data if isinstance(data, pd.DataFrame) else data.to_pandas()
+
+
 def _lacking(network: MarkovNetwork, data: pd.DataFrame) -> list[Hashable]:
     """The variables that records have no column for. As with pgmpy there has to be one, and no column but nodes."""
-    if not isinstance(data, pd.DataFrame):
-        raise TypeError(f"data is a {type(data).__name__}; pass a pandas DataFrame")
     there = column_names(data)
     if strange := [name for name in there if name not in network]:
         raise ValueError(f"data has the column {strange[0]!r}, which is not a variable of the model; leave it out")

@@ -101,7 +101,7 @@ class PrivateMarkovChain(BasePrivateEstimator):
     chain_ : MarkovChain
     release_ : Release
         The noisy tables; see :meth:`fit_release`.
-    privacy_
+    privacy_, n_features_in_, feature_names_in_
     n_initial_, n_transition_ : float
         Estimated totals of the two tables, in users (by shares) or in largest contributions (by segments). They differ:
         a user with one visit has no transition. NaN of releases of logits, which version 0.3 made.

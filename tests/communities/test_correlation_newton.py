@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pgmpy import config
 
 from pgmpy_dp.communities.operators.sparse_minus_constant import SparseMinusConstant
 from pgmpy_dp.communities.published.correlation_newton import project_correlation
@@ -90,10 +91,10 @@ def test_a_matrix_that_is_feasible_is_its_own_projection():
 
 def test_the_device_is_the_argument_s_then_the_backend_s(monkeypatch):
     assert devices.chosen_device(None) is None and devices.chosen_device("cpu") == "cpu"
-    monkeypatch.setattr(devices.config, "get_backend", lambda: "torch")
-    monkeypatch.setattr(devices.config, "get_device", lambda: "cpu")
+    monkeypatch.setattr(config, "get_backend", lambda: "torch")
+    monkeypatch.setattr(config, "get_device", lambda: "cpu")
     assert devices.chosen_device(None) is None  # on the processor the faster of the two
-    monkeypatch.setattr(devices.config, "get_device", lambda: "cuda:1")
+    monkeypatch.setattr(config, "get_device", lambda: "cuda:1")
     assert devices.chosen_device(None) == "cuda:1" and devices.chosen_device("cpu") == "cpu"
 
 

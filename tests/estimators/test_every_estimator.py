@@ -22,6 +22,9 @@ from numpydoc.docscrape import ClassDoc
 from pgmpy.causal_discovery._base import _BaseCausalDiscovery
 from pgmpy.parameter_estimator import BaseParameterEstimator, DiscreteParameterEstimator
 from pgmpy.parameter_estimator.base import GaussianParameterEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
 
 from pgmpy_dp import Budget, Release, list_estimators
 from pgmpy_dp import estimators as E
@@ -406,5 +409,39 @@ def test_parameter_learners_never_use_what_reads_data_in_pgmpy_s_base(case, monk
 
 
 def assert_nothing_inferred(estimator) -> None:
-    for name in ("n_features_in_", "feature_names_in_", "causal_graph_", "states", "state_names_", "data"):
+    for name in ("causal_graph_", "states", "state_names_", "data"):
         assert not hasattr(estimator, name)
+    assert estimator.feature_names_in_.tolist() == ["a", "b", "c"] == list(estimator.release_.schema.variables)
+
+
+@pytest.mark.parametrize("case", OF_EACH, ids=lambda case: case.name)
+def test_scikit_learn_is_told_the_columns_of_the_release_and_shows_a_pipeline(case):
+    names = {"table": ["a", "b", "c"], "vectors": ["p", "q"], "sequences": ["page"], "graph": list(range(8))}[case.kind]
+    estimator = case.make()
+    pipeline = make_pipeline(FunctionTransformer(), estimator)
+    for _ in range(2):  # before a fit and after it
+        tags = get_tags(estimator)
+        assert not tags.target_tags.required and tags.non_deterministic and tags.classifier_tags is None
+        assert tags.input_tags.categorical == (case.kind in ("table", "sequences"))
+        assert tags.input_tags.pairwise == (case.kind == "graph")
+        for text in (repr(pipeline), pipeline._repr_html_(), str(pipeline._repr_mimebundle_())):
+            assert type(estimator).__name__ in text
+        fit(case, estimator)
+    assert estimator.n_features_in_ == len(names)
+    assert getattr(estimator, "feature_names_in_", np.array(range(8))).tolist() == names
+
+
+@pytest.mark.parametrize("case", [c for c in OF_EACH if "graph_" in c.estimator.__doc__], ids=lambda case: case.name)
+def test_the_weight_of_an_edge_is_its_strength(case):
+    """With a weight of None networkx' algorithms stop."""
+    estimator = fit(case)
+    if estimator.graph_ is None:  # no stable structure
+        return
+    weights = {edge: estimator.graph_.edges[edge]["weight"] for edge in estimator.graph_.edges}
+    assert all(isinstance(weight, float) for weight in weights.values())
+    nx.minimum_spanning_tree(estimator.graph_)
+    scores = getattr(estimator, "edge_scores_", None)
+    if isinstance(scores, dict):
+        assert weights == scores
+    elif scores is not None:
+        assert weights == {(u, v): scores["abc".index(u), "abc".index(v)] for u, v in weights}

@@ -327,4 +327,5 @@ def test_what_is_shown_is_short_and_escaped():
     assert "no factors" in repr(MarkovNetwork([("a", "b")]))
     model = MarkovNetwork([("a", "b")])
     model.add_factors(DiscreteFactor(["a", "b"], [2, 2], [1, 2, 3, 4]))
-    assert repr(model) == "MarkovNetwork(2 nodes, 1 edge; factors set by hand)"
+    assert repr(model) == str(model) == "MarkovNetwork(2 nodes, 1 edge; factors set by hand)"
+    assert "1-DP" in str(estimator.model_)

@@ -5,6 +5,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from pgmpy_dp import MarkovNetwork, Number, Schema
@@ -61,6 +62,13 @@ def test_missing_cells_are_predicted_with_what_lacks(model, rows):
     known = given.drop(index=given.index[2])
     pd.testing.assert_frame_equal(found.loc[known.index, list(given)], known)
     assert pd.isna(given.iloc[2]["a"])
+
+
+@pytest.mark.parametrize("ask", ["predict", "predict_probability"])
+def test_frames_of_polars_are_predicted_too(model, rows, ask):
+    given = rows.drop(columns=["a", "d"]).reset_index(drop=True)
+    given.iloc[2, given.columns.get_loc("b")] = None
+    pd.testing.assert_frame_equal(getattr(model, ask)(pl.from_pandas(given)), getattr(model, ask)(given))
 
 
 def test_numbers_are_read_and_predicted_as_cells():

@@ -142,6 +142,7 @@ class EdgeVoting(BaseBlockVotes):
     Attributes
     ----------
     graph_ : pgmpy.base.UndirectedGraph
+        The weight of an edge is its score.
     edge_frequencies_ : ndarray of shape (p, p)
         Noisy share of the blocks that have the edge; unbiased, so it may lie outside of [0, 1]. Edges have more than
         1/2.
@@ -150,7 +151,7 @@ class EdgeVoting(BaseBlockVotes):
     edge_scores_ : ndarray of shape (p, p)
         The same shares.
     n_blocks_ : int
-    release_, privacy_
+    release_, privacy_, n_features_in_, feature_names_in_
 
     Notes
     -----
@@ -185,7 +186,7 @@ class EdgeVoting(BaseBlockVotes):
 
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         shares, variables = edge_frequencies(release), release.schema.variables
-        edges = ((variables[i], variables[j]) for i, j in np.argwhere(np.triu(shares > 0.5, 1)))
+        edges = {(variables[i], variables[j]): shares[i, j] for i, j in np.argwhere(np.triu(shares > 0.5, 1))}
         (noise,) = release.noise
         assert noise is not None  # counts plus noise
         return {

@@ -172,14 +172,14 @@ class StableStructure(BaseBlockVotes):
     stable_ : bool
         Whether the test found a stable graph.
     graph_ : pgmpy.base.UndirectedGraph or None
-        None where no graph is stable.
+        None where no graph is stable. Each edge has the weight 1.
     edge_scores_ : ndarray of shape (p, p) or None
         1 for edges, else 0: nothing else was released.
     noisy_distance_, threshold_ : int
         About how many blocks would have to vote otherwise before the graph could change; smallest such number with
         which a graph is released. Far below the threshold: more records, or fewer blocks, are needed.
     n_blocks_ : int
-    release_, privacy_
+    release_, privacy_, n_features_in_, feature_names_in_
 
     Notes
     -----
@@ -222,7 +222,7 @@ class StableStructure(BaseBlockVotes):
         structure, variables = stable_graph(release), release.schema.variables
         scores = graph = None
         if structure.edges is not None:
-            graph = graph_on(variables, ((variables[i], variables[j]) for i, j in structure.edges))
+            graph = graph_on(variables, {(variables[i], variables[j]): 1.0 for i, j in structure.edges})
             scores = np.zeros((len(variables), len(variables)))
             for i, j in structure.edges:
                 scores[i, j] = scores[j, i] = 1.0

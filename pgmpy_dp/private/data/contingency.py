@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pgmpy_dp.pgmpy_config import torch_device
 from pgmpy_dp.private.adjacency import Adjacency, changed_records
 from pgmpy_dp.private.data.joint_tables import covering_scopes, marginal
 
@@ -86,7 +87,7 @@ def count(
     """
     shape = tuple(cardinalities[j] for j in columns)
     cells = math.prod(shape)
-    if weights is None and _backend().get_backend() == "torch":
+    if weights is None and torch_device() is not None:
         return _count_on_device([list(codes.T)], shape, columns)
     index = codes[:, columns[0]].astype(np.intp)
     for j in columns[1:]:
@@ -165,7 +166,7 @@ def count_all(
     [[[0, 2], [0, 1]], [0, 3]]
     """
     blocks: Any = [codes.T] if isinstance(codes, np.ndarray) else codes
-    if weights is None and _backend().get_backend() == "torch":
+    if weights is None and torch_device() is not None:
         return [_count_on_device(blocks, [cardinalities[j] for j in scope], scope) for scope in scopes]
     largest = _CELLS_BY_BITS if sum(len(columns[0]) for columns in blocks) > _FEW else _CELLS_BY_BITS_OF_FEW
     small = [weights is None and _bit_cells([cardinalities[j] for j in scope]) <= largest for scope in scopes]
@@ -234,18 +235,11 @@ def _tables_of_bits(first: Sequence[np.ndarray], lasts: Sequence[np.ndarray], n_
     return tables
 
 
-def _backend() -> Any:
-    """pgmpy's setting: imported where something is counted here, since Spark's workers have no use for it."""
-    from pgmpy import config
-
-    return config
-
-
 def _count_on_device(blocks: Sequence[Sequence[np.ndarray]], shape: Sequence[int], scope: Sequence[int]) -> np.ndarray:
     """Count as :func:`count` does; of whole numbers, so the order in which a device adds them up does not matter."""
     import torch  # here, so that the package can be imported without it
 
-    device = _backend().get_device()
+    device = torch_device()
     table = torch.zeros(math.prod(shape), dtype=torch.int64, device=device)
     for columns in _batches(blocks, _ROWS_ON_DEVICE):
         index = torch.zeros(len(columns[0]), dtype=torch.int64, device=device)

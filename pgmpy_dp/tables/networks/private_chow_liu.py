@@ -51,12 +51,13 @@ class PrivateChowLiu(BaseStructureEstimator):
     Attributes
     ----------
     graph_ : UndirectedGraph
+        The weight of an edge is its score.
     edge_scores_ : dict of pair to float
         Distance of each edge's released table from independence, in total variation, less what noise and chance add
         to it on average (at least 0).
     model_ : MarkovNetwork
         With `fit_parameters`.
-    release_, privacy_
+    release_, privacy_, n_features_in_, feature_names_in_
     n_records_, n_records_sd_
 
     Notes
@@ -124,7 +125,7 @@ class PrivateChowLiu(BaseStructureEstimator):
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
         }
-        learned["graph_"] = graph_on(release.schema.variables, edges)
+        learned["graph_"] = graph_on(release.schema.variables, learned["edge_scores_"])
         if self.fit_parameters:
             kept = {frozenset(edge) for edge in edges}
             tables = [c for c, scope in enumerate(release.scopes) if len(scope) == 1 or frozenset(scope) in kept]

@@ -126,7 +126,7 @@ class PrivateNetwork(BaseStructureEstimator):
     ----------
     graph_ : UndirectedGraph
         All variables; an edge for each pair that is in a table that was chosen or required, and for those of a prior
-        that was used.
+        that was used. The weight of an edge is its score.
     model_ : MarkovNetwork
         The graph with its parameters, with the edges of probes and with those that rules about what is impossible
         need. It is fitted under these rules.
@@ -146,7 +146,7 @@ class PrivateNetwork(BaseStructureEstimator):
     release_ : Release
         The noisy tables: save them to learn again without the records and without further cost. Given-graph estimators
         take it too: ``CollectiveMAP().fit_release(graph_, release_)``.
-    privacy_
+    privacy_, n_features_in_, feature_names_in_
     n_records_, n_records_sd_
 
     Notes
@@ -265,10 +265,11 @@ class PrivateNetwork(BaseStructureEstimator):
         # Beside probes not all of the prior's tables may have fitted into small cliques.
         held = set(edges_of(noisy.cliques.scopes, schema))
         edges = [edge for edge in edges_of([*measured, *further], schema) if edge in held]
+        scores = edge_strengths(fit.model, edges)
         return {
-            "graph_": graph_on(schema.variables, edges),
+            "graph_": graph_on(schema.variables, scores),
             "model_": complete,
-            "edge_scores_": edge_strengths(fit.model, edges),
+            "edge_scores_": scores,
             "report_": _report(release, measured, noisy.n_records),
             "errors_": _errors(release, noisy, fit.model),
             "n_records_": noisy.n_records,

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pgmpy_dp.learning.joined_target import joined
+from pgmpy_dp.learning.private_base import features_in
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.filter import BudgetExceeded
@@ -26,6 +27,7 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
 
     Each fit is charged to a ledger, so that the costs of all fits add up in sight. A ledger cannot be copied, so this
     classifier cannot be cloned: `cross_val_score` and `GridSearchCV`, which clone it for each fit, are refused.
+    Pickled, it leaves its ledger behind: what is read back predicts, and fits no more until it is given a ledger.
 
     Parameters
     ----------
@@ -52,9 +54,10 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
         Fitted: ``network_.release_``, ``network_.privacy_``, ``network_.report_``.
     model_ : MarkovNetwork
         To save, to ask and to draw from.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        All other variables of the schema.
     n_features_in_ : int
+        How many other variables the schema has.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names; only where all are text.
 
     Notes
     -----
@@ -106,11 +109,12 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dataframe or path
-            Records. Columns that the schema does not name are not read.
-        y : array-like of shape (n,), optional
-            The target of each record, in the order of the rows of a pandas dataframe `X`. Default: `X` has it as a
-            column, and may then be anything that `PrivateTable` reads.
+        X : dataframe, array of shape (n, n_features_in_), or path
+            Records. Columns that the schema does not name are not read; those of an array are the other variables, in
+            the order of the schema.
+        y : array-like or dataframe of shape (n,) or (n, 1), optional
+            The target of each record, in the order of the rows of `X`, an array or a pandas dataframe. Default: `X` has
+            it as a column, and may then be anything that `PrivateTable` reads.
         unit, rows_per_unit
             Of persons with several records, as :meth:`~pgmpy_dp.estimators.PrivateNetwork.fit` takes them.
 
@@ -121,13 +125,14 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            For a public argument that cannot be used, and for an `X` and a `y` of different lengths, before anything
-            is spent. Nothing is raised because of a record.
+            For a public argument that cannot be used, and for an `X` and a `y` of shapes that do not fit, before
+            anything is spent. Nothing is raised because of a record.
         BudgetExceeded
             If the ledger does not allow the budget; nothing is spent.
         """
         schema, budget, network = self._checked()
-        with_target = X if y is None else joined(X, y, self.target)
+        others = [name for name in schema.variables if name != self.target]
+        with_target = X if y is None else joined(_as_frame(X, others), y, self.target)
         whose = {} if rows_per_unit is None else {"rows_per_unit": rows_per_unit}
         assert self.ledger is not None
         table = PrivateTable(
@@ -141,12 +146,14 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
         )
         network.set_params(epsilon=budget.epsilon, delta=budget.delta, rho=budget.rho)
         network.fit(table)
-        others = [name for name in schema.variables if name != self.target]
         self.network_, self.model_ = network, network.model_
         self.classes_ = pd.Index(self.model_.states[self.target], tupleize_cols=False).to_numpy()
-        self.feature_names_in_ = np.array([*others, None], dtype=object)[:-1]
-        self.n_features_in_ = len(others)
+        vars(self).pop("feature_names_in_", None)
+        vars(self).update(features_in(others))
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "ledger": None}
 
     def _checked(self) -> tuple[Schema, Budget, PrivateNetwork]:
         """Check public arguments; return the schema, the budget of this fit, and the learner."""
@@ -185,9 +192,9 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dataframe
+        X : dataframe, or array of shape (n, n_features_in_)
             As :meth:`~pgmpy_dp.MarkovNetwork.predict_proba` reads it: columns that it lacks and empty cells are summed
-            over, others are ignored.
+            over, others are ignored. Columns of an array are as `fit` takes them.
 
         Returns
         -------
@@ -200,9 +207,10 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
         NotFittedError
             Before `fit`.
         ValueError
-            If a cell is no state of its variable.
+            If a cell is no state of its variable, and for an array of another shape.
         """
         check_is_fitted(self, "model_")
+        X = _as_frame(X, [name for name in self.model_.nodes if name != self.target])
         told = self.model_.predict_proba(X, self.target).to_numpy(copy=True)
         unknown = np.isnan(told).any(axis=1)
         if unknown.any():
@@ -214,7 +222,7 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dataframe
+        X : dataframe or array
             As `predict_proba` takes it.
 
         Returns
@@ -228,3 +236,12 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
         """
         told = self.predict_proba(X)
         return self.classes_[told.argmax(axis=1)]
+
+
+def _as_frame(X: Any, names: list[Hashable]) -> Any:
+    """An array with the names of its columns; anything else as it is."""
+    if not isinstance(X, np.ndarray):
+        return X
+    if X.ndim != 2 or X.shape[1] != len(names):
+        raise ValueError(f"X is an array whose records have the shape {X.shape[1:]}; pass a column for each of {names}")
+    return pd.DataFrame(X, columns=pd.Index(names, tupleize_cols=False))

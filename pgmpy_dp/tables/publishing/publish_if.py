@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pgmpy import config
 
 from pgmpy_dp.checks import checked_number, require_flag
 from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.privacy_record import released
 from pgmpy_dp.models.markov_network import MarkovNetwork
+from pgmpy_dp.pgmpy_config import bars
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
 from pgmpy_dp.private.curator.curator_base import cost_of
@@ -267,12 +267,10 @@ def _tested(
 @contextmanager
 def _silence() -> Iterator[None]:
     """Nothing is shown, logged or warned of in this block, by one attempt at a time: these are the process's."""
-    with silence():
-        shown, disabled = config.get_show_progress(), logging.root.manager.disable
-        config.set_show_progress(False)
+    with silence(), bars(False):
+        disabled = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         try:
             yield
         finally:
             logging.disable(disabled)
-            config.set_show_progress(shown)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn.base
 from sklearn.exceptions import NotFittedError
@@ -85,6 +89,35 @@ class TestData:
             assert beside.network_.release_ == whole.network_.release_
         assert list(X) == ["wet", "mood", "coin"]
 
+    def test_arrays_and_one_column_frames_are_frames_and_series(self):
+        X, y = records(600)
+        seeded = {"options": {"random_state": 0, "n_rounds": 1}}
+        with pytest.warns(UserWarning, match="reproducible"):
+            whole = classifier(**seeded).fit(X, y)
+        array = X.to_numpy(object)
+        for columns, column in (
+            (array, y),
+            (X, pd.DataFrame({"anything": y})),
+            (X, y.reshape(-1, 1)),
+            (array, pl.DataFrame({"rain": y})),
+        ):
+            with pytest.warns(UserWarning, match="reproducible"):
+                other = classifier(**seeded).fit(columns, column)
+            assert other.network_.release_ == whole.network_.release_
+        assert (whole.predict_proba(array) == whole.predict_proba(X)).all()
+        assert (whole.predict(pl.from_pandas(X)) == whole.predict(X)).all()
+        assert whole.n_features_in_ == 3
+        for wrong in (array[:, :2], array[:, 0]):
+            with pytest.raises(ValueError, match=r"records have the shape .*a column for each of \['wet', 'mood'"):
+                whole.predict(wrong)
+
+    def test_names_that_are_no_text_have_no_feature_names(self):
+        X, y = records(600)
+        states = dict(zip([0, 1, 2, "rain"], STATES.values(), strict=True))
+        found = classifier(state_names=states).fit(X.to_numpy(object), y)
+        assert found.n_features_in_ == 3 and not hasattr(found, "feature_names_in_")
+        assert found.predict(X.to_numpy(object)).shape == (600,)
+
     def test_odd_cells_of_the_target_are_outside_the_schema_and_raise_nothing(self):
         X, y = records(600)
         odd = [*y[:-3], None, object(), [1]]
@@ -147,14 +180,24 @@ class TestCosts:
         own = PrivateTable(X.assign(rain=y), STATES, ledger=Budget(rho=1.0))
         for data, error, message in (
             ((X, y[:-1]), ValueError, "different lengths"),
-            ((X, y.reshape(-1, 1)), ValueError, "more than one dimension"),
-            ((X.to_numpy(), y), TypeError, "pass a pandas.DataFrame"),
+            ((X, np.c_[y, y]), ValueError, "more than one dimension"),
+            ((X.to_numpy()[:, :2], y), ValueError, r"records have the shape \(2,\)"),
+            ((X.to_numpy(), y[:-1]), ValueError, "different lengths"),
+            ((X.to_dict("list"), y), TypeError, "pass a pandas.DataFrame"),
             ((X,), ValueError, "rain"),
             ((own,), TypeError, "PrivateTable"),
         ):
             with pytest.raises(error, match=message):
                 classifier(ledger).fit(*data)
         assert not ledger.entries
+
+    def test_pickled_it_predicts_and_has_no_ledger(self, fitted):
+        X, y = records(100)
+        for again in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+            assert again.ledger is None and (again.predict(X) == fitted.predict(X)).all()
+            with pytest.raises(TypeError, match=r"ledger=None is a NoneType; pass Ledger"):
+                again.fit(X, y)
+        assert isinstance(fitted.ledger, Ledger)
 
     def test_it_is_private_network_s_fit(self, fitted):
         assert isinstance(fitted.network_, PrivateNetwork) and fitted.network_.target == "rain"

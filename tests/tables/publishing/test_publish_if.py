@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from pgmpy import config
 from scipy.stats import binom
 
 from pgmpy_dp import (
@@ -241,11 +242,11 @@ class TestWhatIsSilenced:
             inside.wait()
             published(tmp_path / f"{k}.json", NO)
 
-        before = logging.root.manager.disable, module.config.get_show_progress(), list(warnings.filters)
+        before = logging.root.manager.disable, config.get_show_progress(), list(warnings.filters)
         threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
-        assert before == (logging.root.manager.disable, module.config.get_show_progress(), list(warnings.filters))
+        assert before == (logging.root.manager.disable, config.get_show_progress(), list(warnings.filters))
         assert seen == [logging.CRITICAL] * 2
 
     def test_who_reads_beside_it_leaves_warnings_as_they_were(self, ledger, monkeypatch):
@@ -419,10 +420,10 @@ class TestWhatEndsEarly:
 
     def test_silence_ends_with_it(self, ledger, monkeypatch):
         monkeypatch.setattr(module.PrivateNetwork, "_run", lambda *_: 1 / 0)
-        before = logging.root.manager.disable, module.config.get_show_progress(), list(warnings.filters)
+        before = logging.root.manager.disable, config.get_show_progress(), list(warnings.filters)
         with pytest.raises(RuntimeError):
             published(ledger)
-        assert before == (logging.root.manager.disable, module.config.get_show_progress(), list(warnings.filters))
+        assert before == (logging.root.manager.disable, config.get_show_progress(), list(warnings.filters))
 
 
 class TestErrorRates:

@@ -57,7 +57,7 @@ class PrivateSGD(BaseMarginalsEstimator):
 
     Attributes
     ----------
-    parameters_, model_, privacy_
+    parameters_, model_, privacy_, n_features_in_, feature_names_in_
     release_ : Release
         The averaged parameters: save it to learn again without the records and without further cost.
     n_records_, n_records_sd_ : float
