@@ -9,6 +9,9 @@ device must not change it beyond what the solver promises. Data are made here, a
 those of a second call; the first one starts the device, and compiles. Each row runs in a process of its own, and one
 that takes too long is listed as such (``--limit`` seconds). On a machine of many cores ``--at-once 6`` measures the
 processor on so many rows at a time, two threads each, while the device works on one.
+
+``python -m benchmarks.gpu --in-turns`` asks whether torch on the processor is worth being the default where it is
+installed: it and NumPy in one process in turns, one thread, processor time, so that others on the machine hardly count.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks.machine import describe_machine, peak_rss
 from benchmarks.report import markdown_table
@@ -59,6 +63,21 @@ SMALL = ("counting 1e6", "lasso 300", "newton 300", "projection 300", "blocks 30
 
 QUICK = ("counting 1e6", "projection 300", "blocks 300")
 """For a look: half a minute."""
+
+IN_TURNS = {
+    "counting 1e4": "45 tables of pairs, 10,000 records",
+    "counting 1e5": "45 tables of pairs, 100,000 records",
+    "counting 1e6": "45 tables of pairs, 1,000,000 records",
+    "lasso 30": "graphical lasso, d = 30",
+    "lasso 100": "graphical lasso, d = 100",
+    "lasso 300": "graphical lasso, d = 300",
+    "blocks 60": "membership program in 60 blocks of 27 records",
+    "blocks 300": "membership program in 300 blocks of 27 records",
+    "k-means 30 200 8": "k-means of 30 blocks of 200 records, d = 8",
+    "k-means 300 200 8": "k-means of 300 blocks of 200 records, d = 8",
+    "k-means 100 500 32": "k-means of 100 blocks of 500 records, d = 32",
+}
+"""What has NumPy for its default, two or three sizes each."""
 
 _LONG = 15.0  # seconds of calls after which no other one is timed
 
@@ -191,7 +210,7 @@ def problem(row: str) -> Callable[[str | None], Call]:
     """What a row computes, its data made."""
     kind, _, size = row.partition(" ")
     if kind == "k-means":
-        return k_means()
+        return k_means(*map(int, size.split()))
     if kind == "calibration":
         return calibration()
     makers = {"counting": counting, "lasso": lasso, "newton": newton, "projection": projection, "blocks": blocks}
@@ -224,6 +243,46 @@ def measure(row: str, device: str | None, repeats: int) -> dict[str, Any]:
         "norm": float(np.linalg.norm(result)),
         "marks": marks,
     }
+
+
+def in_turns(row: str, rounds: int) -> list[str]:
+    """Seconds of the processor for torch and for NumPy, their ratio, its range, and how far results are apart."""
+    prepare, spent, results = problem(row), ([], []), [np.empty(0), np.empty(0)]
+    for turn in range(-1, rounds):  # the first one is not counted
+        for which, device in enumerate(("cpu", None)):
+            call = prepare(device)
+            started = time.process_time()
+            results[which] = np.asarray(call(), dtype=float)
+            if turn >= 0:
+                spent[which].append(time.process_time() - started)
+    on_backend(None)
+    ratios = [slow / fast for fast, slow in zip(*spent, strict=True)]
+    apart = float(np.linalg.norm(results[0] - results[1]) / max(1.0, np.linalg.norm(results[1])))
+    medians = [f"{np.median(times):.3g}" for times in spent]
+    between = f"{np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+    return [IN_TURNS[row], *medians, between, f"{apart:.0e}" if apart else "equal"]
+
+
+def compare_in_turns(rounds: int, folder: Path) -> None:
+    """The page of torch and NumPy on the processor."""
+    from benchmarks.machine import single_thread
+
+    single_thread(pinned=False)
+    import torch
+
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        body = [in_turns(row, rounds) for row in IN_TURNS]
+    head = ["", "torch, s", "NumPy, s", "times as fast as NumPy (all rounds)", "results apart"]
+    text = [
+        "# Torch and NumPy on the processor",
+        "Made by `python -m benchmarks.gpu --in-turns`",
+        f"on {describe_machine()}, torch {torch.__version__}. Processor time of one thread, in turns in one process: "
+        f"medians of {rounds} rounds after a first one. Results apart: norm of the difference over the norm.",
+        markdown_table(head, body),
+    ]
+    (folder / "torch-on-cpu.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    print(*text, sep="\n\n")
 
 
 def contender(row: str, device: str, options: argparse.Namespace) -> dict[str, Any] | str:
@@ -262,11 +321,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=3, help="timed calls of each (default: %(default)s)")
     parser.add_argument("--at-once", type=int, default=0, help="rows of the processor beside each other and the device")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a contender (default: %(default)s)")
+    parser.add_argument("--in-turns", action="store_true", help="torch and NumPy on the processor, in one process")
     parser.add_argument("--run", nargs=2, metavar=("ROW", "DEVICE"), help="run one here, and print it as JSON")
     options = parser.parse_args(arguments)
     if options.run:
         row, device = options.run
         print(json.dumps(measure(row, None if device == "processor" else device, options.repeats)))
+        return
+    if options.in_turns:
+        compare_in_turns(max(5, options.repeats), Path(options.out))
         return
     import torch
 

@@ -20,7 +20,7 @@ from pgmpy import config
 from pgmpy.base import UndirectedGraph
 from pgmpy.factors.continuous import LinearGaussianCPD
 from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
-from pgmpy.inference import BeliefPropagation, DBNInference, VariableElimination
+from pgmpy.inference import BeliefPropagation, DBNInference, Mplp, VariableElimination
 from pgmpy.metrics import _BaseSupervisedMetric
 from pgmpy.models import DiscreteMarkovNetwork, DynamicBayesianNetwork, JunctionTree
 from skbase.base import BaseEstimator
@@ -199,6 +199,21 @@ def test_dynamic_networks_find_their_interface_in_our_junction_tree(monkeypatch)
 def test_variable_elimination_reads_factors_and_states(model):
     answer = VariableElimination(model).query(["b"], show_progress=False)
     np.testing.assert_allclose(answer.values, [4, 6])
+
+
+def test_factor_graphs_and_mplp_go_wrong_as_the_page_says():
+    """Where one of these works, docs/pgmpy.md has a fault too many."""
+    network = MarkovNetwork(["ab", "bc", "ac"])
+    network.add_factors(*(DiscreteFactor([*pair], [2, 2], [5, 1, 1, 1]) for pair in ("ab", "bc", "ac")))
+    with pytest.raises(ValueError, match="Factors not associated"):
+        network.to_factor_graph().check_model()
+    with pytest.raises(KeyError):
+        Mplp(network).map_query()
+    single = [DiscreteFactor([name], [2], [0.1, 2]) for name in "abc"]
+    network.factors = [*single, *network.factors]
+    most_likely = dict.fromkeys("abc", 1)  # 8 against 0.125
+    assert VariableElimination(network).map_query(list("abc"), show_progress=False) == most_likely
+    assert Mplp(network).map_query() == dict.fromkeys("abc", 0)  # the largest sum, 15.3 against 9
 
 
 def test_the_progress_switch_is_where_it_was():

@@ -75,7 +75,7 @@ class PrivateFit:
         Guarantee, adjacency and ledger entries.
     n_features_in_ : int
         How many columns the release is of: public, whatever the records had.
-    feature_names_in_ : ndarray of str
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Their names; only where all are text.
     """
 

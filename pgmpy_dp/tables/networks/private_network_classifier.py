@@ -57,7 +57,7 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
     n_features_in_ : int
         How many other variables the schema has.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names; only where all are text.
+        Names of these variables, where all are text.
 
     Notes
     -----
@@ -222,7 +222,7 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : dataframe or array
+        X : dataframe, or array of shape (n, n_features_in_)
             As `predict_proba` takes it.
 
         Returns
