@@ -100,7 +100,7 @@ def page(theirs: dict[str, str], ours: dict[str, str], source: str) -> str:
         f"| {kind} | {' | '.join(str(n[kind]) for n in counts)} |" for kind in ("passed", "failed", "skipped")
     )
     failed = [case for case in theirs if not {theirs[case], ours.get(case)} & {"passed", "skipped"}]
-    common = Counter(theirs[case].split(":")[0] for case in failed)
+    common = Counter(theirs[case].split(":")[0].replace("assert ", "AssertionError ").split(" ")[0] for case in failed)
     other = [case for case in ours if (theirs.get(case) == "passed") != (ours[case] == "passed")]
     told = "\n".join(f"* `{case.split('/')[-1]}`: {REASONS.get(case.split('::')[-1], ours[case])}" for case in other)
     return f"""# pgmpy's own suites, with our class in the place of theirs

@@ -38,7 +38,9 @@ def checked_device(name: str, device: Any) -> Any:
 
 
 def chosen_device(device: str | None) -> str | None:
-    """The device of torch to compute on; None: the processor, by whichever of NumPy and torch is the faster there.
+    """The device of torch to compute on; None: the processor, by NumPy where there is a way, which is faster there.
+
+    docs/devices.md has what was measured.
 
     Parameters
     ----------
