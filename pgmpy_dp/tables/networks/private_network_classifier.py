@@ -148,8 +148,8 @@ class PrivateNetworkClassifier(ClassifierMixin, BaseEstimator):
         network.fit(table)
         self.network_, self.model_ = network, network.model_
         self.classes_ = pd.Index(self.model_.states[self.target], tupleize_cols=False).to_numpy()
-        vars(self).pop("feature_names_in_", None)
-        vars(self).update(features_in(others))
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(features_in(others))
         return self
 
     def __getstate__(self) -> dict[str, Any]:
