@@ -127,7 +127,7 @@ class PrivateFit:
         """What scikit-learn asks of whatever it shows or has in a pipeline; tags alone say it."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
-        data, task = self.get_tag("data_kind"), self.get_tag("task")
+        data, task = map(self.get_tags().get, ("data_kind", "task"))
         discrete, graph = data in ("discrete", "sequences", "linked"), data == "graph"
         takes = InputTags(categorical=discrete, string=discrete, allow_nan=not graph, sparse=graph, pairwise=graph)
         return Tags(_TYPES.get(task), TargetTags(required=False), non_deterministic=True, input_tags=takes)

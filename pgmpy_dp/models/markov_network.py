@@ -150,6 +150,20 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
 
     # -- what pgmpy asks of a model ------------------------------------------------------------
 
+    def add_edge(self, u: Hashable, v: Hashable, **data: Any) -> None:
+        """Add an edge; pgmpy's own gives one without a weight the weight None, on which networkx' algorithms stop.
+
+        Parameters
+        ----------
+        u, v : node
+            Two of them.
+        **data
+            ``weight``, if there is one.
+        """
+        super().add_edge(u, v, **data)
+        if self.edges[u, v]["weight"] is None:
+            del self.edges[u, v]["weight"]
+
     def get_factors(self, node: Hashable | None = None) -> list[DiscreteFactor]:
         """Factors that contain a node; pgmpy's own takes node 0 for no node.
 

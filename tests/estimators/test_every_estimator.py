@@ -439,7 +439,8 @@ def test_the_weight_of_an_edge_is_its_strength(case):
         return
     weights = {edge: estimator.graph_.edges[edge]["weight"] for edge in estimator.graph_.edges}
     assert all(isinstance(weight, float) for weight in weights.values())
-    nx.minimum_spanning_tree(estimator.graph_)
+    for graph in (estimator.graph_, getattr(estimator, "model_", nx.Graph())):
+        nx.minimum_spanning_tree(graph)
     scores = getattr(estimator, "edge_scores_", None)
     if isinstance(scores, dict):
         assert weights == scores
