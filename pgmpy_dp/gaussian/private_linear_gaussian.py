@@ -84,7 +84,7 @@ class PrivateLinearGaussian(BaseMomentsEstimator, base.GaussianParameterEstimato
         The public number, or the noisy one.
     release_ : Release
         For :meth:`fit_release`, here and of ``PrivateGraphicalLasso``: other graphs cost nothing.
-    privacy_
+    privacy_, n_features_in_, feature_names_in_
 
     Notes
     -----
