@@ -29,7 +29,8 @@ class NaiveMLE(BaseMarginalsEstimator):
 
     Attributes
     ----------
-    parameters_, model_, release_, privacy_, n_records_, n_records_sd_, converged_, status_, n_iter_, objective_
+    parameters_, model_, release_, privacy_, n_features_in_, feature_names_in_, n_records_, n_records_sd_
+    converged_, status_, n_iter_, objective_
     inference_, inference_status_
 
     Notes
