@@ -94,7 +94,6 @@ class PrivateLogisticRegression(BaseTableEstimator):
     _tags: ClassVar[dict[str, Any]] = {"task": "classes"}
     _release_kinds = ("logistic_regression",)
     _made_for = ("target", "radius")
-    _estimator_type = "classifier"  # of scikit-learn's
     _examples = tuple({"target": "wet", "radius": 2.0, **example} for example in TABLE_EXAMPLES)
 
     target: Hashable = option(None, by(column))
@@ -157,17 +156,17 @@ class PrivateLogisticRegression(BaseTableEstimator):
         super()._check_release(release)
         self._check_schema(release.schema)
 
+    def _columns(self, release: Release) -> list[Hashable]:
+        return [name for name in release.schema.variables if name != self.target]
+
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         layout, terms = logistic_layout(release.schema, self.target)
         weights = frank_wolfe.weights_in(release, layout.n_columns)
-        others = [name for name in release.schema.variables if name != self.target]
         return {
             "classes_": pd.Index(release.schema.states[self.target], tupleize_cols=False).to_numpy(),
             "coef_": weights[:, :-1],
             "intercept_": weights[:, -1],
             "terms_": terms,
-            "feature_names_in_": np.array([*others, None], dtype=object)[:-1],
-            "n_features_in_": len(others),
             **dict(zip(("n_records_", "n_records_sd_"), frank_wolfe.released_count(release), strict=True)),
             "n_iter_": int(release.public["n_iter"]),
         }
@@ -178,7 +177,7 @@ class PrivateLogisticRegression(BaseTableEstimator):
         Parameters
         ----------
         X : dataframe
-            With a column for each of `feature_names_in_`; others are ignored.
+            With a column for each other variable of the schema; further ones are ignored.
 
         Returns
         -------
@@ -193,7 +192,7 @@ class PrivateLogisticRegression(BaseTableEstimator):
         """
         self.check_is_fitted()
         schema = self.release_.schema.fine()
-        names = self.feature_names_in_.tolist()
+        names = self._columns(self.release_)
         codes = state_codes(schema, X, names, "X")
         if (codes < 0).any():
             lacking = names[int(np.argmax((codes < 0).any(axis=0)))]

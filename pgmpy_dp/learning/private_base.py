@@ -32,7 +32,7 @@ from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-_TYPES = {"clusters": "density_estimator", "communities": "clusterer"}
+_TYPES = {"clusters": "density_estimator", "communities": "clusterer", "classes": "classifier"}
 """What scikit-learn calls estimators of some tasks."""
 
 _RAIN = {"rain": ["no", "yes"], "wet": [False, True]}
@@ -125,12 +125,14 @@ class PrivateFit:
 
     def __sklearn_tags__(self: Any) -> Any:
         """What scikit-learn asks of whatever it shows or has in a pipeline; tags alone say it."""
-        from sklearn.utils import InputTags, Tags, TargetTags
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
         data, task = map(self.get_tags().get, ("data_kind", "task"))
         discrete, graph = data in ("discrete", "sequences", "linked"), data == "graph"
         takes = InputTags(categorical=discrete, string=discrete, allow_nan=not graph, sparse=graph, pairwise=graph)
-        return Tags(_TYPES.get(task), TargetTags(required=False), non_deterministic=True, input_tags=takes)
+        estimator_type, binary = _TYPES.get(task), ClassifierTags(multi_class=False) if task == "classes" else None
+        target = TargetTags(required=False)
+        return Tags(estimator_type, target, classifier_tags=binary, non_deterministic=True, input_tags=takes)
 
     def _columns(self, release: Release) -> Sequence[Hashable]:
         """Names of the columns that a release is of."""
