@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from pgmpy_dp import Date, Ledger, MarkovNetwork, Number, Release, Schema, __version__
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
+from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.answers import SavedModel
 from pgmpy_dp.models.model_file import read_model_file
 from pgmpy_dp.private.filter import BudgetExceeded
@@ -733,13 +734,22 @@ def test_a_fit_to_next_to_nothing_says_so(folder):
     run('schema --variable "job=Office,Field" --variable "income=low,high" --out other.json')
     # An estimate of no records is 5 standard deviations above 0 with a chance below exp(-7), thrice below exp(-21).
     command = "fit records.csv --schema other.json --epsilon 1 --structure independent --overwrite --release r.npz"
-    said = [run(f"{command} --out m.npz") for _ in range(3)]
+    said = [CliRunner().invoke(app, shlex.split(f"{command} --out m.npz")) for _ in range(3)]
+    assert all(told.exit_code == ("next to nothing" in told.stderr) for told in said)
+    assert MarkovNetwork.load("m.npz").privacy == Privacy.of(Release.load("r.npz"))  # what was paid for is there
     notes = [told.stderr for told in said if "next to nothing" in told.stderr]
     assert notes and "pgmpy-dp check tells" in notes[0]
-    told = [json.loads(run(f"{command} --out m.npz --json -q").stdout)["warnings"] for _ in range(3)]
+    told = [json.loads(CliRunner().invoke(app, shlex.split(f"{command} --out m.npz --json -q")).stdout)["warnings"]
+            for _ in range(3)]  # fmt: skip
     assert any("next to nothing" in warning for warnings in told for warning in warnings)
     right = run(f"{FIT} --structure independent --json")
     assert json.loads(right.stdout)["warnings"] == [] and "next to nothing" not in right.stderr
+    # Of a public number, a released number far below it ends with 1 too: of 2,000 records 20 are inside.
+    frame = pd.read_csv("records.csv", encoding="latin-1", nrows=2000)
+    frame.loc[20:, "income"] = "none of them"
+    frame.to_csv("few.csv", index=False)
+    public = "fit few.csv --schema schema.json --epsilon 50 --structure independent --n-records 2000 --out public.npz"
+    assert "are left out" in run(public, 1).stderr and Path("public.npz").exists()
 
 
 def test_intervals_that_would_be_texts_are_refused(folder):
@@ -1251,7 +1261,10 @@ def test_in_a_process_of_its_own(folder):
     done = process(*shlex.split(f"{FIT} --json"), cwd=folder)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["model"] == "model.npz"
-    assert len(done.stderr.splitlines()) == 1  # the note; no progress bars, no warnings
+    loading, reading, account = done.stderr.splitlines()  # no progress bars, no warnings
+    assert "loading" in loading and "costs of further fits" in account
+    assert reading == "pgmpy-dp: reading records.csv"
+    assert process(*shlex.split(f"{FIT} --json --quiet --overwrite"), cwd=folder).stderr == ""
     again = run(FIT, 2)
     assert again.stdout == ""
     assert again.stderr == "pgmpy-dp: --out is 'model.npz': the file exists; pass another name, or --overwrite\n"

@@ -93,7 +93,7 @@ A first session, with your own records.csv:
 Exit codes:
   0  done
   1  a check failed: an audit refuted a claim, or a column's states match next to nothing, or none were found, or a
-     model did not meet what --publish-if asks (its budget is spent)
+     fit counted next to no record (it is written), or a model did not meet what --publish-if asks (its budget is spent)
   2  an argument cannot be used, or the file is damaged; nothing was spent, and no output was written
   3  the budget does not allow it; nothing was spent
   4  something unforeseen failed, or anything failed after the budget was spent; noisy tables that were bought are kept
@@ -103,7 +103,6 @@ Exit codes:
 
 Nothing that is printed depends on a record, except through releases with noise.""",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -128,7 +127,9 @@ def _version(version: bool = typer.Option(False, "--version", help="Show the ver
         raise typer.Exit
 
 
-def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Callable[[Callable], Callable]:
+def command(
+    parent: typer.Typer, name: str, summary: str, *examples: str, learns: bool = False
+) -> Callable[[Callable], Callable]:
     """Declare a command whose errors are one line on standard error and an exit code.
 
     Parameters
@@ -137,6 +138,8 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
     name, summary : str
     *examples : str
         Command lines, without ``pgmpy-dp``, for its help.
+    learns : bool
+        Whether it needs pgmpy, which is loaded for seconds: it says so before.
 
     Notes
     -----
@@ -156,6 +159,8 @@ def command(parent: typer.Typer, name: str, summary: str, *examples: str) -> Cal
                 if options.get("edges_file") is not None:
                     _called["graph"] = "--edges-file"
                 try:
+                    if learns and "pgmpy" not in sys.modules:
+                        note("loading what learns and draws; that takes some seconds", options["quiet"])
                     call_with_groups(function, options)
                 except typer.Exit:
                     raise
@@ -285,6 +290,11 @@ def note(message: str, quiet: bool = False) -> None:
     """Print something worth knowing that is no result, on standard error."""
     if not quiet:
         say(message)
+
+
+def note_reading(quiet: bool, *files: Path | None) -> None:
+    """Say which files are read, before the first is: how long that takes is nobody's to tell."""
+    note(f"reading {' and '.join(str(file) for file in files if file is not None)}", quiet)
 
 
 def say(message: str) -> None:

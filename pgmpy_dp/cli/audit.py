@@ -34,6 +34,7 @@ _TABLES = ("CollectiveMAP", "NaiveMLE", "CollectiveEM")
     'audit --estimator "NaiveMLE(epsilon, add_remove)" --full',
     "audit --full --out audit.md",
     "audit --estimator CollectiveMAP --rho 0.5 --adjacency replace_one --trials 5000",
+    learns=True,
 )
 def audit(
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from pgmpy_dp.cli import column_options, option
-from pgmpy_dp.cli.application import CHECK_FAILED, app, command
+from pgmpy_dp.cli.application import CHECK_FAILED, app, command, note_reading
 from pgmpy_dp.cli.ledger import marked, note_uncounted, show_charged
 from pgmpy_dp.cli.named_data import private_data
 
@@ -18,6 +18,7 @@ from pgmpy_dp.cli.named_data import private_data
     'check records.csv --number "age=0:120 cuts 18,65" --missing "?,NA" --variable "sex=F,M" --strip --epsilon 0.05',
     "check records.csv --schema schema.json --epsilon 0.05 --ledger ledger.json --budget-epsilon 1",
     "check --parents households.csv --children persons.csv --schema linked.json --epsilon 0.05",
+    learns=True,
 )
 def check(
     *,
@@ -47,6 +48,7 @@ def check(
 
     budget = spent.budget()
     private = private_data(data, tables, described, budget, protected, account, text, fit=False)
+    note_reading(quiet, data, tables.parents, tables.children)
     with marked(private.ledger):
         result = checked(private, budget)
         show_charged(result.to_dict(), str(result), as_json, account.ledger, private.ledger)

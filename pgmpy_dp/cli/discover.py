@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pgmpy_dp.cli import column_options, option
-from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command
+from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note_reading
 from pgmpy_dp.cli.arguments import are_linked, as_written
 from pgmpy_dp.cli.files import require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
@@ -42,6 +42,7 @@ UnitOption = Annotated[
     "discover records.csv --categories job --epsilon 0.2 --delta 1e-9 --ledger ledger.json --out schema.json",
     "discover --parents households.csv --children persons.csv --key household --most 6 --categories region,status "
     '--number "age=0:99:1" --epsilon 0.2 --delta 1e-9 --out linked.json',
+    learns=True,
 )
 def discover(
     *,
@@ -111,6 +112,7 @@ def discover(
     limits: dict[str, Any] = {"impossible": impossible or (), "bins": bins, "max_categories": max_categories}
     limits |= {"n_records": n_records, "other": other or None, "unit": unit, "adjacency": str(adjacency)}
     remedy = "pgmpy_dp.Release.load; what was found is its .schema"
+    note_reading(quiet, data, tables.parents, tables.children)
     with marked(ledger), kept(out.with_suffix(".release.npz"), remedy) as bought:
         discovery = discovery_of(records, variables, budget, children=children, ledger=ledger, **cells, **limits)
         bought.append(discovery)

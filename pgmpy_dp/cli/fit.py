@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pgmpy_dp.cli import column_options, option
-from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note, progress, show
+from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note, note_reading, progress, show
 from pgmpy_dp.cli.arguments import learn_arguments, parsed_drivers, require_criteria
 from pgmpy_dp.cli.files import load_release, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, show_charged
@@ -36,6 +36,7 @@ ReleaseOption = Annotated[
     "fit records.csv --schema schema.json --rho 0.1 --publish-if criteria.json --ledger ledger.json --out model.npz",
     "fit --parents households.csv --children persons.csv --schema linked.json --epsilon 1 --delta 1e-9 --out model.npz",
     "fit --children visits.csv --unit patient --schema visits.json --epsilon 1 --delta 1e-9 --out model.npz",
+    learns=True,
 )
 def fit(
     *,
@@ -64,7 +65,8 @@ def fit(
     Everything is checked before anything is spent. A fit that succeeds keeps the noisy tables only with --release. A
     fit that fails once it has them keeps them for refit, in that file or beside the model (model.release.npz). A fit
     that is killed, or fails between the charge and the tables, keeps nothing, and the budget is spent. Ctrl-C and
-    SIGTERM keep what was released until then.
+    SIGTERM keep what was released until then. The exit code is 1 if next to no record was inside the schema, by the
+    released number; what was paid for is written all the same.
 
     --parents and --children are two tables with a column in common, in place of DATA: households and persons. Their
     schema is JSON of pgmpy_dp.linked.LinkedSchema, and a parent with all its children is protected. --children alone is
@@ -85,6 +87,7 @@ def fit(
         ask_for("--ledger", None, "it remembers that a test was tried; pass a file, which is made if it is new")
     private = private_data(data, tables, described, budget, protected, account, text)
     how = learn_arguments(learn, private.schema if isinstance(private, PrivateTable) else None) | {"draws": draws}
+    note_reading(quiet, data, tables.parents, tables.children)
     with marked(private.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit") as bought, progress(quiet):
             if published.publish_if is None:
@@ -108,6 +111,7 @@ def fit(
                 note("costs of further fits to the same records add up; --ledger FILE keeps count", quiet)
     if learner is None:
         show(outcome.to_dict(), str(outcome), as_json)
+    if learner is None or learner.failed:
         raise typer.Exit(CHECK_FAILED)
 
 
@@ -121,6 +125,7 @@ def _written(learner: Any, out: Path, release: Path | None) -> dict[str, Any]:
     "refit",
     "learn again from noisy tables, for free",
     "refit model.release.npz --estimator naive-mle --out naive.npz",
+    learns=True,
 )
 def refit(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Noisy tables that fit --release kept.")],

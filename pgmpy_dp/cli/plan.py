@@ -37,6 +37,7 @@ class TheoryOptions:
     'plan --schema schema.json --edges "age-job,sex-job" --epsilon 1 --n 20000',
     "plan --schema schema.json --rho 0.1 --n 20000 --width 1 --min-weight 0.3 --alpha 0.01",
     "plan --schema linked.json --epsilon 1 --delta 1e-9 --n 20000",
+    learns=True,
 )
 def plan(
     *,

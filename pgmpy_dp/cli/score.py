@@ -9,7 +9,7 @@ import typer
 
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.cli import option
-from pgmpy_dp.cli.application import app, ask_for, command, note, show
+from pgmpy_dp.cli.application import app, ask_for, command, note, note_reading, show
 from pgmpy_dp.cli.arguments import as_written, parsed_workload, protection
 from pgmpy_dp.cli.files import holds_linked_model, load_model, load_schema, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
@@ -41,6 +41,7 @@ ReleaseOption = Annotated[
     "score model.npz records.csv --epsilon 0.1 --ledger ledger.json --release score.npz",
     'score model.npz records.csv --epsilon 0.1 --workload "age,job=2; age,sex" --each',
     "score model.npz --epsilon 0.1 --n 20000",
+    learns=True,
 )
 def score(
     *,
@@ -99,6 +100,7 @@ def score(
     public_schema = in_order_of(records, public_schema)
     charged = open_account(account, budget, protected.adjacency, fit=False)
     table = PrivateTable(records, public_schema, ledger=charged, **whose)
+    note_reading(quiet, data)
     with marked(table.ledger):
         with kept(release or model.with_suffix(".score.npz"), "pgmpy-dp report --score"):
             scores = score_model(network, table, budget, level=level, **compared)

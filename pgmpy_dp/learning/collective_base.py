@@ -288,9 +288,13 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         coin = Cliques(("coin",), (2,), (("coin",),))
         self._learn(NoisyMarginals(coin, np.array([60.0, 40.0]), "laplace", np.ones(1)), None)
 
+    def _most_iterations(self) -> int | None:
+        """The limit of iterations, by the options; None where none is public."""
+        return None
+
     def _learned(self, release: Release, privacy: Privacy, *, graph: nx.Graph, passed: nx.Graph) -> dict[str, Any]:
         noisy = self._noisy(release, graph)
-        with progress_bar(type(self).__name__) as progress:
+        with progress_bar(type(self).__name__, self._most_iterations()) as progress:
             fit = self._learn_from(release, noisy, progress)
         schema = self._schema(release, graph)
         model = MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release))
@@ -477,9 +481,11 @@ def _check_scopes(graph: nx.Graph, scopes: Any) -> None:
 
 
 @contextmanager
-def progress_bar(name: str) -> Iterator[Progress]:
-    """A progress bar for work of more than a second, where pgmpy's switch allows it."""
-    with tqdm(desc=name, unit=" iterations", delay=1.0, leave=False, disable=not bars_shown()) as bar:
+def progress_bar(name: str, most: int | None = None, unit: str = "iterations") -> Iterator[Progress]:
+    """A progress bar for work of more than a second, and of `most` iterations, where pgmpy's switch allows it."""
+    form = None if most is None else "{l_bar}{bar}| {n_fmt} of at most {total_fmt}{unit}, {elapsed}"
+    how: dict[str, Any] = {"unit": f" {unit}", "bar_format": form, "disable": not bars_shown()}
+    with tqdm(desc=name, total=most, delay=1.0, leave=False, **how) as bar:
         yield lambda: bar.update()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from pgmpy_dp.learning.few_records import FEW, HARDLY_INSIDE
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.shown import quantity, shown
 
@@ -40,6 +41,11 @@ class Shown:
 
 class ShowsFit(Shown):
     """An estimator of tables that shows what a fit has learned: released numbers and public ones."""
+
+    @property
+    def failed(self: Any) -> bool:
+        """Whether next to no record was inside the schema, by released and public numbers alone."""
+        return self.n_records_ < max(FEW * self.n_records_sd_, HARDLY_INSIDE * (self.release_.n_records or 0))
 
     def _records(self) -> str:
         """The noun for what is counted."""

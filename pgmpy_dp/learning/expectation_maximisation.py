@@ -48,7 +48,7 @@ from pgmpy_dp.learning.maximum_likelihood import Fit, finished_fit, first_sound_
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, CollectiveObjective
 
-_MAX_ITER = 100
+MAX_ITER = 100
 """Iterations of L-BFGS by default, in EM and in each round before it."""
 
 
@@ -108,7 +108,7 @@ def collective_em(
     """
     if noisy.noise == "none":
         raise ValueError('noisy must carry noise, got noise="none": use maximum_likelihood for exact tables')
-    most = _MAX_ITER if n_iter is None else n_iter
+    most = MAX_ITER if n_iter is None else n_iter
     if most < 1:
         raise ValueError(f"n_iter must be at least 1, got {n_iter!r}")
     if not 0 <= tol < 1:

@@ -7,6 +7,9 @@ from pgmpy_dp.shown import quantity
 FEW = 5.0
 """An estimated number within so many standard deviations of 0 is next to nothing."""
 
+HARDLY_INSIDE = 0.05
+"""Of a public number of records, or of a column's: a smaller share matches next to nothing."""
+
 _HARDLY_ANY = 0.01  # of the records: what noise alone leaves of a column at most
 _HARDLY, _FEW_EDGES = 0.1, 6
 """The share of the budget for tables of several variables below which a graph can hardly find its edges, and the number

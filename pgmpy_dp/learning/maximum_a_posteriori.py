@@ -22,7 +22,7 @@ from pgmpy_dp.learning.empty_cells import with_empty_cells
 from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE
 from pgmpy_dp.learning.maximum_likelihood import Fit, finished_fit, first_sound_fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
-from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, CollectiveObjective
+from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, MOST_TO_START, CollectiveObjective
 from pgmpy_dp.learning.tilted_family import TiltedEngine
 
 _CERTAIN = 20.0
@@ -182,6 +182,17 @@ def _checked_base(base: np.ndarray, n_cells: int) -> np.ndarray:
     if base.shape != (n_cells,) or not np.isfinite(base).all():
         raise ValueError(f"base must be {n_cells} finite numbers, got shape {base.shape}")
     return base
+
+
+def most_iterations(n_rounds: int = 3, max_iter: int = 100, n_fits: int = 1) -> int:
+    """The limit of so many calls of `collective_map` together, for who shows how far they are.
+
+    Examples
+    --------
+    >>> most_iterations(), most_iterations(n_fits=3)
+    (830, 2490)
+    """
+    return n_fits * (MOST_TO_START + (n_rounds + len(_CEILINGS)) * max_iter)
 
 
 def fit_rounds(

@@ -32,7 +32,7 @@ _LADDER = (0.0, 0.5, 1.0)
 _GIVE_UP_AFTER = 10
 """Failed calibrations after which the next counting numbers are tried."""
 
-_FIRST = 15
+MOST_TO_CHOOSE_L2 = 15
 """Iterations after which a fit says enough of its cells to choose the penalty."""
 
 _HARDLY = 1e-8
@@ -309,7 +309,7 @@ def _penalised(
         start, n_first = np.zeros(cliques.n_cells), 0
         penalty = noise_aware_penalty(noisy) if l2 is None and noisy is not None else l2 or 0.0
         if l2 is None and noisy is not None and noisy.noise != "none":
-            first = solve(penalty, start, _FIRST)
+            first = solve(penalty, start, MOST_TO_CHOOSE_L2)
             start, n_first = first.x, first.n_iter
             penalty = least_risk_penalty(noisy, start, engine.calibrate(start)[0])
         solution = solve(penalty, start, max_iter)

@@ -36,6 +36,10 @@ MAIN_TAIL = 0.1
 """Tail parameter of main effects, as a share of that of interactions: most variables of real tables have one or two
 frequent states and rare ones, and noise must not even them out."""
 
+_NAIVE, _WITHIN_NOISE = 15, 300
+MOST_TO_START = 2 * _NAIVE + _WITHIN_NOISE
+"""Iterations that a start takes at most."""
+
 _CAUTION = 0.8, 0.9
 """Parts of the learned variances of interactions and of main effects: too large costs more than too small."""
 
@@ -142,11 +146,11 @@ class CollectiveObjective:
         penalty = noise_aware_penalty(noisy) / t0
         floor = float(self.scale.mean()) / self.n
         first = maximize_likelihood(
-            self.engine, noisy.proportions, l2=penalty, start=zero, max_iter=15, tol=1e-5, callback=callback
+            self.engine, noisy.proportions, l2=penalty, start=zero, max_iter=_NAIVE, tol=1e-5, callback=callback
         ).x
         projected = noisy.projected_proportions()
         second = maximize_likelihood(
-            self.engine, projected, l2=max(penalty, floor), start=first, max_iter=15, tol=1e-5, callback=callback
+            self.engine, projected, l2=max(penalty, floor), start=first, max_iter=_NAIVE, tol=1e-5, callback=callback
         ).x
         third = self._within_noise(second, projected, t0, log_cells, callback)
         self._set_scales(zero, mu, np.full(noisy.cliques.n_cliques, t0), np.full(self.split.n_nodes, t0))
@@ -170,7 +174,7 @@ class CollectiveObjective:
             projected,
             l2=l2,
             start=start,
-            max_iter=300,
+            max_iter=_WITHIN_NOISE,
             tol=0.0,
             decrease_tol=0.1 * nats / (self.n * max(abs(log_cells), 1.0)),
             expect_decrease=True,

@@ -30,6 +30,9 @@ from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 _DOUBT = 1e-5
 """Share of the uniform distribution in a prior: what it calls impossible is very unlikely instead."""
 
+MOST_FITS_WITH_PRIOR = 3
+"""Calls of `collective_map`: without the prior, with it, and once more where it is not used."""
+
 _CONVINCING = 3.0
 """Nats of evidence by which the fit with a prior must be ahead of the one without: a wrong prior is taken for a right
 one with a probability of at most exp(-3), as far as the evidence is exact."""

@@ -14,7 +14,7 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.growing_tree import GrowingTree
 from pgmpy_dp.learning.collective_base import budget_bar, progress_bar
 from pgmpy_dp.learning.display import ShowsFit
-from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.merging import likely_proportions
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -208,7 +208,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         wide = _released_table(linked, release)
         slots, measured = Slots(wide), range(probe_tables(release).start)
         noisy = _noisy(release, slots, [*measured, *_probes_that_fit(release, slots)])
-        with progress_bar(type(self).__name__) as progress:
+        with progress_bar(type(self).__name__, most_iterations()) as progress:
             fit = collective_map(noisy, callback=progress)
         within = _within(linked, wide, release)
         model = LinkedModel(linked, wide, fit.model, privacy, within, noisy.n_records, noisy.n_records_sd)

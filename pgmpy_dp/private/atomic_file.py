@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def write_atomically(path: str | Path, content: bytes) -> None:
+def write_atomically(path: str | Path, content: bytes, *, private: bool = False) -> None:
     """Write `content` beside `path`, flush it to the disk, then move it there in one step.
 
     A reader, or a crash half-way, sees the old file or the new one; once this returns, the new one also survives the
-    loss of power. A file that existed keeps its mode; a new one is its owner's alone. A link stays, and its target is
-    replaced. OSError where the folder cannot be written, and for a device or a pipe, which would be gone.
+    loss of power. A file that existed keeps its mode. A new one has the user's (`_mode`), or is its owner's alone if
+    it is `private`. A link stays, and its target is replaced. OSError where the folder cannot be written, and for a
+    device or a pipe, which would be gone.
     """
     target = os.fspath(path)
     if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
@@ -30,8 +31,7 @@ def write_atomically(path: str | Path, content: bytes) -> None:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
-            with suppress(FileNotFoundError):
-                os.chmod(temporary, path.stat().st_mode & 0o777)
+            os.chmod(temporary, _mode(path, private))
             os.fsync(stream.fileno())
         os.replace(temporary, path)
     except BaseException as error:
@@ -40,6 +40,17 @@ def write_atomically(path: str | Path, content: bytes) -> None:
             error.filename, error.filename2 = target, None  # a full disk names no file
         raise
     _flush_folder(path.parent)
+
+
+def _mode(path: Path, private: bool) -> int:
+    """The mode of a file that exists; of a new one, what the user's umask leaves for others, or nothing."""
+    with suppress(FileNotFoundError):
+        return path.stat().st_mode & 0o777
+    if private:
+        return 0o600
+    umask = os.umask(0o077)  # it can only be read by setting it; another thread's file of this moment is private
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def _flush_folder(folder: Path) -> None:

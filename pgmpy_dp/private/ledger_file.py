@@ -42,7 +42,7 @@ def write_ledger(path: Path, content: Filter) -> bytes:
     """Write a ledger to a JSON file, whole or not at all, and return what was written; OSError where that fails."""
     stored = sealed({"format": _FORMAT, "version": _VERSION, **content.to_dict()})
     text = (json.dumps(stored, indent=1, ensure_ascii=False) + "\n").encode()
-    write_atomically(path, text)
+    write_atomically(path, text, private=True)
     return text
 
 

@@ -454,12 +454,14 @@ class Release:
     def save(self, path: str | Path) -> None:
         """Write everything to one ``.npz`` file (arrays and a JSON header, no pickle), whole or not at all.
 
+        A new file is its owner's alone: whoever decides to publish it says so.
+
         Parameters
         ----------
         path : str or Path
         """
         arrays = {f"value_{k}": value for k, value in enumerate(self.values)}
-        write_atomically(path, array_file(json.loads(self._header), arrays))
+        write_atomically(path, array_file(json.loads(self._header), arrays), private=True)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:

@@ -258,7 +258,7 @@ def preview(
     rng = np.random.default_rng(seeded.random_state)
     fits = size.memory_bytes <= learner.memory_limit
     errors = []
-    with progress_bar("preview, simulations") as progress:
+    with progress_bar("preview", seeded.n_simulations, "simulations") as progress:
         for _ in range(seeded.n_simulations if fits else 0):
             errors.append(simulated.run(rng))
             if progress is not None:

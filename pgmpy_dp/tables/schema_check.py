@@ -11,7 +11,7 @@ import pandas as pd
 
 from pgmpy_dp.learning.collective_base import table_for
 from pgmpy_dp.learning.display import Shown
-from pgmpy_dp.learning.few_records import FEW, dropped_records
+from pgmpy_dp.learning.few_records import FEW, HARDLY_INSIDE, dropped_records
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, require_release
@@ -230,7 +230,7 @@ def verdict_of(matched: float, sd: float, n: float, n_sd: float) -> str:
     """The verdict on a noisy count, in words; counts of next to no records say nothing."""
     if n < max(FEW * n_sd, 1.0) or (matched < FEW * sd and matched + 3 * sd > n / 2):
         return NOISE
-    if matched < max(FEW * sd, n / 20):
+    if matched < max(FEW * sd, HARDLY_INSIDE * n):
         return NOTHING
     if matched + 3 * sd < n / 2:
         return _LITTLE

@@ -10,7 +10,7 @@ from pgmpy import config
 from pgmpy.inference import BeliefPropagation, VariableElimination
 
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, list_estimators
-from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
+from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, PrivateNetwork
 from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.learning import collective_base
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
@@ -281,4 +281,32 @@ def test_progress_bars_obey_pgmpy_s_switch(switch, monkeypatch):
     estimator = CollectiveEM(epsilon=1.0, state_names=STATES, published=True, stop=None, n_iter=7).fit(GRAPH, DATA)
     (bar,) = bars
     assert bar.shown is switch
-    assert bar.steps == estimator.n_iter_ == 7
+    assert bar.steps == estimator.n_iter_ == bar.total == 7
+
+
+@pytest.mark.parametrize(
+    ("learner", "most"),
+    [
+        (NaiveMLE(epsilon=1.0, state_names=STATES, max_iter=30), 45),
+        (CollectiveMAP(epsilon=1.0, state_names=STATES, n_rounds=2, max_iter=20), 410),
+        (CollectiveEM(epsilon=1.0, state_names=STATES, n_iter=20), 450),
+        (PrivateNetwork(epsilon=1.0, state_names=STATES), 830),
+    ],
+)
+def test_the_bar_of_a_fit_has_an_end_that_iterations_do_not_pass(learner, most, monkeypatch):
+    """The end is public: by the options alone."""
+    ends = []
+
+    class Bar(collective_base.tqdm):
+        def __init__(self, **options):
+            super().__init__(**options)
+            ends.append([options, 0])
+
+        def update(self, n=1):
+            ends[-1][1] += n
+
+    monkeypatch.setattr(collective_base, "tqdm", Bar)
+    learner.fit(*([] if isinstance(learner, PrivateNetwork) else [GRAPH]), DATA)
+    (options, steps) = ends[-1]  # a search has a bar of its own, of the budget
+    assert 0 < steps <= options["total"] == most
+    assert "of at most" in options["bar_format"]

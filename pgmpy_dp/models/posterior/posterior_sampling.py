@@ -26,6 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from pgmpy_dp.inference.lbfgs import Solution, minimize_lbfgs
+from pgmpy_dp.learning.collective_base import progress_bar
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.structural_zeros import with_zeros
@@ -103,10 +104,13 @@ def sample_posterior(
     metric = (DenseMetric if dense else DiagonalMetric)(target)
     theta = np.empty((n_draws, noisy.cliques.n_cells))
     failures = 0
-    for k in range(n_draws):
-        solution = _optimum(target, metric, target.perturbed(metric, k, rng))
-        failures += not solution.converged
-        theta[k] = target.identified(target.centre + metric.whiten(solution.x))
+    with progress_bar("posterior", n_draws, "draws") as progress:
+        for k in range(n_draws):
+            solution = _optimum(target, metric, target.perturbed(metric, k, rng))
+            failures += not solution.converged
+            theta[k] = target.identified(target.centre + metric.whiten(solution.x))
+            if progress is not None:
+                progress()
     status = f"{n_draws} draws, {'dense' if dense else 'diagonal'} covariance"
     status += f", {failures} of the optimisations stopped at {_MAX_ITER} iterations"
     theta.flags.writeable = False

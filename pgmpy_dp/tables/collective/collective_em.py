@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
-from pgmpy_dp.learning.expectation_maximisation import collective_em
+from pgmpy_dp.learning.expectation_maximisation import MAX_ITER, collective_em
+from pgmpy_dp.learning.maximum_a_posteriori import most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import flag, number, one_of, option, whole
@@ -88,6 +89,10 @@ class CollectiveEM(BaseMarginalsEstimator):
     damping: float | None = option(None, number(most=1))
     n_propagations: int | None = option(None, whole(1))
     published: bool = option(False, flag())
+
+    def _most_iterations(self) -> int | None:
+        most = MAX_ITER if self.n_iter is None else self.n_iter
+        return self.n_iter if self.published else most_iterations(max_iter=most) + most
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = {**self._pick("n_iter", "memory_limit", "inference"), "callback": progress}

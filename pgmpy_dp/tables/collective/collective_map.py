@@ -12,12 +12,12 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE
-from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import anything, number, option, whole
 from pgmpy_dp.learning.prior import prior_of
-from pgmpy_dp.learning.prior_model import collective_map_with_prior
+from pgmpy_dp.learning.prior_model import MOST_FITS_WITH_PRIOR, collective_map_with_prior
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
@@ -112,6 +112,9 @@ class CollectiveMAP(BaseMarginalsEstimator):
         if prior is None:
             return self._learn(noisy, progress)
         return collective_map_with_prior(noisy, prior.tables(noisy.cliques.scopes, release), **self._how(progress))
+
+    def _most_iterations(self) -> int:
+        return most_iterations(self.n_rounds, self.max_iter, 1 if self.prior is None else MOST_FITS_WITH_PRIOR)
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         return collective_map(noisy, **self._how(progress))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
-from pgmpy_dp.learning.maximum_likelihood import Fit, naive_mle
+from pgmpy_dp.learning.maximum_likelihood import MOST_TO_CHOOSE_L2, Fit, naive_mle
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import number, option, whole
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
@@ -55,6 +55,9 @@ class NaiveMLE(BaseMarginalsEstimator):
     l2: float | None = option(None, number(positive=False))
     max_iter: int = option(1000, whole(1))
     tol: float = option(1e-5, number(positive=False, below_one=True))
+
+    def _most_iterations(self) -> int:
+        return MOST_TO_CHOOSE_L2 + self.max_iter
 
     def _learn(self, noisy: NoisyMarginals, progress: Progress) -> Fit:
         how = self._pick("l2", "max_iter", "tol", "memory_limit", "inference")

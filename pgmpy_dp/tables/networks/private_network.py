@@ -22,7 +22,7 @@ from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option, whole
 from pgmpy_dp.learning.prior import prior_of
-from pgmpy_dp.learning.prior_model import collective_map_with_prior, with_unmeasured
+from pgmpy_dp.learning.prior_model import MOST_FITS_WITH_PRIOR, collective_map_with_prior, with_unmeasured
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.probe_tables import chosen_tables, joined_probes, probe_tables
 from pgmpy_dp.learning.structural_zeros import with_zeros
@@ -257,7 +257,8 @@ class PrivateNetwork(BaseStructureEstimator):
         cliques = with_zeros(Cliques(schema.variables, sizes, release.scopes[:chosen]), schema.zeros)
         tables = [*range(chosen), *_above_noise(release, joined_probes(release, cliques))]
         drivers = self._drivers()
-        model, fit, noisy = network_of_tables(type(self).__name__, release, tables, privacy, self._fitted)
+        n_fits = 1 if self.prior is None else MOST_FITS_WITH_PRIOR
+        model, fit, noisy = network_of_tables(type(self).__name__, release, tables, privacy, self._fitted, n_fits)
         complete = model if drivers is None else complete_model(model, drivers, fit.model)
         prior = prior_of(self) if "base" in fit.details else None  # one that was used has edges of its own
         limits = self.forbidden_edges or (), self.max_clique_cells

@@ -18,7 +18,7 @@ from pgmpy_dp.inference.sampling import SamplingMethod
 from pgmpy_dp.learning.collective_base import Progress, progress_bar
 from pgmpy_dp.learning.fine_grids import fine_states
 from pgmpy_dp.learning.graph_base import BaseGraphEstimator, graph_on
-from pgmpy_dp.learning.maximum_a_posteriori import collective_map
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
@@ -106,6 +106,7 @@ def network_of_tables(
     tables: Sequence[int],
     privacy: Privacy,
     learn: Callable[[Release, NoisyMarginals, Progress], tuple[Fit, NoisyMarginals]] | None = None,
+    n_fits: int = 1,
 ) -> tuple[MarkovNetwork, Fit, NoisyMarginals]:
     """Learn from some tables of a release, on the graph with all edges inside them.
 
@@ -117,6 +118,8 @@ def network_of_tables(
         Places of the tables.
     learn : callable, optional
         Default: `collective_map`. It may add tables, of a prior.
+    n_fits : int
+        Calls of `collective_map` that it makes at most.
 
     Returns
     -------
@@ -127,7 +130,7 @@ def network_of_tables(
     """
     schema = release.schema
     noisy = tables_of(release, tables)
-    with progress_bar(name) as progress:
+    with progress_bar(name, most_iterations(n_fits=n_fits)) as progress:
         if learn is None:
             fit = collective_map(noisy, callback=progress)
         else:
