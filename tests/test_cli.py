@@ -36,7 +36,7 @@ from pgmpy_dp.tables import discovery
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
 COMMANDS = (
-    *("schema", "discover", "plan", "check", "fit", "refit", "suggest"),
+    *("start", "schema", "discover", "plan", "check", "fit", "refit", "suggest"),
     *("info", "query", "sample", "score", "report", "explore", "evidence", "ledger", "audit"),
 )
 

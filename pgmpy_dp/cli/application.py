@@ -39,7 +39,7 @@ class _InOrder(TyperGroup):
     """Commands in the order in which they are used; a mistake in a command line is one line, as all others are."""
 
     order = (
-        *("schema", "discover", "plan", "check", "fit", "refit", "suggest"),
+        *("start", "schema", "discover", "plan", "check", "fit", "refit", "suggest"),
         *("info", "query", "sample", "score", "report", "explore", "evidence", "ledger", "audit"),
     )
 
@@ -80,7 +80,7 @@ app = typer.Typer(
     cls=_InOrder,
     help="Learn a graphical model from private records: write a schema, plan, fit, then query and sample the model.",
     epilog=f"""\b
-A first session, with your own records.csv:
+A first session, with your own records.csv (pgmpy-dp start records.csv asks, and writes the lines for you):
   pgmpy-dp schema --variable "sex=F,M" --cuts "age=25,45,65" --out schema.json
   pgmpy-dp plan --schema schema.json --epsilon 1 --n 20000
   pgmpy-dp check records.csv --schema schema.json --epsilon 0.05

@@ -111,6 +111,18 @@ def schema(
     show({"schema": str(out), "variables": len(public_schema), "possible_records": math.prod(sizes)}, told, as_json)
 
 
+def header(path: Path, text: option.TextOptions, argument: str) -> list[str]:
+    """The names of a file's columns, by its first line alone."""
+    from pgmpy_dp.private.reading.frames import column_names
+
+    names = [str(name) for name in column_names(as_written(path, text, argument))]
+    signs = [sign for sign in ";\t|" if sign in names[0]]
+    if len(names) == 1 and signs and text.delimiter is None:
+        sign = "tab" if signs[0] == "\t" else f"'{signs[0]}'"
+        ask_for(argument, str(path), f"its first line is a single name; pass --delimiter {sign}")
+    return names
+
+
 def _template(
     from_header: Path,
     text: option.TextOptions,
@@ -120,13 +132,7 @@ def _template(
     as_json: bool,
 ) -> None:
     """A schema to be filled in: the columns of a file, and of each what options say of it."""
-    from pgmpy_dp.private.reading.frames import column_names
-
-    names = [str(name) for name in column_names(as_written(from_header, text, "--from-header"))]
-    signs = [sign for sign in ";\t|" if sign in names[0]]
-    if len(names) == 1 and signs and text.delimiter is None:
-        sign = "tab" if signs[0] == "\t" else f"'{signs[0]}'"
-        ask_for("--from-header", str(from_header), f"its first line is a single name; pass --delimiter {sign}")
+    names = header(from_header, text, "--from-header")
     described = states or any(vars(options.declared).values())
     # A schema has to have a variable: without any, the first column stands in, so that options of all columns are kept.
     document = column_options.described(options, states if described else {names[0]: ["some", "states"]}).to_dict()
