@@ -217,6 +217,7 @@ class TestCharging:
         assert len(ledger.entries) == 1 == len(Ledger.load(path).entries)
 
     def test_the_file_s_mode_is_kept(self, path, ledger):
+        """A new ledger is its owner's alone, whatever the umask."""
         assert path.stat().st_mode & 0o777 == 0o600
         path.chmod(0o640)
         charge(ledger)
