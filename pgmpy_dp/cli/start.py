@@ -117,7 +117,7 @@ def _schema(names: list[str]) -> Schema:
         return matches[0]
 
     def states(text: str) -> list[str]:
-        return list(Schema({"it": parse_states(f"it={text}", "--variable")[1]})["it"])
+        return list(Schema({"it": parse_states(f"it={text}", "--variable")[1]}).states["it"])
 
     columns: dict[str, Any] = {}
     others: dict[str, str] = {}
