@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pgmpy_dp.cli import option
-from pgmpy_dp.cli.application import app, ask_for, command, show
+from pgmpy_dp.cli.application import app, ask_for, command, note, show
 from pgmpy_dp.cli.arguments import parse_assignment, variable_named
 from pgmpy_dp.cli.ask_linked import Of, linked_info, linked_names, linked_sample
 from pgmpy_dp.cli.files import (
@@ -282,6 +282,7 @@ def sample(
         networks = _draws(model, saved, copies)
         method = Method.INDEPENDENT  # what combining rules take them to be
     stream = np.random.default_rng(random_state)
+    note(f"drawing {n * len(outs):,} records", quiet or n * len(outs) < 500_000)  # they take seconds
     for file, drawn in zip(outs, networks, strict=True):
         try:
             columns = sampled_columns(drawn, n, stream, labels, evidence=known, method=method.value)

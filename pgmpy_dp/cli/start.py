@@ -53,8 +53,7 @@ def start(
     names = [name for name in header(data, text, "DATA") if name.strip()]
     if not names or len(set(names)) < len(names):
         ask_for("DATA", str(data), "its first line does not name each column once; mend it, or write one before it")
-    listed = ", ".join(map(shown, names))
-    note(f"only the first line of {data} is read; its columns are {listed}. A blank answer is the one in [ ]", quiet)
+    note(f"only the first line of {data} is read: {', '.join(names)}. A blank answer is the one in [ ]", quiet)
     try:
         unit, rows = _unit(names)
         schema = _schema([name for name in names if name != unit])
