@@ -135,6 +135,23 @@ class FamilyView(Answers):
     def __len__(self) -> int:
         return len(self.nodes)
 
+    def title(self, name: Hashable) -> str:
+        """As of any model, with the table of a column; the number of children says of whose parent.
+
+        Parameters
+        ----------
+        name : node
+
+        Returns
+        -------
+        str
+        """
+        parent, child = self._linked.linked.names
+        if any(name in columns.values() for columns in self.children):
+            return str(name)
+        whose = "" if "family" in self.of else f" in the {parent} of a random {child}"
+        return f"{parent}.{name}" + f" (number of {child} rows{whose})" * (name == self._linked._wide.size)
+
     def to_log_linear(self) -> LogLinearModel:
         """The model of rows of families, which answers are read from."""
         return self._model

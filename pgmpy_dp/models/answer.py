@@ -227,5 +227,13 @@ class Answer(Shown):
 
 
 def state_text(state: object) -> str:
-    """A state as answers name it."""
-    return "missing" if state is None else shown(state)
+    """A state as answers name it.
+
+    Examples
+    --------
+    >>> state_text(None), state_text(float("nan")), state_text(" "), state_text("none")
+    ('missing', 'missing', '(blank)', 'none')
+    """
+    if state is None or state != state:  # only NaN is not itself
+        return "missing"
+    return shown(state) if str(state).strip() else "(blank)"

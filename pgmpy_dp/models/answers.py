@@ -70,6 +70,8 @@ class Answers:
 
     exchanges: Sequence[Any] = ()  # of variables, and tables whose image under an exchange is not there
     alone: Sequence[Any] = ()
+    _linked: Any = None  # the model of linked tables that this is a view of
+    of: str = ""  # whom such a view is about
     beside = (
         ""  # what is said beside why nothing vouches for intervals, where it is of a variable that nobody asked about
     )
@@ -84,6 +86,19 @@ class Answers:
 
         def to_log_linear(self) -> LogLinearModel:
             """The model's distribution."""
+
+    def title(self, name: Hashable) -> str:
+        """The name of a variable for readers: of linked tables with that of its table.
+
+        Parameters
+        ----------
+        name : node
+
+        Returns
+        -------
+        str
+        """
+        return str(name)
 
     def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
         """Read evidence: the states that each variable's counts as, with their shares.

@@ -11,7 +11,7 @@ from pgmpy_dp.models.answer import state_text
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.reporting.marginals import variable_rows
 from pgmpy_dp.reporting.model_report import MOST_PAIRED, require_exact
-from pgmpy_dp.reporting.page import in_columns, render
+from pgmpy_dp.reporting.page import render
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words, variation
 from pgmpy_dp.shown import quantity
 
@@ -78,7 +78,7 @@ def comparison_page(
         differences=_differences(one, other, names, shared, same),
         pairs=pairs,
         pairs_words=pairs_words,
-        columns=in_columns(variables),
+        variables=variables,
         intervals_words=f"Black lines are {percent(level)} intervals, of {' and '.join(with_intervals)}."
         if with_intervals
         else "Neither model's file has intervals.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pgmpy_dp.models.answers import Answers
@@ -12,6 +13,7 @@ _NAMED = 40
 _LETTERS = 18
 _LETTER, _MARGIN = 9, 24  # width of a letter of size 16, and what is left beside and above the picture
 _WIDTHS = (0.8, 7.0)
+_FEW_EDGES, _EDGES_A_NODE = 15, 1.25  # so many can be told apart on a circle
 
 
 def edge_rows(network: Answers) -> list[dict[str, Any]]:
@@ -52,9 +54,10 @@ def drawing(network: Answers, rows: list[dict[str, Any]]) -> dict[str, Any]:
         x, y = places[node]
         return room + size * (float(x) + 1) / 2, _MARGIN + size * (1 - float(y)) / 2
 
-    lines = []
-    for (x1, y1), (x2, y2), strength in ((at(u), at(v), strengths[frozenset((u, v))]) for u, v in edges):
-        width = _WIDTHS[0] + (_WIDTHS[1] - _WIDTHS[0]) * (strength / largest if largest else 0.0)
+    lines, drawn = [], max(_FEW_EDGES, math.ceil(_EDGES_A_NODE * len(network)))
+    for row in rows:
+        (x1, y1), (x2, y2) = map(at, row["ends"])
+        width = _WIDTHS[0] + (_WIDTHS[1] - _WIDTHS[0]) * (row["strength"] / largest if largest else 0.0)
         lines.append(
             {"x1": f"{x1:.1f}", "y1": f"{y1:.1f}", "x2": f"{x2:.1f}", "y2": f"{y2:.1f}", "width": f"{width:.2f}"}
         )
@@ -79,7 +82,8 @@ def drawing(network: Answers, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "width": size + 2 * room,
         "height": size + 2 * _MARGIN,
-        "lines": lines,
+        "strong": lines[:drawn],
+        "weak": lines[drawn:],
         "nodes": nodes,
         "named": named,
         "words": words,

@@ -12,11 +12,13 @@ from pgmpy_dp.checks import checked_level
 from pgmpy_dp.inference.junction_tree import build_junction_tree
 from pgmpy_dp.models.answer import SENTENCES, state_text
 from pgmpy_dp.models.answers import Answers
+from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.model_file import filled_words
 from pgmpy_dp.models.posterior.discrepancy import MISSES, MOST_PROBE_CELLS, TAU_GRID
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.reporting.model_report import require_exact
+from pgmpy_dp.reporting.number_picture import empty_histogram
 from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
 from pgmpy_dp.shown import quantity
@@ -64,9 +66,10 @@ def explorer_page(
     numbers = network.numbers
     variables = [
         {
-            "name": str(name),
+            "name": network.title(name),
             "states": [state_text(state) for state in network.states[name]],
             "cells": len(numbers[name].cells) if name in numbers else 0,
+            "picture": empty_histogram(numbers[name]) if name in numbers else None,
         }
         for name in network
     ]
@@ -132,6 +135,7 @@ def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[s
         },
         "model": {"scopes": model.cliques.indices, "homes": tree.homes[:count], "theta": _encoded(model.theta, "<f8")},
         "told": [[np.flatnonzero(states).tolist() for states in one] for one in told],
+        "numbers": [_number(network, name) for name in network],
         "standing": [[v, one.shares[0].tolist()] for v, one in standing.items()],
         "around": questions[0].around_model,
         "exchanges": [[list(to), states.tolist()] for to, states in network.exchanges],
@@ -161,6 +165,23 @@ def explorer_data(network: Answers, n_draws: int | None, level: float) -> dict[s
                 "most": MOST_PROBE_CELLS,
             }
     return data
+
+
+def _number(network: Answers, name: Hashable) -> dict[str, Any] | None:
+    """How the values of a number lie within states, for its mean and quartiles; None for other variables."""
+    if name not in network.numbers:
+        return None
+    values = network.within.get(name) or Values(network.numbers[name])
+    number, count = values.number, len(values.number.edges) - 1
+    return {
+        "states": list(range(count)) if values.state is None else values.state[:count].tolist(),
+        "within": values.within[:count].tolist(),
+        "ends": list(number.edges) if number.resolution is None else number.firsts.tolist(),
+        "centres": number.centres.tolist(),
+        "lower": number.lower,
+        "step": number.resolution or 0,
+        "kind": number.kind,
+    }
 
 
 def _worth(network: Answers, posterior: Any, place: Mapping[Hashable, int]) -> dict[str, Any]:

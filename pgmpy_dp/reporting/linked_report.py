@@ -14,7 +14,17 @@ from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.marginals import QUANTILES, variable_rows
 from pgmpy_dp.reporting.page import as_html, render
-from pgmpy_dp.reporting.words import CITATION, DIGESTS, digests_of, guarantee_words, interval_words, percent
+from pgmpy_dp.reporting.words import (
+    CITATION,
+    DIGESTS,
+    digests_of,
+    guarantee_words,
+    interval_words,
+    percent,
+    share_text,
+    size_words,
+    variation,
+)
 from pgmpy_dp.shown import shown
 
 _MOST_STATES = 12  # of a column of which pairs are shown cell by cell
@@ -53,9 +63,8 @@ def linked_report_page(
     linked, (of_parents, of_children) = model.linked, model.columns
     parent, child = map(shown, linked.names)
     guarantee, answers = guarantee_words(model.privacy), model.marginal_answers(level, QUANTILES)
+    family = model.view("family")
     pairs = {name: _of_two(model, name, level) for name in of_children} if linked.most > 1 else {}
-    number = f"{max(model.n_records, 0.0):,.0f}"
-    deviation = f", estimated with a standard deviation of {model.n_records_sd:,.0f}" if model.n_records_sd else ""
     return render(
         "linked.html",
         title=title or f"A model of {parent} and {child}",
@@ -65,11 +74,11 @@ def linked_report_page(
         "Everything here follows from the released model alone.",
         guarantee=guarantee,
         whole=_whole(model, parent, child),
-        size=f"The model was learned from {number} of {parent} inside the schema{deviation}.",
+        size=size_words(family),
         parent=parent,
         child=child,
-        parents=variable_rows({name: answers[f"{linked.names[0]}.{name}"] for name in of_parents}, rule),
-        children=variable_rows({name: answers[f"{linked.names[1]}.{name}"] for name in of_children}, rule),
+        parents=variable_rows({family.title(name): answers[f"{linked.names[0]}.{name}"] for name in of_parents}, rule),
+        children=variable_rows({node: answers[node] for node in (f"{linked.names[1]}.{k}" for k in of_children)}, rule),
         rule=None if rule is None else rule.words(percent(level)),
         files=digests_of(files),
         digests_words=DIGESTS,
@@ -110,9 +119,9 @@ def _told(name: Hashable, answer: Answer) -> dict[str, Any]:
     ]
     return {
         "name": str(name),
-        "same": percent(float(np.trace(table))),
-        "strangers": percent(float(np.trace(apart))),
-        "moved": percent(float(0.5 * np.abs(table - apart).sum())),
+        "same": share_text(float(np.trace(table))),
+        "strangers": share_text(float(np.trace(apart))),
+        "moved": variation(float(0.5 * np.abs(table - apart).sum())),
         "states": states,
         "rows": rows if len(states) <= _MOST_STATES else [],
     }

@@ -12,6 +12,7 @@ import numpy as np
 
 from pgmpy_dp.models.answer import Answer, state_text
 from pgmpy_dp.models.printing_rule import PrintingRule
+from pgmpy_dp.reporting.number_picture import histogram
 from pgmpy_dp.schema import Number
 from pgmpy_dp.shown import spreadsheet_safe
 
@@ -59,12 +60,13 @@ def variable_rows(answers: Mapping[Hashable, Answer], rule: PrintingRule | None 
             {"state": state_text(state), "p": p, "lower": lower, "upper": upper, "printed": printed}
             for state, (p, lower, upper), printed in zip(states, estimates, shares, strict=True)
         ]
-        number, note = answer.number, None
+        number, note, picture = answer.number, None, None
         if number is not None:
+            picture = histogram(number, estimates, answer.numbers)
             note = f"{number.kind}s from {number.text(number.lower)} to {number.text(number.upper)}"
             note += f". {answer.worth.missing}" if answer.worth.missing else ""
         summary = [_summary(answer, key) | {"printed": numbers.get(key)} for key in answer.numbers]
-        rows.append({"name": str(name), "note": note, "rows": cells, "summary": summary})
+        rows.append({"name": str(name), "note": note, "rows": cells, "summary": summary, "picture": picture})
     return rows
 
 

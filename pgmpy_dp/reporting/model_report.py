@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import statistics
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -16,7 +19,7 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
 from pgmpy_dp.reporting.marginals import QUANTILES, variable_rows
-from pgmpy_dp.reporting.page import as_html, in_columns, render
+from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import (
     CITATION,
     DIGESTS,
@@ -110,7 +113,8 @@ def report_page(
         intervals_words=interval_words(posterior, level),
         has_intervals=posterior is not None,
         level=percent(level),
-        columns=in_columns(variable_rows(network.marginal_answers(level, QUANTILES), rule)),
+        variables=variable_rows(network.marginal_answers(level, QUANTILES), rule),
+        moved=_moved(network),
         graph=drawing(network, edges),
         edges=edges,
         unsure=unsure,
@@ -125,6 +129,22 @@ def report_page(
         digests_words=DIGESTS,
         citation=CITATION,
     )
+
+
+def _moved(network: Answers) -> list[list[float]]:
+    """How much knowing one variable changes another, as the mean total variation; empty where there are too many.
+
+    It is the total variation between the table of both and the product of their own: the same for either.
+    """
+    if len(network) > MOST_PAIRED:
+        return []
+    pairs = list(itertools.combinations(range(len(network)), 2))
+    names, moved = list(network), np.zeros((len(network), len(network)))
+    tables = network.to_log_linear().marginals_of([(names[a], names[b]) for a, b in pairs]) if pairs else []
+    for (a, b), table in zip(pairs, tables, strict=True):
+        apart = np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum() / 2
+        moved[a, b] = moved[b, a] = round(float(apart), 4)
+    return moved.tolist()
 
 
 def _unsure(network: Answers) -> tuple[list[dict[str, Any]], str]:

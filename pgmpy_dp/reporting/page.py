@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,8 +10,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from pgmpy_dp import __version__
 from pgmpy_dp.shown import quantity, shown
-
-_BESIDE_ROWS = 3  # the height of what a table has beside its rows
 
 
 def _finalized(value: object) -> object:
@@ -52,40 +48,6 @@ def render(template: str, **content: Any) -> str:
         What it shows.
     """
     return _environment().get_template(template).render(version=__version__, **content)
-
-
-def in_columns(variables: Sequence[Mapping[str, Any]], most: int = 3) -> list[list[dict[str, Any]]]:
-    """Items in columns as short as they can be, each with its place: so a printed page fills its columns.
-
-    Browsers balance columns on a screen, and leave those of a last printed page empty.
-
-    Parameters
-    ----------
-    variables : sequence of mapping
-        With "rows", and "summary" if it has one.
-    most : int
-        Number of columns.
-
-    Examples
-    --------
-    >>> [[one["place"] for one in column] for column in in_columns([{"rows": "1" * n} for n in (9, 2, 3, 4, 1)])]
-    [[1], [2, 3], [4, 5]]
-    """
-    heights = [_BESIDE_ROWS + len(one["rows"]) + len(one.get("summary") or ()) for one in variables]
-
-    def filled(tallest: int) -> list[list[dict[str, Any]]]:
-        columns: list[list[dict[str, Any]]] = []
-        left = 0
-        for place, (one, height) in enumerate(zip(variables, heights, strict=True), 1):
-            if height > left or not columns:
-                columns.append([])
-                left = tallest
-            columns[-1].append({**one, "place": place})
-            left -= height
-        return columns
-
-    enough = range(max(heights, default=0), sum(heights) + 1)
-    return filled(enough[bisect_left(enough, -most, key=lambda tallest: -len(filled(tallest)))])
 
 
 def as_html(markdown: str) -> Any:

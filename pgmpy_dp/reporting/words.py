@@ -18,7 +18,7 @@ from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP
 from pgmpy_dp.reporting.attacks import AttackWords, at_most, attack_words
-from pgmpy_dp.shown import quantity
+from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.theory.attack_rates import attack_success
 
 CITATION = (
@@ -167,9 +167,19 @@ def _factor(epsilon: float) -> str:
 
 def size_words(network: Answers) -> str:
     """A sentence about how many records, or persons, a model was learned from, as far as it says."""
-    posterior = network.posterior
-    if posterior is None or not math.isfinite(posterior.n_records):
+    posterior, linked = network.posterior, network._linked
+    if linked is not None:
+        number, sd = f"{max(linked.n_records, 0.0):,.0f}", linked.n_records_sd
+        deviation = f", estimated with a standard deviation of {sd:,.0f}" if sd else ""
+        parent, child = map(shown, linked.linked.names)
+        whose = f" All is of a random {child}: a {parent} counts for each of its {child} rows." * (
+            network.of == "child"
+        )
+        return f"The model was learned from {number} of {parent} inside the schema{deviation}.{whose}"
+    if posterior is None:
         return "The model's file does not say how many. It does if fit or refit writes it with --draws."
+    if not math.isfinite(posterior.n_records):
+        return "The model's file does not say how many."
     return count_words(posterior.n_records, posterior.n_records_sd, network.privacy)
 
 
@@ -221,6 +231,11 @@ def digests_of(files: Iterable[str | os.PathLike]) -> dict[str, str]:
 def percent(level: float) -> str:
     """A level as a page says it."""
     return f"{100 * level:g} %"
+
+
+def share_text(share: float) -> str:
+    """A share as a page says it."""
+    return f"{100 * share:.1f} %"
 
 
 def variation(distance: float) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from typer.testing import CliRunner
 from pgmpy_dp import Ledger, Number, Schema
 from pgmpy_dp.cli import app
 from pgmpy_dp.linked import LinkedModel, LinkedSchema, made_up_families
-from pgmpy_dp.reporting.words import percent
+from pgmpy_dp.reporting.words import share_text, size_words
 from tests.linked.families import HOUSEHOLDS, PART, PERSONS
 
 NEEDLE = "needle-9d1f"
@@ -147,11 +149,28 @@ def test_a_page_says_what_is_promised_to_whom_first(tmp_path):
     assert sections == sorted(sections) and sections[0] < first < sections[1]
     assert page.index("A random household</h2>") < page.index("A random person</h2>")
     assert f"while the others stay, is promised {model.privacy_of_a_child}." in page
-    assert f'<td class="n">{percent(model.query("speaks", of="pair").values.trace())}</td>' in page
+    assert f'<td class="n">{share_text(model.query("speaks", of="pair").values.trace())}</td>' in page
     assert "By rule: age &lt; 16 -&gt; status = child" in page and "http://" not in page.replace(
         "http://www.w3.org", ""
     )
-    assert "Homes" in page and "<script" not in page
+    assert "Homes" in page and page.count("<script") == 1
+    # Whose a column is, shares in one way, and how many were learned from.
+    of_parents, of_children = model.columns
+    names = [f"household.{name}" + " (number of person rows)" * (name == "n") for name in of_parents]
+    titles = [html.unescape(title) for title in re.findall(r"<h3 [^>]*>(.*?)</h3>", page)]
+    assert titles == [*names, *(f"person.{name}" for name in of_children)] and "n" in of_parents
+    assert not re.search(r"\d\.\d{3,} %", page)
+    assert size_words(model.view("family")) in page
+    run(f"explore model.npz --out {tmp_path}/e.html")
+    explorer, size = (
+        (tmp_path / "e.html").read_text(),
+        "household.n (number of person rows in the household of a random person)",
+    )
+    assert size in explorer and f"{len(model.explored())} variables. {size_words(model.explored())}" in explorer
+    assert (
+        "All is of a random person: a household counts for each of its person rows." in explorer
+        and "--draws" not in size_words(model.explored())
+    )
 
 
 def test_it_is_learned_again_from_its_noisy_tables(tmp_path):

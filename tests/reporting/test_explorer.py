@@ -13,6 +13,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from pgmpy.factors.discrete import DiscreteFactor
 
 import pgmpy_dp.reporting.explorer as explorer_module
 from pgmpy_dp import MarkovNetwork, Schema
@@ -215,23 +216,95 @@ def test_the_page_marks_what_may_be_printed(tmp_path, rule, known):
     assert "✓ may be printed by the rule: half of its 90 % interval is at most" in page
 
 
+@needs_node
+@pytest.mark.parametrize("known", [{}, {"ill": "yes", "region": "S"}])
+def test_the_page_shows_numbers_and_what_depends_on_a_variable(tmp_path, known):
+    """Histograms, means and quartiles as Python has them; the chosen variable first, then what it changes most."""
+    network = fitted()
+    network.explorer(tmp_path / "page.html")
+    data = re.search(r'id="model">(.*?)</script>', (tmp_path / "page.html").read_text(), flags=re.DOTALL)[1]
+    names = list(network)
+    chosen = [f"v{names.index(name)}={network.states[name].index(state)}" for name, state in known.items()]
+    hash_ = "#" + "&".join([*chosen, "first=2"])
+    command = [NODE, str(HERE / "explorer_page.cjs"), str(SCRIPT), str(SCRIPT.parent / "explore.js"), hash_]
+    shown = json.loads(subprocess.run(command, input=data, capture_output=True, text=True, check=True).stdout)
+    assert shown["folded"], "a narrow screen shows answers before menus"
+    answer, card = network.ask("age", known), shown["cards"][0]
+    mean, low, middle, high = (answer.numbers[key].value for key in ("mean", 0.25, 0.5, 0.75))
+    told = f"Where it is not missing: mean {mean:.4g}, half of all from {low:g} to {high:g}, median {middle:g}."
+    assert card["numbers"] == told and not shown["cards"][1]["numbers"]
+    widths = np.array([14, 15, 15, 15, 16])
+    areas = np.array(card["heights"]) * widths
+    np.testing.assert_allclose(areas / areas.sum(), answer.shares[:5] / answer.shares[:5].sum(), atol=1e-4)
+    for (top, bottom), height, one in zip(card["ends"], card["heights"], answer.estimates, strict=False):
+        ends = np.array([100 - bottom, 100 - top]) / height
+        np.testing.assert_allclose(ends, np.array([one.lower, one.upper]) / one.value, atol=1e-3)
+    assert shown["order"]["v"] == 2
+    for other in names:
+        if other != "smoker":
+            table = network.marginal(["smoker", other]).values
+            apart = np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum() / 2
+            assert shown["order"]["moved"][names.index(other)] == pytest.approx(apart, abs=1e-9)
+
+
+def in_browser(page: Path, folder: Path, hash_: str = "") -> str:
+    """The document as a browser has it when its scripts are done."""
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}", "--virtual-time-budget=9000"]
+    command = [BROWSER, *options, "--dump-dom", page.as_uri() + hash_]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium")
 def test_the_page_answers_in_a_browser(tmp_path):
     network = fitted()
     network.explorer(tmp_path / "page.html")
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={tmp_path}",
-        "--virtual-time-budget=9000",
-    ]
-    address = (tmp_path / "page.html").as_uri() + "#v1=1&v0=1&v0-to=2"
-    done = subprocess.run([BROWSER, *options, "--dump-dom", address], capture_output=True, text=True, timeout=60)
-    assert 'data-done="intervals"' in done.stdout
-    status = re.search(r'id="status"[^>]*>(.*?)</p>', done.stdout)[1]
+    shown = in_browser(tmp_path / "page.html", tmp_path, "#v1=1&v0=1&v0-to=2")
+    assert 'data-done="intervals"' in shown
+    status = re.search(r'id="status"[^>]*>(.*?)</p>', shown)[1]
     assert html.unescape(status).startswith("Known: age = [30,45) to [45,60); ill = yes. What is known holds for ")
     share = network.query("smoker", {"age": (30, 59), "ill": "yes"}).values[0]
-    card = re.search(r'id="variable-2".*?</article>', done.stdout, flags=re.DOTALL)[0]
+    card = re.search(r'id="variable-2".*?</article>', shown, flags=re.DOTALL)[0]
     assert f'<td class="n p">{100 * share:.1f} %</td>' in card
-    assert "alert(1)" in done.stdout
+    assert "alert(1)" in shown
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium")
+@pytest.mark.parametrize("kind", ["report", "explorer"])
+def test_long_lists_and_the_chosen_variable_in_a_browser(tmp_path, kind):
+    """Ten of fifteen states, found and sorted; the chosen variable's card before that of what depends on it."""
+    sizes, names = np.arange(1.0, 16.0), [f"place {k}" for k in range(15)]
+    network = MarkovNetwork([("a", "place"), ("place", "b")])
+    network.add_node("alone")
+    of_b = np.stack([sizes, sizes[::-1]], axis=1)
+    network.add_factors(
+        DiscreteFactor(["place"], [15], sizes, state_names={"place": names}),
+        DiscreteFactor(["place", "b"], [15, 2], of_b, state_names={"place": names, "b": ["x", "y"]}),
+        DiscreteFactor(["a", "place"], [2, 15], np.ones((2, 15)), state_names={"a": ["x", "y"], "place": names}),
+        DiscreteFactor(["alone"], [2], [1, 1], state_names={"alone": ["x", "y"]}),
+    )
+    getattr(network, kind)(tmp_path / "page.html")
+    page, asked = (tmp_path / "page.html").read_text(), tmp_path / "asked.html"
+
+    def states(does: str) -> list[str]:
+        """The states that are shown after the reader did something."""
+        script = f"<script>addEventListener('load', () => {{ {does} }});</script></body>"
+        asked.write_text(page.replace("</body>", script))
+        shown = in_browser(asked, tmp_path)
+        rows = re.findall(r'<tr([^>]*)><th scope="row">(place \d+)</th>', shown)
+        assert len(rows) == 15
+        return [name for attributes, name in rows if "rest" not in attributes]
+
+    does = "const one = document.querySelector('{0}'); one.value = '{1}'; one.dispatchEvent(new Event('{2}'));"
+    assert states("") == names[:4:-1]
+    assert states("document.querySelector('table + button').click();") == names[::-1]
+    assert states(does.format("input[type=search]", "PLACE 1", "input")) == ["place 14", *names[13:9:-1], "place 1"]
+    assert states(does.format(".tools select", 2, "change")) == names[5:]
+    chosen = list(network).index("b")
+    states(does.format("#first", chosen, "change"))
+    shown = in_browser(asked, tmp_path)
+    cards = re.findall(r"<article.*?</article>", shown, flags=re.DOTALL)
+    order = [re.search(r"<h3[^>]*>(.*?)</h3>", card)[1] for card in cards]
+    assert order[:2] == ["b", "place"] and "The variable that you chose." in cards[0]
+    table = network.marginal(["b", "place"]).values
+    moved = 100 * np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum() / 2
+    assert f"Knowing b changes {moved:.1f} % of it, on average." in cards[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from pgmpy_dp.estimators import NaiveMLE
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
-from pgmpy_dp.reporting import comparison_page, report_page
+from pgmpy_dp.reporting import comparison_page, explorer_page, report_page
 from pgmpy_dp.reporting.attacks import at_most, attack_words
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
 from pgmpy_dp.reporting.words import CITATION, count_words, guarantee_words
@@ -66,7 +67,7 @@ def test_a_report_says_what_it_should():
         for state, p, low, high in frame.itertuples(index=False):
             state = "missing" if pd.isna(state) else state
             assert f"{state} {100 * p:.1f} % {100 * low:.1f} to {100 * high:.1f} %" in variables
-    assert f"median {network.ask('age').numbers[0.5].value:.0f} " in variables
+    assert f"median {network.ask('age').numbers[0.5].value:.0f} " in variables and "Its 5 cells as a table" in variables
     assert re.search(r"mean (\S+) (\S+) to (\S+) ", variables)
     mean, low, high = map(float, re.search(r"mean (\S+) (\S+) to (\S+) ", variables).groups())
     assert low < mean < high
@@ -189,8 +190,12 @@ def test_pages_load_nothing_and_escape_labels(tmp_path):
     network.report(tmp_path / "both.html", compare=other)
     for file in ("report.html", "both.html"):
         page = (tmp_path / file).read_text()
-        assert "<script" not in page
-        assert "&lt;script&gt;alert(1)" in page
+        scripts = re.findall(r"<script[^>]*>(.*?)</script>", page, flags=re.DOTALL)
+        assert [text.startswith('{"pairs"') for text in scripts] == (
+            [True, False] if file == "report.html" else [False]
+        )
+        assert page.count("<script") == len(scripts) and scripts[-1].endswith("Page.start();")
+        assert "&lt;script&gt;alert(1)" in page and "alert(" not in "".join(scripts)
         assert not re.search(r"(src|href)=\"(?!#)|@import|url\(|https?:", page)
         assert "default-src 'none'" in page
         assert '<html lang="en">' in page
@@ -292,7 +297,8 @@ def test_a_drawing_has_every_node_and_edge_within_its_frame():
     for network in (fitted(), TestComparison().other()):
         found = drawing(network, edge_rows(network))
         assert [node["name"] for node in found["nodes"]] == list(map(str, network))
-        assert len(found["lines"]) == network.number_of_edges()
+        widths = [float(line["width"]) for line in found["strong"] + found["weak"]]
+        assert len(widths) == network.number_of_edges() and widths == sorted(widths, reverse=True)
         assert all(
             0 < float(node["x"]) < found["width"] and 0 < float(node["y"]) < found["height"] for node in found["nodes"]
         )
@@ -316,3 +322,60 @@ def test_a_report_tells_of_scores_that_were_bought():
         report_page(other, score=score)
     with pytest.raises(ValueError, match="tells nothing of a score"):
         network.report("nowhere.html", compare=other, score=score)
+
+
+def test_a_dense_graph_is_drawn_by_its_strongest_edges():
+    network, rng = MarkovNetwork(nx.complete_graph(12)), np.random.default_rng(0)
+    pairs = [DiscreteFactor(list(edge), [2, 2], np.exp(rng.normal(0, 0.3, 4))) for edge in network.edges]
+    network.add_factors(*pairs)
+    page = report_page(network)
+    assert "Of 66 edges the 15 strongest are drawn." in section(page, "graph")
+    assert "Draw the 51 weaker edges too" in section(page, "graph")
+    assert len(re.findall("<line ", page.partition('<g class="weak">')[2].partition("</g>")[0])) == 51
+    assert "weaker edges" not in report_page(fitted())
+
+
+def test_what_depends_on_a_variable_is_known_of_all_pairs():
+    network = fitted()
+    page = report_page(network)
+    moved = json.loads(re.search(r'id="moved">(.*?)</script>', page)[1])["pairs"]
+    names = list(network)
+    for a, one in enumerate(names):
+        for b, other in enumerate(names):
+            if a != b:
+                table = network.marginal([one, other]).values
+                after = table / table.sum(axis=1, keepdims=True)
+                mean = table.sum(axis=1) @ np.abs(after - table.sum(axis=0)).sum(axis=1) / 2
+                assert moved[a][b] == pytest.approx(mean, abs=1e-4)
+    options = re.findall(r'<option value="(\d+)">(.*?)</option>', page)
+    assert [(int(k), html.unescape(name)) for k, name in options] == list(enumerate(names))
+
+
+def test_jargon_is_folded_under_a_plain_sentence():
+    network = fitted()
+    network.privacy = replace(network.privacy, reproducible=False)
+    folded = re.compile(r"<details.*?</details>", flags=re.DOTALL)
+    for page in (report_page(network), explorer_page(network), comparison_page(network, network)):
+        told, open_text = text_of(page), text_of(folded.sub("", page))
+        assert network.privacy.words in told and "What was proved, for experts" in told
+        assert "One record is protected" in open_text
+        assert not re.search(r"-DP|zCDP|add_remove|discrete_gaussian", open_text)
+
+
+def test_blank_and_missing_states_are_named():
+    network = MarkovNetwork([("a", "b")])
+    states = {"a": ["", " ", "x"], "b": [None, 1]}
+    network.add_factors(DiscreteFactor(["a", "b"], [3, 2], np.ones(6), state_names=states))
+    for page in (report_page(network), explorer_page(network)):
+        assert page.count('<th scope="row">(blank)</th>') == 2 and '<th scope="row">missing</th>' in page
+        assert "nan" not in re.findall(r'<th scope="row">(.*?)</th>', page)
+
+
+def test_pages_are_dark_where_the_reader_is_and_printed_whole():
+    page = report_page(fitted())
+    style = re.search("<style>(.*?)</style>", page, flags=re.DOTALL)[1]
+    screen, printed = style.split("@media print")
+    assert "prefers-color-scheme: dark" in screen and "details::details-content" in printed
+    colours = re.findall(r"#[0-9a-f]{3,6}\b", screen.partition("* { box-sizing")[2] + re.sub("#moved.*", "", printed))
+    assert not colours, "colours are variables, which the dark page has others of"
+    assert not re.search(r'(fill|stroke)="#(?!767676)', page)

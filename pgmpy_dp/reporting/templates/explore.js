@@ -4,8 +4,10 @@
   const data = JSON.parse(document.getElementById("model").textContent), explorer = new Explorer(data);
   const form = document.getElementById("evidence"), status = document.getElementById("status");
   const cards = data.variables.map((_, v) => document.getElementById(`variable-${v}`));
+  const rows = cards.map((card) => [...card.querySelectorAll("tbody tr")].sort((a, b) => a.dataset.k - b.dataset.k));
   const percent = (p) => `${(100 * p).toFixed(1)} %`, length = (p) => `${(100 * p).toFixed(2)}%`;
   let asked = 0;
+  if (matchMedia("(max-width: 56rem)").matches) document.getElementById("known").open = false;  // answers before menus
 
   const control = (v, end) => form.elements.namedItem(end ? `v${v}-to` : `v${v}`);
 
@@ -33,14 +35,42 @@
   function showEstimates(evidence, marginals) {
     cards.forEach((card, v) => {
       card.classList.toggle("known", evidence.has(v));
-      card.querySelectorAll("tbody tr").forEach((row, state) => {
+      rows[v].forEach((row, state) => {
         const p = marginals[v][state];
+        row.dataset.p = p;
         row.querySelector(".fill").style.width = length(p);
         row.querySelector(".p").textContent = percent(p);
         row.querySelector(".range").hidden = true;
         row.querySelector(".interval").textContent = evidence.has(v) ? "known" : "";
       });
+      if (data.numbers[v]) showNumber(card, v, marginals[v]);
     });
+    Page.refresh();
+  }
+
+  // A histogram on the number's real scale: the area of a cell is its share; below it the middle half, median and mean.
+  function showNumber(card, v, shares, ends = null) {
+    const { picture, cells } = data.variables[v], { height, first, unit } = picture, found = explorer.numbers(v, shares);
+    const density = (p, k) => p / picture.cells[k].width, set = (part, values) => {
+      for (const [name, value] of Object.entries(values)) part.setAttribute(name, value);
+    };
+    const tops = picture.cells.map((_, k) => density(ends ? ends[k][1] : shares[k], k)), most = Math.max(...tops) || 1;
+    const y = (p, k) => height * (1 - density(p, k) / most);
+    card.querySelectorAll("rect.cell").forEach((rect, k) => set(rect, { y: y(shares[k], k), height: height - y(shares[k], k) }));
+    card.querySelectorAll("line.end").forEach((line, k) => set(line, ends ? { y1: y(ends[k][1], k), y2: y(ends[k][0], k) } : { y1: 0, y2: 0 }));
+    const place = (value) => (value - first) * unit, marks = card.querySelector("g.marks");
+    marks.style.display = found ? "" : "none";
+    card.querySelector(".numbers").textContent = found ? `Where it is not missing: mean ${numberText(v, found.mean)}, half of all from ${numberText(v, found.quartiles[0])} to ${numberText(v, found.quartiles[2])}, median ${numberText(v, found.quartiles[1])}.` : "";
+    if (!found) return;
+    const [low, middle, high] = found.quartiles.map(place);
+    set(marks.querySelector(".half"), { x: low, width: Math.max(high - low, 1) });
+    set(marks.querySelector(".median"), { x1: middle, x2: middle });
+    set(marks.querySelector(".mean"), { cx: place(found.mean) });
+  }
+
+  function numberText(v, value) {
+    if (data.numbers[v].kind === "date") return new Date(864e5 * Math.round(value)).toISOString().slice(0, 10);
+    return String(Math.abs(value) < 1e4 ? Number(value.toPrecision(4)) : Math.round(value));
   }
 
   // Below each variable what is to be said of its answer; what is to be said of all of them is returned.
@@ -59,7 +89,8 @@
     const vouched = cards.map((_, v) => !evidence.has(v) && !explorer.outside(v, evidence));
     cards.forEach((card, v) => {
       if (found[v] === null) return;
-      card.querySelectorAll("tbody tr").forEach((row, state) => {
+      if (data.numbers[v]) showNumber(card, v, marginals[v], found[v]);
+      rows[v].forEach((row, state) => {
         const [low, high] = found[v][state], range = row.querySelector(".range");
         range.hidden = false;
         range.style.left = length(low);
@@ -121,8 +152,13 @@
     const found = form.elements.namedItem(name);
     if (found && [...found.options].some((option) => option.value === value)) found.value = value;
   }
+  const first = document.getElementById("first");
+  const choose = () => Page.arrange(cards, first.value === "" ? -1 : Number(first.value), first.value === "" ? [] : explorer.moved(Number(first.value)));
+  first.addEventListener("change", () => { remember(); choose(); });  // it stands outside of the form that it belongs to
+  Page.start();
+  if (first.value !== "") choose();
   form.addEventListener("change", () => { remember(); update(); });
-  form.addEventListener("reset", () => { setTimeout(() => { remember(); update(); }); });
+  form.addEventListener("reset", () => { setTimeout(() => { remember(); choose(); update(); }); });
   form.addEventListener("submit", (event) => event.preventDefault());
   update();
 })();

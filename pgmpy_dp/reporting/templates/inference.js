@@ -246,6 +246,34 @@ class Explorer {
     return { probability, marginals: marginals && marginals.map((found, v) => this.shares(v, found)) };
   }
 
+  // Mean and quartiles of the numbers that are there: Values.mean and Values.quantiles of pgmpy_dp.models.decoding.
+  numbers(v, shares) {
+    const { states, within, ends, centres, lower, step } = this.data.numbers[v];
+    const cells = within.map((part, k) => part * shares[states[k]]), all = cells.reduce((a, b) => a + b, 0);
+    if (!(all > 0)) return null;
+    const last = cells.findLastIndex((share) => share > 0);
+    const at = (level) => {
+      let k = 0, behind = cells[0] / all;
+      while (k < last && (behind < level - 1e-12 || cells[k] <= 0)) behind += cells[++k] / all;
+      const position = Math.min(Math.max(1 - (behind - level) / (cells[k] / all), 0), 1), size = ends[k + 1] - ends[k];
+      return step ? lower + step * (ends[k] + Math.max(Math.ceil(position * size - 1e-9), 1) - 1) : ends[k] + position * size;
+    };
+    return { mean: cells.reduce((sum, share, k) => sum + share * centres[k], 0) / all, quartiles: [0.25, 0.5, 0.75].map(at) };
+  }
+
+  // How much knowing one variable changes each other one: the mean total variation, where nothing else is known.
+  moved(v) {
+    const { marginals: before } = this.answer(new Map()), found = before.map(() => 0);
+    before[v].forEach((share, state) => {
+      if (!(share > 0)) return;
+      const { marginals } = this.answer(new Map([[v, before[v].map((_, other) => Number(other === state))]]));
+      if (marginals) marginals.forEach((after, other) => {
+        found[other] += share * after.reduce((sum, p, k) => sum + Math.abs(p - before[other][k]), 0) / 2;
+      });
+    });
+    return found;
+  }
+
   hasIntervals(evidence) {
     return Boolean(this.data.draws) && (!this.data.discrepancy || evidence.size <= MOST_KNOWN);
   }
