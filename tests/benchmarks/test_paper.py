@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gaussian, membership_program, paper
+from benchmarks import gaussian, membership_program, mobility, paper
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +51,10 @@ def test_every_published_number_has_its_method_here():
         assert why and method in {"pure": gaussian.PURE, "delta": gaussian.APPROXIMATE}[kind]
     assert paper.OURS["pure"] in gaussian.PURE and paper.OURS["delta"] in gaussian.APPROXIMATE
     assert [gaussian.synthetic(r, 30, 100).name for r in (0.5, 1.0, 1.5)] == list(paper.COLUMNS[:3])
+
+
+def test_the_methods_of_figure_3_are_run():
+    assert set(paper.FIGURE_3) <= set(mobility.FROM_TABLES)
 
 
 def test_it_starts_without_matplotlib():
