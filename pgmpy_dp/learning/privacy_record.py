@@ -122,8 +122,8 @@ class Privacy:
             return None
         costs += [*self._paid_elsewhere(self.schema), *self._paid_elsewhere(self.prior)]
         total, delta = composed(*sorted(costs, key=lambda cost: isinstance(cost, ApproxDP))), self.delta
-        said = None
-        if delta and isinstance(total, ZCDP | ReservedZCDP):
+        said = whole.requested if total == whole.guarantee else None  # a conversion takes SciPy, a second to import
+        if said is None and delta and isinstance(total, ZCDP | ReservedZCDP):
             eta = getattr(total, "eta", 0.0)
             delta = delta if eta < delta else _sum(delta, eta)
             said = ApproxDP(zcdp_to_approx(total.rho, math.nextafter(delta - eta, 0.0)), delta)
