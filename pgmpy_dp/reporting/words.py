@@ -175,7 +175,7 @@ def size_words(network: Answers) -> str:
         whose = f" All is of a random {child}: a {parent} counts for each of its {child} rows." * (
             network.of == "child"
         )
-        return f"The model was learned from {number} of {parent} inside the schema{deviation}.{whose}"
+        return f"The model was learned from {number} {parent} rows inside the schema{deviation}.{whose}"
     if posterior is None:
         return "The model's file does not say how many. It does if fit or refit writes it with --draws."
     if not math.isfinite(posterior.n_records):
