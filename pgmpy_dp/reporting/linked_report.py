@@ -70,8 +70,8 @@ def linked_report_page(
         title=title or f"A model of {parent} and {child}",
         about=None if about is None else as_html(about),
         attacker=ATTACKER,
-        lead=f"{parent} and {child}, linked by {shown(linked.key)}; up to {linked.most} {child} rows for each {parent}. "
-        "Everything here follows from the released model alone.",
+        lead=f"{parent} and {child}, linked by {shown(linked.key)}; up to {linked.most} {child} rows for each "
+        f"{parent}. Everything here follows from the released model alone.",
         guarantee=guarantee,
         whole=_whole(model, parent, child),
         size=size_words(family),

@@ -255,6 +255,7 @@ def test_estimators_that_pgmpy_has_no_base_for():
         "PrivateBlockModel": "communities",
         "PrivateGaussianMixture": "clusters",
         "PrivateGraphicalLasso": "covariance",
+        "PrivateLogisticRegression": "classes",
         "PrivateMarkovChain": "sequences",
     }
 

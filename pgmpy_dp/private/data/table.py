@@ -78,7 +78,7 @@ class PrivateTable(PrivateData):
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0, 1, 1]})
     >>> PrivateTable(frame, {"a": [0, 1]}, ledger=Budget(epsilon=1.0))
-    PrivateTable(1 variables, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
+    PrivateTable(1 variable, adjacency='add_remove', n_records=None, spent 0-DP of 1-DP)
     """
 
     __slots__ = ("_declared", "_n_records", "_n_units", "_places", "_records", "_rows_per_unit", "_schema", "_unit")

@@ -816,7 +816,7 @@ class TestSpending:
                 network_settings(),
                 budget,
             )
-            asked = {"optimise": OPTIMISE[measure]}
+            public_settings = {"optimise": OPTIMISE[measure]}
             precision, gained = np.zeros(1), np.zeros(2)
 
             def loss(self, share, precision):
