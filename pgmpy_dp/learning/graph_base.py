@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import networkx as nx
@@ -116,7 +116,7 @@ def graph_on(variables: tuple[Hashable, ...], edges: Iterable[tuple[Hashable, Ha
     graph = UndirectedGraph()
     graph.add_nodes_from(variables)
     # pgmpy's own gives an edge without a weight the weight None, on which networkx' algorithms fail.
-    if isinstance(edges, Mapping):
+    if isinstance(edges, dict):  # networkx has views of edges that are mappings too
         edges = [(*edge, {"weight": float(strength)}) for edge, strength in edges.items()]
     nx.Graph.add_edges_from(graph, edges)
     return graph

@@ -96,7 +96,7 @@ def test_every_pgmpy_graph_and_networkx_s_own_will_do(estimator_class, data):
 def test_the_estimators_are_listed_by_tag():
     names = [estimator.__name__ for estimator in list_estimators()]
     fields = ["PrivateBinaryMRF", "PrivateIsing", "PrivatePairwise"]
-    assert [estimator.__name__ for estimator in list_estimators(task="classes")] == ["PrivateLogisticRegression"]
+    assert "PrivateLogisticRegression" in [estimator.__name__ for estimator in list_estimators(task="classes")]
     given = ["CollectiveEM", "CollectiveMAP", "NaiveMLE", "PrivateLinearGaussian", "PrivateSGD"]
     structure = ["EdgeVoting", "PrivateChowLiu", "PrivateNetwork", "StableStructure"]
     others = ["PrivateBlockModel", "PrivateGaussianMixture", "PrivateGraphicalLasso", "PrivateMarkovChain"]
