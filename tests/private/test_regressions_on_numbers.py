@@ -92,6 +92,22 @@ def test_sums_are_the_gradient_in_real_numbers():
         assert np.abs(sums(codes, path) / RESIDUAL_UNIT - exact).max() <= (len(codes) / 2 + 1) / RESIDUAL_UNIT
 
 
+def test_many_equal_records_are_added_up_exactly(monkeypatch):
+    """Their sum is beyond what single precision holds, and so is a sum of the largest weights of rows."""
+    monkeypatch.setattr(regressions, "_DISTINCT_LIMIT", 0)
+    record, n = EVERYONE[EVERYONE[:, 0] == 1][:1], 5001
+    features = feature_rows(record, LAYOUT).astype(int)[:, 0]
+    odd = [path for path in paths(40, 5) if residuals(path, records=record)[0] % 2]
+    assert features[0] % 2 and len(odd) > 5
+    for path in odd:
+        own = int(residuals(path, records=record)[0])
+        assert sums(np.tile(record, (n, 1)), path).tolist() == [n * own * int(f) // FEATURE_UNIT for f in features]
+    monkeypatch.undo()
+    weights = np.full(1000, 1 << 16)
+    _, repeats = regressions._distinct(np.tile(record, (1000, 1)), LAYOUT, weights)
+    assert repeats.sum() == weights.sum() and repeats.max() * FEATURE_UNIT <= 1 << 25
+
+
 @pytest.mark.parametrize("most", [0, 1 << 20])
 def test_are_those_of_whole_numbers_in_any_order_and_batch(most, monkeypatch):
     """A twin that adds up Python's integers, record by record; then floor(sum/U)."""
