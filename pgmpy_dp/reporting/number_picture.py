@@ -1,4 +1,7 @@
-"""A number or a day on its real scale, as parts of an SVG: the area of a cell is its share."""
+"""A number or a day on its real scale, as parts of an SVG: the area of a cell is its share.
+
+A cell may be narrower than a line, where a number is mostly 0. It is drawn as wide as one, and that area is its share.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 from pgmpy_dp.models.answer import Estimate
 from pgmpy_dp.schema import Number
 
-_WIDTH, _HEIGHT = 320, 100
+_WIDTH, _HEIGHT, _LINE = 320, 100, 1.0
 
 
 def empty_histogram(number: Number) -> dict[str, Any]:
@@ -38,7 +41,7 @@ def empty_histogram(number: Number) -> dict[str, Any]:
         "height": _HEIGHT,
         "first": float(ends[0] - step / 2),  # a value of the resolution is as wide as the resolution
         "unit": float(unit),
-        "cells": [{"x": a, "width": round(b - a, 2)} for a, b in itertools.pairwise(places)],
+        "cells": [{"x": a, "width": max(round(b - a, 2), _LINE)} for a, b in itertools.pairwise(places)],
         "ticks": [number.text(tick) for tick in ticks],
     }
 

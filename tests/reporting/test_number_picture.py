@@ -38,3 +38,12 @@ def test_a_number_that_is_never_there_has_an_empty_picture():
     nothing = [Estimate(0.0), Estimate(0.0), Estimate(1.0)]
     picture = histogram(Number(0, 10, cuts=[2]), nothing, {"mean": Estimate(float("nan"))})
     assert [cell["height"] for cell in picture["cells"]] == [0, 0] and picture["marks"] == {}
+
+
+def test_a_cell_narrower_than_a_line_is_drawn_as_one():
+    """Cells follow counts: of costs that are mostly 0 the first is a millionth of the range."""
+    shares = [Estimate(0.9, 0.8, 1.0), Estimate(0.1, 0.0, 0.2)]
+    for number in (Number(0, 1e5, cuts=[0.01]), Number(0, 1e9, cuts=[1e-6])):
+        first, rest = histogram(number, shares, {"mean": Estimate(157.0)})["cells"]
+        assert first["width"] == 1 and first["height"] == pytest.approx(90, abs=0.01) and first["top"] == 0
+        assert rest["height"] * rest["width"] == pytest.approx(10, abs=0.1 * rest["width"])
