@@ -31,7 +31,7 @@ def write_atomically(path: str | Path, content: bytes, *, private: bool = False)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
-            os.chmod(temporary, _mode(path, private))
+            os.chmod(temporary, _mode(path, private, temporary))
             os.fsync(stream.fileno())
         os.replace(temporary, path)
     except BaseException as error:
@@ -42,15 +42,20 @@ def write_atomically(path: str | Path, content: bytes, *, private: bool = False)
     _flush_folder(path.parent)
 
 
-def _mode(path: Path, private: bool) -> int:
+def _mode(path: Path, private: bool, temporary: str) -> int:
     """The mode of a file that exists; of a new one, what the user's umask leaves for others, or nothing."""
     with suppress(FileNotFoundError):
         return path.stat().st_mode & 0o777
     if private:
         return 0o600
-    umask = os.umask(0o077)  # it can only be read by setting it; another thread's file of this moment is private
-    os.umask(umask)
-    return 0o666 & ~umask
+    # To read the umask one has to set it, for all threads, and two that do may leave the wrong one. A file shows it.
+    shown = temporary.removesuffix(".tmp") + ".mode.tmp"
+    descriptor = os.open(shown, os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        return os.fstat(descriptor).st_mode & 0o777
+    finally:
+        os.close(descriptor)
+        os.unlink(shown)
 
 
 def _flush_folder(folder: Path) -> None:

@@ -19,6 +19,7 @@ from filelock import FileLock
 
 from pgmpy_dp import Budget, Ledger, PrivateTable
 from pgmpy_dp.learning import noisy_tables
+from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.noise import samplers
@@ -222,6 +223,19 @@ class TestCharging:
         path.chmod(0o640)
         charge(ledger)
         assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_for_others_has_the_user_s_mode_and_no_thread_another_s(tmp_path, monkeypatch):
+    """The umask belongs to the process: who sets it to read it makes files of other threads private, or stay so."""
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "umask", lambda _: pytest.fail("the umask was set"))
+            write_atomically(tmp_path / "page", b"x")
+            write_atomically(tmp_path / "release", b"x", private=True)
+    finally:
+        os.umask(before)
+    assert {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()} == {"page": 0o640, "release": 0o600}
 
 
 def edit_and_seal(path, old, new):
