@@ -431,7 +431,8 @@ def _plan_of_score(model: Any, budget: Budget, n: int, passed: dict[str, Any]) -
     table, level = preview_score(model, n, budget, **passed), passed.get("level", 0.9)
     rows = table.reset_index().astype(object).to_dict("records")
     lines = [
-        f"{budget} under {passed.get('adjacency', 'add_remove')}, {n:,} records assumed; {100 * level:g} % intervals"
+        f"{budget} under {passed.get('adjacency', 'add_remove')}, {quantity(n, 'record')} assumed; "
+        f"{100 * level:g} % intervals"
     ]
     lines += [
         f"  {row['score']:<10} {quantity(row['tables'], 'table'):>14}   noise of sd {row['sd']:>8,.1f} records   "

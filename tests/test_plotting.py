@@ -210,7 +210,7 @@ def test_communities_are_drawn_apart_and_coloured():
     assert np.linalg.norm(drawn[0].mean(axis=0) - drawn[1].mean(axis=0)) > 0.5
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "community 0 (2 vertices)",
-        "community 2 (1 vertices)",
+        "community 2 (1 vertex)",
     ]
     pale, certain = (points.get_alpha() for points in ax.collections)
     assert pale.max() < certain.max() == 1.0

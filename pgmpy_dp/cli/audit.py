@@ -198,7 +198,7 @@ def _as_dict(report: AuditReport | OneRunReport) -> dict[str, Any]:
 
     assert report.guarantee is not None
     if isinstance(report, OneRunReport):
-        tried = f"1 release, {report.n_canaries} records in it by coins"
+        tried = f"1 release, {quantity(report.n_canaries, 'record')} in it by coins"
     else:
         tried = f"2 x {quantity(report.event.trials, 'release')}, {report.note or 'two datasets'}"
     return {

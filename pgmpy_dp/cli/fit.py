@@ -13,7 +13,7 @@ from pgmpy_dp.cli.arguments import learn_arguments, parsed_drivers, require_crit
 from pgmpy_dp.cli.files import load_release, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, show_charged
 from pgmpy_dp.cli.named_data import private_data
-from pgmpy_dp.shown import aligned, shown
+from pgmpy_dp.shown import aligned, quantity, shown
 
 if TYPE_CHECKING:
     from pgmpy_dp.private.sensitive import Release
@@ -193,7 +193,7 @@ def suggest(
     rules = suggested_rules(tables, level)
     rows = [one.to_dict() for one in rules]
     texts = [
-        [f"{x.probability:.3f}", f"{x.at_most:,.0f} records", f"{x.independent:,.0f}", shown(x.rule)] for x in rules
+        [f"{x.probability:.3f}", quantity(x.at_most, "record"), f"{x.independent:,.0f}", shown(x.rule)] for x in rules
     ]
     text = aligned([["probability", f"at most ({100 * level:g} %)", "if independent", "rule"], *texts])
     guess = "Guesses from noisy tables: confirm a rule only if you know from public reasons that it holds."

@@ -282,7 +282,7 @@ def sample(
         networks = _draws(model, saved, copies)
         method = Method.INDEPENDENT  # what combining rules take them to be
     stream = np.random.default_rng(random_state)
-    note(f"drawing {n * len(outs):,} records", quiet or n * len(outs) < 500_000)  # they take seconds
+    note(f"drawing {quantity(n * len(outs), 'record')}", quiet or n * len(outs) < 500_000)  # they take seconds
     for file, drawn in zip(outs, networks, strict=True):
         try:
             columns = sampled_columns(drawn, n, stream, labels, evidence=known, method=method.value)

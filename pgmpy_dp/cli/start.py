@@ -16,7 +16,7 @@ from pgmpy_dp.cli.arguments import parse_states
 from pgmpy_dp.cli.column_options import declared_number
 from pgmpy_dp.cli.files import require_writable
 from pgmpy_dp.cli.schema import header
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 if TYPE_CHECKING:
     from pgmpy_dp.schema import Number, Schema
@@ -75,7 +75,7 @@ def start(
         f"report {model} --release {release} --out {page}",
     )
     told = "The first says whether what you wrote matches the file, the second learns, the third writes a page to read."
-    wrote = f"Wrote {out}: {len(schema)} of {len(names)} columns. Now run, one after another:"
+    wrote = f"Wrote {out}: {len(schema)} of {quantity(len(names), 'column')}. Now run, one after another:"
     show({}, "\n".join(["", wrote, *(f"  pgmpy-dp {line}" for line in lines), told]), as_json=False)
 
 

@@ -29,6 +29,7 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.shown import quantity
 
 DEGREES_SHARE = Fraction(1, 20)
 """Of the budget, for the degrees of all vertices where none is passed."""
@@ -99,7 +100,8 @@ def run(
     curator = Curator(
         graph,
         budget,
-        what=f"{n_rounds} noisy power iterations for {k} communities of {n} vertices",
+        what=f"{quantity(n_rounds, 'noisy power iteration')} for {quantity(k, 'community')} of "
+        f"{quantity(n, 'vertex', 'vertices')}",
         mechanism=f"noisy_power_{law}",
         pure=law == "laplace",
         random_state=settings.random_state,

@@ -10,6 +10,7 @@ import numpy as np
 
 from pgmpy_dp.communities.planted_graphs import misplaced
 from pgmpy_dp.plotting.style import COLOURS, GREY, MARKERS, PALE, bare_axes, legend
+from pgmpy_dp.shown import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +69,7 @@ def plot_communities(
     else:
         _draw_clusters(ax, nodes, codes, graph, wrong, scores)
     if truth is not None:
-        ax.set_title(f"{wrong.sum():,} of {wrong.size:,} vertices differ from the truth")
+        ax.set_title(f"{wrong.sum():,} of {quantity(wrong.size, 'vertex', 'vertices')} differ from the truth")
     return ax
 
 
@@ -110,7 +111,7 @@ def _draw_clusters(
                 ax.plot(ends[:, 0], ends[:, 1], color=PALE, linewidth=0.5, zorder=1)
     size = _marker_area(ax, places)
     for turn, (name, members) in enumerate(zip(names, groups, strict=True)):
-        label = f"community {name} ({members.size} vertices)"
+        label = f"community {name} ({quantity(members.size, 'vertex', 'vertices')})"
         x, y = places[members].T
         # Another marker for each, too: the picture must not depend on colour alone.
         colour, marker = COLOURS[turn % len(COLOURS)], MARKERS[turn % len(MARKERS)]

@@ -27,6 +27,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP, share_of_cost
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import quantity
 
 Sums = tuple[list[np.ndarray], str]  # the arrays of a release, and the method that made them
 
@@ -156,7 +157,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         table,
         budget,
         what=f"parities of {'up to' if settings.graph is None else 'cliques of up to'} {plan.order} of "
-        f"{plan.n_variables} variables",
+        f"{quantity(plan.n_variables, 'variable')}",
         mechanism=plan.mechanism,
         pure=isinstance(plan.cost, PureDP),
         random_state=settings.random_state,
@@ -197,14 +198,14 @@ def plan_parities(
         raise ValueError(f"schema declares {others} states for these variables; parities are of variables with two")
     p, order = len(schema), settings.order
     if order > p:
-        raise ValueError(f"order={order} is more than the {p} variables of the schema; pass at most {p}")
+        raise ValueError(f"order={order} is more than the {quantity(p, 'variable')} of the schema; pass at most {p}")
     family: int | Subsets = order
     if settings.graph is not None:
         family = field_scopes(p, order, edge_positions(schema, settings.graph), most=settings.max_parities)
     if family_size(family, p) > settings.max_parities:
         least = "" if settings.graph is None else "at least "
         raise ValueError(
-            f"order={order} gives {least}{family_size(family, p)} parities of {p} variables, more than "
+            f"order={order} gives {least}{family_size(family, p):,} parities of {p} variables, more than "
             f"{settings.max_parities}; lower the order, or drop variables"
         )
     method = settings.method

@@ -34,6 +34,7 @@ from pgmpy_dp.private.operators.vector_operators import (
 )
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
+from pgmpy_dp.shown import quantity
 
 SCALE_SHARE = Fraction(1, 10)
 CENTER_SHARE = Fraction(1, 20)  # in bounds: of a mean in their units, and of one in the columns' own
@@ -160,7 +161,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     curator = Curator(
         data,
         budget,
-        what=f"second moments of {d} columns",
+        what=f"second moments of {quantity(d, 'column')}",
         mechanism=noise.name,
         reserve=eta,
         pure=not isinstance(cost, ZCDP),

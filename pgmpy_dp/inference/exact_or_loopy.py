@@ -22,6 +22,7 @@ from pgmpy_dp.inference.loopy_belief_propagation import (
     require_loopy_memory,
 )
 from pgmpy_dp.inference.sum_product import inference_size
+from pgmpy_dp.shown import quantity
 
 Inference = Literal["exact", "loopy", "auto"] | LoopySettings
 """The choices of a caller; settings mean loopy inference with these settings."""
@@ -97,18 +98,19 @@ class InferenceStatus:
             return "exact inference on a junction tree"
         counting = {0.0: "Bethe", 1.0: "tree-reweighted"}.get(self.convexity, f"fractional ({self.convexity:g})")
         if self.converged:
-            ending = f"converged in {self.n_iter} iterations to a residual of {self.residual:.1e}"
+            ending = f"converged in {quantity(self.n_iter, 'iteration')} to a residual of {self.residual:.1e}"
         else:
             ending = (
-                f"did not converge, the residual is {self.residual:.1e} after {self.n_iter} iterations: the marginals "
+                f"did not converge, the residual is {self.residual:.1e} after "
+                f"{quantity(self.n_iter, 'iteration')}: the marginals "
                 'disagree with one another; try counting="trw" or a number below 1, more damping or a larger max_iter'
             )
         if self.n_failures:
-            ending += f"; {self.n_failures} of {self.n_calibrations} calibrations did not converge"
+            ending += f"; {self.n_failures} of {quantity(self.n_calibrations, 'calibration')} did not converge"
         if self.stalled:
             ending += "; the optimiser stopped short of an optimum, where the approximation is not smooth"
         if self.n_response_failures:
-            ending += f"; {self.n_response_failures} derivatives are inaccurate"
+            ending += f"; {quantity(self.n_response_failures, 'inaccurate derivative')}"
         return f"loopy belief propagation, {counting} counting numbers: {ending}"
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.shown import quantity
 
 DEFAULT_MEMORY_LIMIT = 2**31
 """Bytes that exact inference may take unless the caller says otherwise (2 GiB)."""
@@ -53,7 +54,7 @@ class InferenceSize:
 
     def __str__(self) -> str:
         return (
-            f"width {self.width}, {self.n_cliques} cliques, {self.cells:,} cells, "
+            f"width {self.width}, {quantity(self.n_cliques, 'clique')}, {quantity(self.cells, 'cell')}, "
             f"{self.memory_bytes / 2**20:,.1f} MiB; largest clique {self.largest_clique!r}"
         )
 

@@ -19,6 +19,7 @@ from pgmpy_dp.private.operators.solutions import (
     noise_plan,
 )
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.shown import quantity
 
 
 def release(
@@ -82,7 +83,7 @@ def release(
     curator = Curator(
         records,
         budget,
-        what=f"the optimum of a convex program ({program.name}, {plan.size} numbers)",
+        what=f"the optimum of a convex program ({program.name}, {quantity(plan.size, 'number')})",
         columns=columns,
         mechanism="discrete_gaussian",
         reserve=budget.delta,

@@ -47,6 +47,7 @@ from pgmpy_dp.learning.maximum_a_posteriori import STALLED_ROUND, fit_rounds
 from pgmpy_dp.learning.maximum_likelihood import Fit, finished_fit, first_sound_fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, CollectiveObjective
+from pgmpy_dp.shown import quantity
 
 MAX_ITER = 100
 """Iterations of L-BFGS by default, in EM and in each round before it."""
@@ -138,7 +139,7 @@ def collective_em(
             theta,
             memory_limit,
             converged=solution.converged,
-            status=f"EM: {solution.n_iter} iterations from CollectiveMAP's fit; {solution.status}",
+            status=f"EM: {quantity(solution.n_iter, 'iteration')} from CollectiveMAP's fit; {solution.status}",
             n_iter=total,
             objective=solution.objective,
             details={

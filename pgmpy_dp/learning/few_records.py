@@ -152,8 +152,8 @@ def large_delta(delta: float, n_records: float) -> str | None:
     if not (n_records > 1.0 and delta * n_records > 1.0):
         return None
     return (
-        f"delta={delta:g} is above 1/n, for about {n_records:,.0f} records: a release with this guarantee may give "
-        f"away some record outright; use one far below {1.0 / n_records:.1g}, for example 1e-9, which costs little"
+        f"delta={delta:g} is above 1/n, for about {quantity(n_records, 'record')}: a release with this guarantee may "
+        f"give away some record outright; use one far below {1.0 / n_records:.1g}, for example 1e-9, which costs little"
     )
 
 
@@ -224,7 +224,7 @@ def few_records(n_records: float, sd: float) -> str | None:
     """
     if not (sd > 0 and n_records < FEW * sd):
         return None
-    number = "1 record is" if round(n_records) == 1 else f"{n_records:,.0f} records are"
+    number = f"{quantity(n_records, 'record')} {'is' if round(n_records) == 1 else 'are'}"
     return (
         f"about {number} inside the schema (standard deviation {sd:,.0f}), which is next to nothing: what was learned "
         "is noise. Either the states of some column match few cells (pgmpy_dp.check tells, for a small part of a "

@@ -24,6 +24,7 @@ from pgmpy_dp.learning.maximum_likelihood import Fit, finished_fit, first_sound_
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import ENTROPY_SHARE, MARGIN_SHARE, MOST_TO_START, CollectiveObjective
 from pgmpy_dp.learning.tilted_family import TiltedEngine
+from pgmpy_dp.shown import quantity
 
 _CERTAIN = 20.0
 """Nats of evidence above the uniform model from which on a fit needs no second opinion."""
@@ -144,7 +145,8 @@ def collective_map(
             solution.x if base is None else solution.x + base,
             memory_limit,
             converged=solution.converged,
-            status=f"{len(solutions)} rounds, {n_iter} iterations; the last round: {solution.status}",
+            status=f"{quantity(solutions, 'round')}, {quantity(n_iter, 'iteration')}; "
+            f"the last round: {solution.status}",
             n_iter=n_iter,
             objective=solution.objective,
             details={
@@ -180,7 +182,7 @@ def _require_prior(
 def _checked_base(base: np.ndarray, n_cells: int) -> np.ndarray:
     base = np.asarray(base, dtype=np.float64)
     if base.shape != (n_cells,) or not np.isfinite(base).all():
-        raise ValueError(f"base must be {n_cells} finite numbers, got shape {base.shape}")
+        raise ValueError(f"base must be {quantity(n_cells, 'finite number')}, got shape {base.shape}")
     return base
 
 

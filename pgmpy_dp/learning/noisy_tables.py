@@ -26,6 +26,7 @@ from pgmpy_dp.private.named_values import distinct_names, scope_name
 from pgmpy_dp.private.operators.tables import Tables, rehearsed_tables
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema, encode_label
+from pgmpy_dp.shown import quantity
 
 _CONTRADICTED = 5.0
 """A difference of so many standard deviations between a public number of records and the tables' sums is not noise."""
@@ -91,7 +92,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     curator = TableCurator(
         table,
         budget,
-        what=f"{len(settings.scopes)} marginal tables",
+        what=quantity(settings.scopes, "marginal table"),
         columns=[name for name in table.schema.variables if name in used],
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
@@ -284,7 +285,7 @@ def _table_sizes(schema: Schema, settings: Settings) -> list[int]:
     if sum(sizes) > settings.max_cells:
         largest = sizes.index(max(sizes))
         raise ValueError(
-            f"the tables of scopes have {sum(sizes)} cells together, more than {settings.max_cells}; the "
+            f"the tables of scopes have {sum(sizes):,} cells together, more than {settings.max_cells}; the "
             f"largest is {settings.scopes[largest]} with {sizes[largest]}: use smaller cliques, or merge states"
         )
     return sizes
@@ -299,5 +300,6 @@ def checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float,
             f"weights={weights!r} is a {type(weights).__name__}; pass one positive number per scope, or None"
         )
     if len(weights) != count:
-        raise ValueError(f"weights has {len(weights)} entries for {count} scopes; pass one positive number per scope")
+        told = f"{quantity(weights, 'entry')} for {quantity(count, 'scope')}"
+        raise ValueError(f"weights has {told}; pass one positive number per scope")
     return tuple(checked_number(f"weights[{k}]", weight, positive=True) for k, weight in enumerate(weights))

@@ -19,6 +19,7 @@ from pgmpy_dp.private.entry import Entry, decode_unit, encode_unit
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema.stored import content_digest
+from pgmpy_dp.shown import quantity
 
 _PROMISES_NOTHING = 20
 _OF_A_FILE = ("ledger", "learned_by")  # facts beside the guarantee
@@ -515,7 +516,9 @@ def released_parameters(release: Release, kind: str, *names: str) -> list[np.nda
 def steps_taken(release: Release, number: int, fixed: str) -> str:
     """The status of a method whose number of steps is fixed as `fixed` says, unless it was interrupted."""
     return (
-        f"{number} steps, then interrupted" if "interrupted" in release.public else f"{number} steps, as fixed {fixed}"
+        f"{quantity(number, 'step')}, then interrupted"
+        if "interrupted" in release.public
+        else f"{quantity(number, 'step')}, as fixed {fixed}"
     )
 
 

@@ -33,7 +33,7 @@ from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.schema.stored import read_from
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,7 +102,9 @@ class LinkedModel:
 
     def __repr__(self) -> str:
         parent, child = self.linked.names
-        size = f"{parent} {len(self.linked.parent or ())} columns, {child} {len(self.linked.child)} columns"
+        size = (
+            f"{parent} {quantity(self.linked.parent or (), 'column')}, {child} {quantity(self.linked.child, 'column')}"
+        )
         return f"LinkedModel({size}; {self.privacy}; one {child} alone: {words_of_a_child(self.privacy)})"
 
     @property

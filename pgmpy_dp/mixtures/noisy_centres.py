@@ -57,6 +57,7 @@ from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.operators.vector_operators import UnitCount
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
+from pgmpy_dp.shown import quantity
 
 
 class Outcome(StrEnum):
@@ -144,7 +145,8 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     curator = Curator(
         data,
         budget,
-        what=f"centres of {'up to ' * (settings.n_components == AUTO)}{most} components in {d} columns",
+        what=f"centres of {'up to ' * (settings.n_components == AUTO)}{quantity(most, 'component')} in "
+        f"{quantity(d, 'column')}",
         mechanism="mixture_blocks",
         reserve=shares.reserve,
         random_state=settings.random_state,

@@ -29,6 +29,7 @@ from pgmpy_dp.mixtures.operators.block_operators import MAX_BLOCKS
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.vectors import PrivateVectors
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.shown import quantity
 
 
 @dataclass(init=False)
@@ -371,7 +372,9 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
         kind = (
             "spheres of one scale" if self._covariance_type_ is None else f"covariance_type={self._covariance_type_!r}"
         )
-        lines.append(f"  {self.n_components_} components in {self.n_features_in_} columns, {kind}")
+        lines.append(
+            f"  {quantity(self.n_components_, 'component')} in {quantity(self.n_features_in_, 'column')}, {kind}"
+        )
         lines.append(f"  groups that the releases show: {self.n_groups_}")
         for j, (weight, mean) in enumerate(zip(self.weights_, self.means_, strict=True)):
             wide = "  wider than one group" if self._covariance_type_ is None and self.wide_components_[j] else ""

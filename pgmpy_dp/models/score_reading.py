@@ -21,7 +21,7 @@ from pgmpy_dp.models.posterior.noisy_ratio import ratio_interval
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label, encode_label
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 
 def digest_of(states: Mapping[Hashable, Iterable[Hashable]], model: LogLinearModel) -> str:
@@ -177,6 +177,10 @@ class ModelScore(Shown):
 
 
 def _told(name: Hashable, row: Any, worst: tuple[Hashable, ...] | None) -> str:
-    what = f"{name}, {row.tables:.0f} tables" if name != "worst" else f"worst: {', '.join(map(shown, worst or ()))}"
+    what = (
+        f"{name}, {quantity(row.tables, 'table')}"
+        if name != "worst"
+        else f"worst: {', '.join(map(shown, worst or ()))}"
+    )
     sampled = f"sampling alone {row.sampling:.4f}"
     return f"{what:<28}  {row.distance:.4f}  ({row.lower:.4f} to {row.upper:.4f}; {sampled})"

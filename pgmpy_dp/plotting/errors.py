@@ -14,6 +14,7 @@ from pgmpy_dp.plotting.style import BLUE, COLOURS, GREY, MARKERS, legend, styled
 from pgmpy_dp.private.reading.frames import encode
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +93,7 @@ def plot_marginals(
     limits = (floor * 0.8, 1.25)
     ax.set(xscale="log", yscale="log", xlim=limits, ylim=limits, aspect="equal")
     ax.set(xlabel="share of the records, reference", ylabel="share of the records, private")
-    ax.text(0.97, 0.04, f"{len(tables)} tables, {x.size:,} cells\nmean total variation {distance:.4f}",
+    ax.text(0.97, 0.04, f"{quantity(tables, 'table')}, {quantity(x.size, 'cell')}\nmean total variation {distance:.4f}",
             transform=ax.transAxes, ha="right", fontsize=9)  # fmt: skip
     return ax
 

@@ -356,7 +356,7 @@ def _domain(model: Any) -> str | None:
         number = numbers.get(name)
         if isinstance(number, Number):
             return f"{shown(name)} ({number.kind}s from {number.text(number.lower)} to {number.text(number.upper)})"
-        return f"{shown(name)} ({len(states[name])} states)"
+        return f"{shown(name)} ({quantity(len(states[name]), 'state')})"
 
     return f"All tables with the columns {', '.join(told(name) for name in model.nodes)}."
 

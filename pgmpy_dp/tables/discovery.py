@@ -141,7 +141,7 @@ class Discovery(Shown):
         if self.few:
             lines[0] += ": next to nothing; there are few records, or the budget is too small"
         if not math.isnan(self.threshold):
-            lines.append(f"Categories that about {self.threshold:,.0f} records or more have (sd {self.sd:,.0f})")
+            lines.append(f"Categories that about {quantity(self.threshold, 'record')} or more have (sd {self.sd:,.0f})")
         width = max(len(shown(name)) for name in self.schema.variables)
         lines += [f"  {shown(name):<{width}}  {self._told(name)}" for name in self.schema.variables]
         lines.append(f"Spent {self.privacy_}")
@@ -152,7 +152,7 @@ class Discovery(Shown):
         if number is not None and not number.divided:
             return f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, which fits divide"
         if name not in self.counts:
-            return f"as declared, {self.schema.cardinality(name)} states"
+            return f"as declared, {quantity(self.schema.cardinality(name), 'state')}"
         if number is not None:
             cuts = [number.text(cut) for cut in number.edges[1:-1]]
             return _short(f"{quantity(number.cells, 'cell')}: ", cuts, "cut at ")
@@ -260,13 +260,13 @@ def warn_of_few(discovery: Discovery) -> None:
 def _few(discovery: Discovery) -> str:
     if discovery.few:
         return (
-            f"about {max(discovery.n_records, 0.0):,.0f} records (standard deviation {discovery.n_records_sd:,.0f}), "
-            "which is next to nothing: what was found is noise. Either there are few records, or the budget "
-            "is too small"
+            f"about {quantity(max(discovery.n_records, 0.0), 'record')} (standard deviation "
+            f"{discovery.n_records_sd:,.0f}), which is next to nothing: what was found is noise. "
+            "Either there are few records, or the budget is too small"
         )
     return (
-        f"no category of {discovery.poor} has some {discovery.threshold:,.0f} records or more, so that all of them are "
-        "one state; spend more, ask for fewer columns, or list their states"
+        f"no category of {discovery.poor} has some {quantity(discovery.threshold, 'record')} or more, so that all of "
+        "them are one state; spend more, ask for fewer columns, or list their states"
     )
 
 

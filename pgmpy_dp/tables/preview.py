@@ -126,7 +126,8 @@ class Preview(Shown):
         least, most = self.total_variation_range
         count = "the number of records is public" if not self.n_records_sd else f"estimated +- {self.n_records_sd:,.0f}"
         lines = [
-            f"{self.method} on {quantity(table, 'table')}, {cells:,} cells, {self.n_parameters:,} parameters",
+            f"{self.method} on {quantity(table, 'table')}, {quantity(cells, 'cell')}, "
+            f"{quantity(self.n_parameters, 'parameter')}",
             f"budget     {self.budget}, spent as {self.guarantee} under {self.adjacency}",
             *([f"ledger     {self.shared_cost}"] if self.shared_cost else []),
             f"noise      {_noise_text(table)}",
@@ -137,7 +138,8 @@ class Preview(Shown):
         if len(self.simulations):
             lines.append(
                 f"learned    total variation {self.expected_total_variation:.3g} ({least:.3g} to {most:.3g}) in "
-                f"{len(self.simulations)} simulations from {self.source}; without records {table['uniform'].mean():.3g}"
+                f"{quantity(self.simulations, 'simulation')} from {self.source}; "
+                f"without records {table['uniform'].mean():.3g}"
             )
         lines.append(f"verdict    {self.verdict}")
         return "\n".join(lines)

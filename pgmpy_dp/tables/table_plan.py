@@ -123,7 +123,8 @@ def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, requested: Map
     sizes = [schema.cardinality(name) for name in schema.variables]
     facts: dict[str, Any] = {"variables": len(sizes), "adjacency": adjacency}
     lines = [
-        f"{quantity(sizes, 'variable')} with {min(sizes)} to {max(sizes)} states; {budget} under {adjacency}, n = {n:,}"
+        f"{quantity(sizes, 'variable')} with {min(sizes)} to {quantity(max(sizes), 'state')}; {budget} under "
+        f"{adjacency}, n = {n:,}"
     ]
     if schema.discovered:
         whole = Privacy(budget.guarantee, Adjacency.parse(adjacency), "planned").with_schema_of(schema.discovered)

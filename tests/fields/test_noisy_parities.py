@@ -228,7 +228,7 @@ class TestManyVariables:
         names = [f"x{j}" for j in range(300)]
         data = table([], names)
         settings = parity_settings(5, graph=list(itertools.combinations(names, 2)), max_parities=10**5)
-        with pytest.raises(ValueError, match="order=5 gives at least 100001 parities of 300 variables"):
+        with pytest.raises(ValueError, match="order=5 gives at least 100,001 parities of 300 variables"):
             run(data, settings, Budget(rho=1.0))
         assert not data.ledger.entries
 

@@ -107,7 +107,7 @@ def test_joined_scores_are_those_of_each_table():
 def test_kept_tables_hide_what_they_hold():
     kept = KeptTables()
     kept.add([("a",)], tables([(2,)]))
-    assert repr(kept) == "KeptTables(hidden, 1 tables)"
+    assert repr(kept) == "KeptTables(hidden, 1 table)"
     for copied in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="cannot be copied or pickled"):
             copied(kept)

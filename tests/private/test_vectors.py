@@ -72,7 +72,7 @@ class TestReading:
             private(columns=["x", "z"])
         with pytest.raises(ValueError, match=r"shape \(3,\)"):
             private(np.ones(3), columns=["x"])
-        with pytest.raises(ValueError, match=r"shape \(3, 2\), and 1 columns"):
+        with pytest.raises(ValueError, match=r"shape \(3, 2\), and 1 column"):
             private(np.ones((3, 2)), columns=["x"])
         with pytest.raises(ValueError, match="no columns to read"):
             private(np.ones((3, 0)))

@@ -22,6 +22,7 @@ from pgmpy_dp.private.reading.frames import read_edge_list, read_keys
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import decode_label, encode_label, match_key
+from pgmpy_dp.shown import quantity
 
 MAX_VERTICES = 2**31 - 1  # so that a vertex, and a degree, is an integer of 32 bits
 
@@ -135,7 +136,7 @@ class PrivateGraph(PrivateData):
 
     def __repr__(self) -> str:
         return (
-            f"PrivateGraph({self.n} vertices, adjacency={str(self._adjacency)!r}, "
+            f"PrivateGraph({quantity(self.n, 'vertex', 'vertices')}, adjacency={str(self._adjacency)!r}, "
             f"spent {self._ledger.spent} of {self._ledger.budget})"
         )
 
@@ -240,7 +241,8 @@ def _read_matrix(
         raise TypeError(f"graph is a matrix of type {matrix.dtype}; pass one of numbers or of truth values")
     n = matrix.shape[0]
     if declared is not None and len(declared) != n:
-        raise ValueError(f"nodes has {len(declared)} vertices and the matrix {n} rows; pass one vertex for each row")
+        told = f"{quantity(len(declared), 'vertex', 'vertices')} and the matrix {quantity(n, 'row')}"
+        raise ValueError(f"nodes has {told}; pass one vertex for each row")
     nodes = _checked_nodes(range(n)) if declared is None else declared
     if sp.issparse(matrix):
         entries = matrix.tocoo()

@@ -27,6 +27,7 @@ from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.operators.solutions import Solution, Solver, matrix_plan
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
+from pgmpy_dp.shown import quantity
 
 _ROUNDS = 13  # of twice as many iterations each, up to 8 million: a limit, where days would pass without an answer
 
@@ -109,7 +110,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     curator = Curator(
         data,
         budget,
-        what=f"inverse covariance of {d} columns",
+        what=f"inverse covariance of {quantity(d, 'column')}",
         mechanism="output_" + plan.noise.mechanism,
         pure=not isinstance(plan.noise.cost, ZCDP),
         random_state=settings.random_state,

@@ -28,6 +28,7 @@ from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.private.trusted_types import require_trusted
 from pgmpy_dp.schema import INTERRUPTS, Schema, match_key
+from pgmpy_dp.shown import quantity
 
 _WHOLE = re.compile(rb"\s*([+-]?\d+)(?:\.0*)?\s*")
 
@@ -83,7 +84,7 @@ class PrivateLinkedTables(PrivateTable):
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):
     ...     PrivateLinkedTables(houses, people, linked, ledger=Budget(epsilon=1.0))
-    PrivateLinkedTables(parent 1, child 1 columns, unit='house', adjacency='add_remove', spent 0-DP of 1-DP)
+    PrivateLinkedTables(parent 1 column, child 1 column, unit='house', adjacency='add_remove', spent 0-DP of 1-DP)
     """
 
     __slots__ = ("_kinds", "_linked")
@@ -170,10 +171,10 @@ class PrivateLinkedTables(PrivateTable):
 
     def __repr__(self) -> str:
         linked = self._linked
-        counts = [0 if linked.parent is None else len(linked.parent), len(linked.child)]
-        tables = ", ".join(f"{name} {count}" for name, count in zip(linked.names, counts, strict=True))
+        schemas = zip(linked.names, (linked.parent or (), linked.child), strict=True)
+        tables = ", ".join(f"{name} {quantity(schema, 'column')}" for name, schema in schemas)
         return (
-            f"PrivateLinkedTables({tables} columns, unit={self._unit!r}, adjacency={str(self._adjacency)!r}, "
+            f"PrivateLinkedTables({tables}, unit={self._unit!r}, adjacency={str(self._adjacency)!r}, "
             f"spent {self._ledger.spent} of {self._ledger.budget})"
         )
 

@@ -46,6 +46,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pgmpy_dp.learning.devices import chosen_device
 from pgmpy_dp.mixtures.operators.batched_membership import batched_membership
+from pgmpy_dp.shown import quantity
 
 # letter     in code    meaning
 # y          y          records, shape (N, d)
@@ -337,7 +338,7 @@ def _norm(problem: MembershipProblem) -> float:
 def _certified(problem: MembershipProblem, multipliers: Any, tolerance: float, n_iter: int) -> Membership:
     point = problem.point(*multipliers)
     converged = point.distance <= tolerance
-    status = "certified" if converged else f"stopped after {n_iter} steps, above the tolerance"
+    status = "certified" if converged else f"stopped after {quantity(n_iter, 'step')}, above the tolerance"
     return Membership(**vars(point), converged=converged, n_iter=n_iter, status=status, multipliers=multipliers)
 
 

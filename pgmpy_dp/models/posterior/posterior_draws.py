@@ -20,6 +20,7 @@ from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope, ScopeMarginals
 from pgmpy_dp.learning.structural_zeros import forbidden_cells, with_zeros
+from pgmpy_dp.shown import quantity
 
 
 class Interval(NamedTuple):
@@ -59,7 +60,8 @@ class Posterior:
     memory_limit: int
 
     def __repr__(self) -> str:
-        return f"Posterior({self.n_draws} draws of {self.cliques.n_cells} log-potentials by {self.method!r})"
+        size = quantity(self.cliques.n_cells, "log-potential")
+        return f"Posterior({quantity(self.n_draws, 'draw')} of {size} by {self.method!r})"
 
     @property
     def n_draws(self) -> int:

@@ -36,6 +36,7 @@ from pgmpy_dp.private.noise.additive import LARGEST_SCALE, gaussian_scales
 from pgmpy_dp.private.noise.subsampling import rounded_rate
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import Schema, encode_label
+from pgmpy_dp.shown import quantity
 
 _MOST_STEPS = 10**6
 _PARTS_OF_STEPS = 1 << 10  # beside 10 bits of the clipping weights
@@ -249,7 +250,7 @@ class GradientCurator(ChargedCurator):
             budget,
             made.cost,
             made.cost,
-            what=f"{made.n_steps} gradient steps for {len(checked)} tables",
+            what=f"{quantity(made.n_steps, 'gradient step')} for {quantity(len(checked), 'table')}",
             columns=columns,
             mechanism="subsampled_discrete_gaussian",
             random_state=random_state,

@@ -40,6 +40,7 @@ from pgmpy_dp.private.reading.arrow_cells import Column, key_counts, key_ranks, 
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label
+from pgmpy_dp.shown import quantity
 
 _KINDS = ("missing", "number", "text")
 
@@ -85,7 +86,7 @@ class PrivateColumns(PrivateData):
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"job": ["nurse", "baker"]})
     >>> PrivateColumns(frame, Schema({"job": ["a", "b"]}), ledger=Budget(epsilon=1.0, delta=1e-6))
-    PrivateColumns(1 columns, adjacency='add_remove', n_records=None, spent 0-DP of (1, 1e-06)-DP)
+    PrivateColumns(1 column, adjacency='add_remove', n_records=None, spent 0-DP of (1, 1e-06)-DP)
     """
 
     __slots__ = ("_counted", "_key", "_n_records", "_schema", "_unit")
@@ -142,7 +143,7 @@ class PrivateColumns(PrivateData):
     def __repr__(self) -> str:
         unit = "" if self._unit is None else f"unit={self._unit!r}, "
         return (
-            f"PrivateColumns({len(self._names)} columns, {unit}adjacency={str(self._adjacency)!r}, "
+            f"PrivateColumns({quantity(len(self._names), 'column')}, {unit}adjacency={str(self._adjacency)!r}, "
             f"n_records={self._n_records}, spent {self._ledger.spent} of {self._ledger.budget})"
         )
 

@@ -19,6 +19,7 @@ from collections.abc import Hashable, Sequence
 
 from pgmpy_dp.private.data.text_file import TextFile
 from pgmpy_dp.schema import match_key
+from pgmpy_dp.shown import quantity
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _MARKS = (  # the longer ones first
@@ -121,7 +122,7 @@ def missing_columns(
         )
     told = f"{file!r} has no column for the variables {missing}; "
     if not _is_header(available, names):
-        told += f"its first line has {len(available)} fields, not quoted here in case it is a record; "
+        told += f"its first line has {quantity(available, 'field')}, not quoted here in case it is a record; "
     else:
         near = {name: _nearest(str(name), available) for name in missing[:_NEAR]}
         told += "".join(f"{name!r} may be {likely!r} there; " for name, likely in near.items() if likely is not None)

@@ -17,6 +17,7 @@ from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.sources import open_numbers
 from pgmpy_dp.schema import decode_label, encode_label
+from pgmpy_dp.shown import quantity
 
 MOST_KEPT = 1 << 27
 """Numbers of files that are kept; of more, files are read again in every pass. Those of all other data are kept."""
@@ -130,8 +131,9 @@ class PrivateVectors(PrivateData):
 
     def __repr__(self) -> str:
         return (
-            f"PrivateVectors({len(self._columns)} columns, unit={self._unit!r}, adjacency={str(self._adjacency)!r}, "
-            f"n_records={self._n_records}, spent {self._ledger.spent} of {self._ledger.budget})"
+            f"PrivateVectors({quantity(len(self._columns), 'column')}, unit={self._unit!r}, "
+            f"adjacency={str(self._adjacency)!r}, n_records={self._n_records}, "
+            f"spent {self._ledger.spent} of {self._ledger.budget})"
         )
 
 

@@ -21,6 +21,7 @@ from pgmpy_dp.private.named_values import scope_name
 from pgmpy_dp.private.operators.operator_base import Operator, python_numbers
 from pgmpy_dp.private.sensitive import Noise, Sensitive
 from pgmpy_dp.schema import encode_label
+from pgmpy_dp.shown import quantity
 
 Scope = tuple[Hashable, ...]
 
@@ -43,7 +44,7 @@ class KeptTables:
         return scope in self._start
 
     def __repr__(self) -> str:
-        return f"KeptTables(hidden, {len(self._start)} tables)"
+        return f"KeptTables(hidden, {quantity(len(self._start), 'table')})"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("kept tables cannot be copied or pickled: they hold exact statistics of private records")

@@ -69,7 +69,8 @@ class NetworkSize:
     def __str__(self) -> str:
         return (
             f"about {self.memory_bytes / 2**20:,.0f} MiB of memory and {_duration(self.seconds)} of processor time: "
-            f"up to {self.candidates:,} candidates, {quantity(self.rounds, 'table')}, {quantity(self.fits, 'fit')}"
+            f"up to {quantity(self.candidates, 'candidate')}, {quantity(self.rounds, 'table')}, "
+            f"{quantity(self.fits, 'fit')}"
         )
 
 

@@ -21,6 +21,7 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, encode_label
+from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables.networks.budget_shares import one_way_weights, select_and_measure
 
 _MOST_CELLS = 10**8
@@ -76,7 +77,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     curator = TableCurator(
         table,
         budget,
-        what=f"tables of {len(names)} variables and of {n_edges} chosen pairs",
+        what=f"tables of {quantity(names, 'variable')} and of {quantity(n_edges, 'chosen pair')}",
         mechanism=select_and_measure(cost),
         random_state=settings.random_state,
     )
@@ -115,7 +116,7 @@ def _plan(
     cells = (sum(sizes) ** 2 - sum(k * k for k in sizes)) // 2
     if cells > _MOST_CELLS:
         raise ValueError(
-            f"the tables of all pairs have {cells} cells together, more than {_MOST_CELLS}; use fewer "
+            f"the tables of all pairs have {cells:,} cells together, more than {_MOST_CELLS}; use fewer "
             "variables or states"
         )
     cost = cost_of(budget)

@@ -33,6 +33,7 @@ from pgmpy_dp.learning.maximum_likelihood import (
     maximize_likelihood,
 )
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.shown import quantity
 
 _DUAL_ITERATIONS, _M_ITERATIONS = 30, 50
 """Iterations of L-BFGS in one "dual" step, and in the M-step after "nlbp", at most."""
@@ -189,7 +190,9 @@ def published_em(
             elif reaches[-1] >= _PATIENCE[0] * reaches[best] + _PATIENCE[1]:
                 break
         met = stop is not None and len(risks) - 1 > best
-        ending = f"stopped: iteration {best} has the smallest estimated risk" if met else f"all {len(steps)} iterations"
+        ending = f"all {quantity(steps, 'iteration')}"
+        if met:
+            ending = f"stopped: iteration {best} has the smallest estimated risk"
         return finished_fit(
             engine,
             chosen,
