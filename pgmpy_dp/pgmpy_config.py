@@ -5,9 +5,16 @@ It imports nothing of the package, and pgmpy when it is asked: Spark's workers a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
+
+SECONDS = 10.0
+"""Between lines of progress where there is no terminal."""
+
+_in_lines: ContextVar[bool] = ContextVar("bars are lines", default=False)
 
 
 def _config() -> Any:
@@ -22,14 +29,32 @@ def bars_shown() -> bool:
 
 
 @contextmanager
-def bars(shown: bool) -> Iterator[None]:
-    """The switch as it is set for a block, and then as it was."""
-    before = bars_shown()
+def bars(shown: bool, in_lines: bool = False) -> Iterator[None]:
+    """The switch as it is set for a block, and then as it was; where there is no terminal, bars are lines."""
+    before, token = bars_shown(), _in_lines.set(in_lines)
     _config().set_show_progress(shown)
     try:
         yield
     finally:
         _config().set_show_progress(before)
+        _in_lines.reset(token)
+
+
+class _Lines:
+    """Standard error as a file for tqdm: a line each time that a bar is drawn."""
+
+    def write(self, text: str) -> None:
+        if said := text.replace("\x1b[A", "").strip():
+            print(said, file=sys.stderr, flush=True)
+
+    def flush(self) -> None: ...
+
+
+def bar_options() -> dict[str, Any]:
+    """When and where tqdm draws a bar: after a second, and in lines every 10 seconds."""
+    if not _in_lines.get():
+        return {"delay": 1.0}
+    return {"file": _Lines(), **dict.fromkeys(("delay", "mininterval", "maxinterval"), SECONDS)}
 
 
 def torch_device() -> Any:

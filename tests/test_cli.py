@@ -22,6 +22,7 @@ from pgmpy_dp import Date, Ledger, MarkovNetwork, Number, Release, Schema, __ver
 from pgmpy_dp.cli import app
 from pgmpy_dp.cli.application import _InOrder
 from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.linked import LinkedModel, LinkedSchema
 from pgmpy_dp.models.answers import SavedModel
 from pgmpy_dp.models.model_file import read_model_file
 from pgmpy_dp.private.filter import BudgetExceeded
@@ -160,6 +161,10 @@ def test_evidence_of_a_model(folder):
 
 def test_one_of_a_kind_is_said_in_the_singular(folder):
     Path("one.csv").write_text("sex\n" + "F\n" * 150 + "M\n" * 250)
+    LinkedSchema({"place": ["n", "s"]}, {"sex": ["F", "M"]}, "house", 2).to_json("linked.json")
+    Path("p.csv").write_text("house,place\n" + "".join(f"{k},{'ns'[k % 2]}\n" for k in range(300)))
+    Path("c.csv").write_text("house,sex\n" + "".join(f"{k},F\n{k},M\n" for k in range(300)))
+    both = "--parents p.csv --children c.csv --schema linked.json --epsilon 3"
     said = [
         run(command).stdout
         for command in (
@@ -178,11 +183,22 @@ def test_one_of_a_kind_is_said_in_the_singular(folder):
             "report one.npz --compare one.npz --out -",
             "explore one.npz --out -",
             "evidence one.npz --release r.npz --out evidence",
+            "plan --schema linked.json --epsilon 1 --n 1",
+            f"check {both}",
+            f"fit {both} --draws 20 --release l.npz --ledger linked.ledger.json --budget-epsilon 9 --out linked.npz",
+            "info linked.npz",
+            "ledger show linked.ledger.json",
+            "sample linked.npz --n 1 --out-parents dp.csv --out-children dc.csv",
+            "report linked.npz --out -",
+            "explore linked.npz --out -",
+            "evidence linked.npz --release l.npz --out linked",
         )
     ]
     said += [
         Path("evidence/evidence.html").read_text(),
+        Path("linked/evidence.html").read_text(),
         repr(MarkovNetwork.load("one.npz")),
+        repr(LinkedModel.load("linked.npz")),
         repr(Schema({"a": [0, 1]})),
     ]
     assert any("1 variable" in text for text in said) and "1 charge" in said[3] and "1 synthetic record of" in said[9]
@@ -236,6 +252,10 @@ def test_draws_give_intervals_counts_and_copies(folder):
     assert pd.read_csv("list.csv")["may_be_printed"].value_counts()["yes"] == Path("marked.html").read_text().count(
         "✓<"
     )
+    run("fit records.csv --schema schema.json --edges age-income --rho 1 --draws 20 --out edges.npz")
+    told = run("report edges.npz --rule 0.1 --printable none.csv --out edges.html")
+    assert "No number is marked for printing. The model was fitted without probes" in " ".join(told.stderr.split())
+    assert set(pd.read_csv("none.csv")["may_be_printed"]) == {"no"}
     assert "pass --rule too" in run("report drawn.npz --printable new.csv --out c.html", code=2).stderr
     assert "--draws" in run("report model.npz --rule 0.1 --out c.html", code=2).stderr
     run("report drawn.npz --compare model.npz --out both.html")

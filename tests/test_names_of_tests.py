@@ -104,7 +104,7 @@ tables/test_discovery: category_search
 tables/test_preview: table_plan
 tables/test_schema_check: few_records
 test_cli: __main__ shown signals
-test_package: front_door pgmpy_config
+test_package: front_door
 test_plotting: correlation_plots plots
 theory/test_planning: feasibility published_table
 theory/test_sample_complexity: lower_bounds order

@@ -23,15 +23,26 @@ BETWEEN = "and are at be by for from has have if in must of on or that the to wi
 NEVER_ONE = """
 cli/audit.py: adjacency --trials
 cli/start.py: delta --draws
+communities/exponential_mechanism.py: graph.n vertices
+communities/published/noisy_projection.py: graph.n vertices
+communities/published/noisy_projection.py: k communities
+communities/randomised_response.py: n vertices
+fields/noisy_interactions.py: len(schema) variables
 fields/noisy_parities.py: MOST_FEATURES rows
+fields/published/frank_wolfe_steps.py: made.layout.n_regressions logistic regressions
 fields/sparse_moment_fit.py: error standard errors
 fields/sparse_moment_fit.py: n_steps sweeps
+fields/votes/edge_voting.py: n_blocks blocks
+fields/votes/edge_voting.py: p variables
+fields/votes/stable_structure.py: len(table.schema) variables
+fields/votes/stable_structure.py: n_blocks blocks
+gaussian/pair_correlations.py: d columns
 inference/exact_or_loopy.py: counting counting numbers
-learning/prior_model.py: gain nats
 learning/few_records.py: n_records records
+learning/prior_model.py: gain nats
 linked/family_view.py: child rows
-models/posterior/posterior_sampling.py: n_draws draws
 models/posterior/posterior_sampling.py: _MAX_ITER iterations
+models/posterior/posterior_sampling.py: n_draws draws
 models/printing_rule.py: most points
 private/data/header.py: len(available) columns
 reporting/attacks.py: values values
@@ -39,10 +50,11 @@ reporting/comparison.py: MOST_PAIRED variables
 reporting/comparison.py: percent(level) intervals
 reporting/linked_report.py: child rows
 reporting/model_report.py: MOST_PAIRED variables
-reporting/words.py: parent rows
 reporting/words.py: child rows
+sequences/operators/sequences.py: self._schema.cardinality(self._schema.variables[0]) states
 tables/discovery.py: max(rest, 0.0) others
 tables/preview.py: table['records_per_cell'].median() records
+tables/publishing/criteria.py: len(self.tables) tables
 verbs.py: row['sd'] records
 """
 """Names, numbers that are not whole, and counts that are never 1."""

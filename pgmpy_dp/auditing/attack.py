@@ -19,7 +19,7 @@ from pgmpy_dp.auditing.bounds import (
 )
 from pgmpy_dp.auditing.neighbours import Neighbours
 from pgmpy_dp.auditing.scores import Score, learned_scores
-from pgmpy_dp.pgmpy_config import bars_shown
+from pgmpy_dp.pgmpy_config import bar_options, bars_shown
 from pgmpy_dp.private.guarantee import ZCDP, Guarantee
 from pgmpy_dp.private.sensitive import Release
 
@@ -198,7 +198,7 @@ def audit(
     _check(trials, confidence, n_events)
     read = release_features if features is None else features
     total = 2 * (trials + trials // 2)
-    with tqdm(total=total, desc="audit", disable=not bars_shown(), leave=False) as progress:
+    with tqdm(total=total, desc="audit", disable=not bars_shown(), leave=False, **bar_options()) as progress:
 
         def draw(dataset: int, count: int) -> np.ndarray:
             results = []

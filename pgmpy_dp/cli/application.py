@@ -310,8 +310,8 @@ def _print(text: str, err: bool = False) -> None:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[None]:
-    """Progress bars (on standard error) where there is a terminal to show them, by pgmpy's own switch."""
-    with bars(bars_shown() and not quiet and sys.stderr.isatty()):
+    """Progress bars on standard error, by pgmpy's own switch; where that is no terminal, a line every 10 seconds."""
+    with bars(bars_shown() and not quiet, in_lines=not sys.stderr.isatty()):
         yield
 
 

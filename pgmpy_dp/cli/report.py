@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pgmpy_dp.cli import option
-from pgmpy_dp.cli.application import app, ask_for, command, show
+from pgmpy_dp.cli.application import app, ask_for, command, say, show
 from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
     holds_linked_model,
@@ -72,7 +72,7 @@ def report(
     With --rule 0.1 it marks the shares, means and quantiles half of whose interval is at most a tenth of the number;
     with --rule "0.01 absolute", at most one percentage point.
     """
-    from pgmpy_dp.models.printing_rule import PrintingRule
+    from pgmpy_dp.models.printing_rule import PrintingRule, nothing_vouches
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.reporting import comparison_page, report_page
     from pgmpy_dp.reporting.linked_report import linked_report_page
@@ -106,6 +106,8 @@ def report(
         else:
             kept = [None if file is None else Release.load(file) for file in (release, score)]
             page = report_page(network, kept[0], level, kept[1], title, _read(about), limit, files)
+    if limit is not None and (why := nothing_vouches(network)):
+        say(why)
     if printable is not None and limit is not None:
         rows = variable_rows(network.marginal_answers(level, QUANTILES), limit)
         write_output(printable, printing_list(rows).encode())

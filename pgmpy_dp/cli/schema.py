@@ -105,9 +105,8 @@ def schema(
     sizes = public_schema.cardinalities.values()
     told = f"Wrote {out}: {quantity(public_schema, 'variable')}"
     if sizes:
-        told += (
-            f" with {min(sizes)} to {quantity(max(sizes), 'state')}, {quantity(math.prod(sizes), 'possible record')}"
-        )
+        told += f" with {min(sizes)} to {quantity(max(sizes), 'state')}"
+        told += f", {quantity(math.prod(sizes), 'possible record')}"
     if len(sizes) < len(public_schema):
         told += f", {len(public_schema) - len(sizes)} of them numbers without cells"
     show({"schema": str(out), "variables": len(public_schema), "possible_records": math.prod(sizes)}, told, as_json)

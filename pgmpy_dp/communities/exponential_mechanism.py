@@ -19,7 +19,6 @@ from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.shown import quantity
 
 MAX_VERTICES = 64
 """Larger graphs are refused. Above 22 vertices the time depends on the private edges: of 64 vertices, a path takes
@@ -78,7 +77,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     curator = Curator(
         graph,
         budget,
-        what=f"two communities of {quantity(graph.n, 'vertex', 'vertices')}",
+        what=f"two communities of {graph.n} vertices",
         mechanism="exponential",
         pure=budget.epsilon is not None,
         random_state=settings.random_state,

@@ -25,7 +25,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.shown import quantity
 
 MAX_DENSE_VERTICES = 10_000
 """Every pair answers, so that time and memory grow with their number: 10,000 vertices take 1 GB and a minute."""
@@ -98,7 +97,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     curator = Curator(
         graph,
         budget,
-        what=f"answers of all pairs of {quantity(n, 'vertex', 'vertices')}" + (" and a vote" if settings.vote else ""),
+        what=f"answers of all pairs of {n} vertices" + (" and a vote" if settings.vote else ""),
         mechanism="randomised_response",
         pure=budget.epsilon is not None,
         random_state=settings.random_state,

@@ -25,7 +25,6 @@ from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.shown import quantity
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -98,7 +97,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     curator = TableCurator(
         table,
         budget,
-        what=f"interactions of {'all pairs' if pairs is None else 'a graph'} of {quantity(len(schema), 'variable')}",
+        what=f"interactions of {'all pairs' if pairs is None else 'a graph'} of {len(schema)} variables",
         mechanism="discrete_wishart" if matrix else None,
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
@@ -130,7 +129,7 @@ def _least(
     if noise == "wishart" and not possible:
         raise ValueError(
             f"noise='wishart' is for an epsilon and matrices of at most {MOST_FEATURES} rows, but the budget is "
-            f"{budget} and the matrix has {quantity(rows, 'row')}; use noise='auto'"
+            f"{budget} and the matrix has {rows} rows; use noise='auto'"
         )
     if noise == "wishart":
         cost = cost_of(budget, pure=True)
@@ -163,7 +162,7 @@ def _pairs(schema: Schema, settings: Settings) -> tuple[Pairs | None, int]:
         cells = sum(sizes[i] * sizes[j] for i, j in pairs)
     if cells > settings.max_cells:
         raise ValueError(
-            f"all {'pairs' if pairs is None else 'edges'} have {cells:,} cells together, more than "
+            f"all {'pairs' if pairs is None else 'edges'} have {cells} cells together, more than "
             f"{settings.max_cells}; merge states, or drop variables"
         )
     return pairs, cells

@@ -36,7 +36,6 @@ from pgmpy_dp.private.operators.vector_operators import (
 )
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
-from pgmpy_dp.shown import quantity
 
 _ROUNDS = 2  # in each of which a column may name another
 _SELECTION_SHARE = 0.5  # of a round, for the choice
@@ -105,7 +104,7 @@ def run(data: PrivateVectors, settings: Settings, budget: Budget) -> Release:
     curator = Curator(
         data,
         budget,
-        what=f"correlations of chosen pairs of {quantity(d, 'column')}",
+        what=f"correlations of chosen pairs of {d} columns",
         mechanism="pair_signs",
         random_state=settings.random_state,
     )

@@ -45,7 +45,7 @@ from pgmpy_dp.learning.probe_tables import tables_within
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.learning.suggested_rules import SuggestsRules
 from pgmpy_dp.models.markov_network import MarkovNetwork
-from pgmpy_dp.pgmpy_config import bars_shown
+from pgmpy_dp.pgmpy_config import bar_options, bars_shown
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -484,8 +484,8 @@ def _check_scopes(graph: nx.Graph, scopes: Any) -> None:
 def progress_bar(name: str, most: int | None = None, unit: str = "iterations") -> Iterator[Progress]:
     """A progress bar for work of more than a second, and of `most` iterations, where pgmpy's switch allows it."""
     form = None if most is None else "{l_bar}{bar}| {n_fmt} of at most {total_fmt}{unit}, {elapsed}"
-    how: dict[str, Any] = {"unit": f" {unit}", "bar_format": form, "disable": not bars_shown()}
-    with tqdm(desc=name, total=most, delay=1.0, leave=False, **how) as bar:
+    how: dict[str, Any] = {"unit": f" {unit}", "bar_format": form, "disable": not bars_shown()} | bar_options()
+    with tqdm(desc=name, total=most, leave=False, **how) as bar:
         yield lambda: bar.update()
 
 
@@ -493,6 +493,5 @@ def progress_bar(name: str, most: int | None = None, unit: str = "iterations") -
 def budget_bar(name: str) -> Iterator[Callable[[float], None]]:
     """A progress bar of the share of the budget that is spent, where nobody knows how many rounds there will be."""
     form = "{l_bar}{bar}| of the budget, {elapsed}"
-    quiet = not bars_shown()
-    with tqdm(desc=name, total=100, delay=1.0, leave=False, bar_format=form, disable=quiet) as bar:
+    with tqdm(desc=name, total=100, leave=False, bar_format=form, disable=not bars_shown(), **bar_options()) as bar:
         yield lambda spent: bar.update(100 * spent - bar.n)

@@ -300,6 +300,5 @@ def checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float,
             f"weights={weights!r} is a {type(weights).__name__}; pass one positive number per scope, or None"
         )
     if len(weights) != count:
-        told = f"{quantity(weights, 'entry')} for {quantity(count, 'scope')}"
-        raise ValueError(f"weights has {told}; pass one positive number per scope")
+        raise ValueError(f"weights has {len(weights)} entries for {count} scopes; pass one positive number per scope")
     return tuple(checked_number(f"weights[{k}]", weight, positive=True) for k, weight in enumerate(weights))

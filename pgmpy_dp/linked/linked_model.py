@@ -102,9 +102,8 @@ class LinkedModel:
 
     def __repr__(self) -> str:
         parent, child = self.linked.names
-        size = (
-            f"{parent} {quantity(self.linked.parent or (), 'column')}, {child} {quantity(self.linked.child, 'column')}"
-        )
+        size = f"{parent} {quantity(self.linked.parent or (), 'column')}, "
+        size += f"{child} {quantity(self.linked.child, 'column')}"
         return f"LinkedModel({size}; {self.privacy}; one {child} alone: {words_of_a_child(self.privacy)})"
 
     @property

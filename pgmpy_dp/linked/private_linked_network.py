@@ -12,7 +12,7 @@ import pandas as pd
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.growing_tree import GrowingTree
-from pgmpy_dp.learning.collective_base import budget_bar, progress_bar
+from pgmpy_dp.learning.collective_base import Progress, budget_bar, progress_bar
 from pgmpy_dp.learning.display import ShowsFit
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
@@ -273,8 +273,8 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
                 details = {**details, "empty_cells": (slots.once(tables), *others)}
             return replace(fit, details=details), slots.once(noisy)
 
-        def learn(_: Release, noisy: NoisyMarginals) -> tuple[Fit, NoisyMarginals]:
-            return once(collective_map(noisy), noisy)
+        def learn(_: Release, noisy: NoisyMarginals, progress: Progress) -> tuple[Fit, NoisyMarginals]:
+            return once(collective_map(noisy, callback=progress), noisy)
 
         fit, noisy = once(self._last_fit, self._noisy)
         draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=DENSE).obeying(release.schema.zeros)

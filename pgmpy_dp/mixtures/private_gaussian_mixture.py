@@ -369,12 +369,9 @@ class PrivateGaussianMixture(BaseVectorsEstimator, _Components):
         lines = [f"{type(self).__name__}: {self.status_}", f"  {self.privacy_}"]
         if self.means_ is None:
             return "\n".join(lines)
-        kind = (
-            "spheres of one scale" if self._covariance_type_ is None else f"covariance_type={self._covariance_type_!r}"
-        )
-        lines.append(
-            f"  {quantity(self.n_components_, 'component')} in {quantity(self.n_features_in_, 'column')}, {kind}"
-        )
+        kind = f"covariance_type={self._covariance_type_!r}" if self._covariance_type_ else "spheres of one scale"
+        components, columns = quantity(self.n_components_, "component"), quantity(self.n_features_in_, "column")
+        lines.append(f"  {components} in {columns}, {kind}")
         lines.append(f"  groups that the releases show: {self.n_groups_}")
         for j, (weight, mean) in enumerate(zip(self.weights_, self.means_, strict=True)):
             wide = "  wider than one group" if self._covariance_type_ is None and self.wide_components_[j] else ""

@@ -62,8 +62,10 @@ class PrintingRule:
         span = None if number is None else number.upper - number.lower
         return shares, {key: vouched and rule.lets(one, span) for key, one in answer.numbers.items()}
 
-    def words(self, level: str) -> str:
-        """A sentence that says what is marked."""
+    def words(self, level: str, model: Any) -> str:
+        """A sentence that says what is marked on a page with intervals of this level, or why nothing is."""
+        if why := nothing_vouches(model):
+            return why
         most = f"{100 * self.most:g}"
         of = (
             f"{most} points (of means and quantiles {most} % of their range)"
@@ -74,3 +76,14 @@ class PrintingRule:
             f"✓ may be printed by the rule: half of its {level} interval is at most {of}. Days count against their "
             "range. Nothing is marked where nothing vouches for the interval."
         )
+
+
+def nothing_vouches(model: Any) -> str | None:
+    """Why no number of a model may be printed by any rule; None where some may."""
+    if model.posterior is None or model.posterior.discrepancy is not None:
+        return None
+    return (
+        "No number is marked for printing. The model was fitted without probes, which are tables that are counted only "
+        "to tell how wrong the graph is. So nothing vouches for its intervals. Fit it once more with probes: pgmpy-dp "
+        "fit has them unless --edges or another --structure than learn is passed, and so has PrivateNetwork in Python."
+    )

@@ -177,10 +177,7 @@ class ModelScore(Shown):
 
 
 def _told(name: Hashable, row: Any, worst: tuple[Hashable, ...] | None) -> str:
-    what = (
-        f"{name}, {quantity(row.tables, 'table')}"
-        if name != "worst"
-        else f"worst: {', '.join(map(shown, worst or ()))}"
-    )
+    said = ", ".join(map(shown, worst or ())) if name == "worst" else quantity(row.tables, "table")
+    what = f"{name}: {said}" if name == "worst" else f"{name}, {said}"
     sampled = f"sampling alone {row.sampling:.4f}"
     return f"{what:<28}  {row.distance:.4f}  ({row.lower:.4f} to {row.upper:.4f}; {sampled})"

@@ -10,17 +10,18 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.inference.junction_tree import build_junction_tree
-from pgmpy_dp.models.answer import SENTENCES, state_text
+from pgmpy_dp.models.answer import SENTENCES
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.model_file import filled_words
 from pgmpy_dp.models.posterior.discrepancy import MISSES, MOST_PROBE_CELLS, TAU_GRID
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.printing_rule import PrintingRule
+from pgmpy_dp.reporting.marginals import variable_rows
 from pgmpy_dp.reporting.model_report import require_exact
 from pgmpy_dp.reporting.number_picture import empty_histogram
 from pgmpy_dp.reporting.page import as_html, render
-from pgmpy_dp.reporting.words import guarantee_words, percent, size_words
+from pgmpy_dp.reporting.words import ALONE, guarantee_words, interval_words, percent, size_words
 from pgmpy_dp.shown import quantity
 
 MOST_BYTES = 20_000_000
@@ -28,6 +29,8 @@ MOST_BYTES = 20_000_000
 
 MOST_CELLS = 2_000_000
 """The most cells of all cliques of the junction tree: the page holds them and passes through for each draw."""
+
+_ENDS = ("lower", "upper", "printed")
 
 
 def explorer_page(
@@ -67,23 +70,25 @@ def explorer_page(
     variables = [
         {
             "name": network.title(name),
-            "states": [state_text(state) for state in network.states[name]],
+            "states": [state["state"] for state in row["rows"]],
             "cells": len(numbers[name].cells) if name in numbers else 0,
             "picture": empty_histogram(numbers[name]) if name in numbers else None,
+            "ends": [{key: one[key] for key in _ENDS} for one in row["summary"] if one["lower"] != "–"],
         }
-        for name in network
+        for name, row in zip(network, variable_rows(network.marginal_answers(level), rule), strict=True)
     ]
     page = render(
         "explore.html",
         title=title or "Explore a model",
         about=None if about is None else as_html(about),
         lead=" ".join(
-            [f"{quantity(network, 'variable')}.", size_words(network), *filled_words(network.missing_at_random)]
+            [f"{quantity(network, 'variable')}.", size_words(network), ALONE, *filled_words(network.missing_at_random)]
         ),
         guarantee=guarantee_words(network.privacy),
         variables=variables,
         level=percent(level),
-        rule=None if rule is None else rule.words(percent(level)),
+        intervals_words=interval_words(network.posterior, level),
+        rule=None if rule is None else rule.words(percent(level), network),
         data=data | {"variables": variables, "level": level, "rule": None if rule is None else vars(rule)},
     )
     if len(page.encode()) > MOST_BYTES:

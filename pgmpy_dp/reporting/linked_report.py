@@ -13,8 +13,10 @@ from pgmpy_dp.models.answer import Answer, state_text
 from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.marginals import QUANTILES, variable_rows
+from pgmpy_dp.reporting.model_report import changes
 from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import (
+    ALONE,
     CITATION,
     DIGESTS,
     digests_of,
@@ -65,21 +67,24 @@ def linked_report_page(
     guarantee, answers = guarantee_words(model.privacy), model.marginal_answers(level, QUANTILES)
     family = model.view("family")
     pairs = {name: _of_two(model, name, level) for name in of_children} if linked.most > 1 else {}
+    columns = [*of_parents, *(f"{linked.names[1]}.{name}" for name in of_children)]
     return render(
         "linked.html",
         title=title or f"A model of {parent} and {child}",
         about=None if about is None else as_html(about),
         attacker=ATTACKER,
         lead=f"{parent} and {child}, linked by {shown(linked.key)}; up to {linked.most} {child} rows for each "
-        f"{parent}. Everything here follows from the released model alone.",
+        f"{parent}. {ALONE}",
         guarantee=guarantee,
         whole=_whole(model, parent, child),
         size=size_words(family),
         parent=parent,
+        most=linked.most,
         child=child,
+        moved=changes(model.view("child"), columns),
         parents=variable_rows({family.title(name): answers[f"{linked.names[0]}.{name}"] for name in of_parents}, rule),
-        children=variable_rows({node: answers[node] for node in (f"{linked.names[1]}.{k}" for k in of_children)}, rule),
-        rule=None if rule is None else rule.words(percent(level)),
+        children=variable_rows({node: answers[node] for node in columns[len(of_parents) :]}, rule),
+        rule=None if rule is None else rule.words(percent(level), model),
         files=digests_of(files),
         digests_words=DIGESTS,
         intervals=interval_words(model.posterior, level),

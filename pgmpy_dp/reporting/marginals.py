@@ -66,7 +66,10 @@ def variable_rows(answers: Mapping[Hashable, Answer], rule: PrintingRule | None 
             note = f"{number.kind}s from {number.text(number.lower)} to {number.text(number.upper)}"
             note += f". {answer.worth.missing}" if answer.worth.missing else ""
         summary = [_summary(answer, key) | {"printed": numbers.get(key)} for key in answer.numbers]
-        rows.append({"name": str(name), "note": note, "rows": cells, "summary": summary, "picture": picture})
+        why = answer.worth.refusal or answer.worth.outside
+        rows.append(
+            {"name": str(name), "note": note, "rows": cells, "summary": summary, "picture": picture, "unvouched": why}
+        )
     return rows
 
 
@@ -80,12 +83,13 @@ def printing_list(variables: Sequence[Mapping[str, Any]]) -> str:
     """
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(("variable", "number", "state", "value", "lower", "upper", "may_be_printed"))
+    lines.writerow(("variable", "number", "state", "value", "lower", "upper", "may_be_printed", "why_not"))
     for one in variables:
         shares = [("share", row["state"], row["p"], row) for row in one["rows"]]
         for what, state, value, row in shares + [(row["what"], "", row["value"], row) for row in one["summary"]]:
             said = map(spreadsheet_safe, (one["name"], what, state))
-            lines.writerow((*said, value, row["lower"], row["upper"], "yes" if row["printed"] else "no"))
+            let = ("yes", "") if row["printed"] else ("no", one["unvouched"] or "the interval is too wide")
+            lines.writerow((*said, value, row["lower"], row["upper"], *let))
     return text.getvalue()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import statistics
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from pgmpy_dp.reporting.drawing import drawing, edge_rows
 from pgmpy_dp.reporting.marginals import QUANTILES, variable_rows
 from pgmpy_dp.reporting.page import as_html, render
 from pgmpy_dp.reporting.words import (
+    ALONE,
     CITATION,
     DIGESTS,
     digests_of,
@@ -99,7 +100,7 @@ def report_page(
     measured, measured_words = _measured(network, release)
     lead = (
         f"{quantity(network, 'variable')}, {quantity(edges, 'edge')}.",
-        "Everything here follows from the released model alone.",
+        ALONE,
     )
     scored = _scored(network, score, level)
     return render(
@@ -114,7 +115,7 @@ def report_page(
         has_intervals=posterior is not None,
         level=percent(level),
         variables=variable_rows(network.marginal_answers(level, QUANTILES), rule),
-        moved=_moved(network),
+        moved=changes(network, list(network)),
         graph=drawing(network, edges),
         edges=edges,
         unsure=unsure,
@@ -124,24 +125,30 @@ def report_page(
         measured=measured,
         measured_words=measured_words,
         trust=when_not_to_trust(posterior),
-        rule=None if rule is None else rule.words(percent(level)),
+        rule=None if rule is None else rule.words(percent(level), network),
         files=digests_of(files),
         digests_words=DIGESTS,
         citation=CITATION,
     )
 
 
-def _moved(network: Answers) -> list[list[float]]:
+def changes(network: Answers, names: Sequence[Hashable]) -> list[list[float]]:
     """How much knowing one variable changes another, as the mean total variation; empty where there are too many.
 
     It is the total variation between the table of both and the product of their own: the same for either.
+
+    Parameters
+    ----------
+    network : Answers
+    names : sequence of node
     """
-    if len(network) > MOST_PAIRED:
+    if len(names) > MOST_PAIRED:
         return []
-    pairs = list(itertools.combinations(range(len(network)), 2))
-    names, moved = list(network), np.zeros((len(network), len(network)))
-    tables = network.to_log_linear().marginals_of([(names[a], names[b]) for a, b in pairs]) if pairs else []
-    for (a, b), table in zip(pairs, tables, strict=True):
+    pairs, moved, states = [*itertools.combinations(range(len(names)), 2)], np.zeros((len(names),) * 2), network.states
+    questions = [network._question([names[a], names[b]], {}, states) for a, b in pairs]
+    tables = network.to_log_linear().marginals_of([tuple(one.axes) for one in questions]) if pairs else []
+    for (a, b), question, joint in zip(pairs, questions, tables, strict=True):
+        table = question.answer(joint)
         apart = np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum() / 2
         moved[a, b] = moved[b, a] = round(float(apart), 4)
     return moved.tolist()

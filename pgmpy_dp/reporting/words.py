@@ -169,13 +169,10 @@ def size_words(network: Answers) -> str:
     """A sentence about how many records, or persons, a model was learned from, as far as it says."""
     posterior, linked = network.posterior, network._linked
     if linked is not None:
-        number, sd = f"{max(linked.n_records, 0.0):,.0f}", linked.n_records_sd
-        deviation = f", estimated with a standard deviation of {sd:,.0f}" if sd else ""
         parent, child = map(shown, linked.linked.names)
-        whose = f" All is of a random {child}: a {parent} counts for each of its {child} rows." * (
-            network.of == "child"
-        )
-        return f"The model was learned from {number} {parent} rows inside the schema{deviation}.{whose}"
+        whose = f" All is of a random {child}: a {parent} counts for each of its {child} rows."
+        number = count_words(linked.n_records, linked.n_records_sd, linked.privacy)
+        return number + whose * (network.of == "child")
     if posterior is None:
         return "The model's file does not say how many. It does if fit or refit writes it with --draws."
     if not math.isfinite(posterior.n_records):
@@ -216,6 +213,8 @@ def count_words(number: float, deviation: float, privacy: Privacy | None) -> str
     )
 
 
+ALONE = "Everything here follows from the released model alone: who may see the model may see this page."
+
 DIGESTS = (
     "A digest tells a file that was damaged or mixed up from the one that was meant. It does not tell who made a file: "
     "whoever changes one on purpose can change its digest here too."
@@ -251,8 +250,8 @@ def interval_words(posterior: object | None, level: float) -> str:
             "Python it is model.posterior = estimator.posterior()."
         )
     return (
-        f"Intervals ({percent(level)}) are for the population that the records were drawn from. They count the error "
-        "of sampling and privacy noise."
+        "The records are a sample, and noise protects them. An interval says where a number may lie in the population "
+        f"that they were drawn from: about {percent(level)} of the intervals are right."
     )
 
 

@@ -266,7 +266,7 @@ def test_intervals_are_those_of_the_model_s_draws(tmp_path):
     told = run(f"query {tmp_path}/m.npz --variables speaks,tenure,n --evidence age=30").stdout
     assert "90 % interval" in told and "Nothing vouches for these intervals: it is about 4 variables" in told
     run(f"report {tmp_path}/m.npz --level 0.5 --out {tmp_path}/r.html")
-    assert "Intervals (50 %)" in (tmp_path / "r.html").read_text()
+    assert "about 50 % of the intervals" in (tmp_path / "r.html").read_text()
     run(f"explore {tmp_path}/m.npz --draws 2 --level 0.5 --out {tmp_path}/x.html")
     assert "other person.speaks" in (tmp_path / "x.html").read_text()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -194,10 +196,26 @@ def test_files_and_pages_keep_them(model, tmp_path):
     one, other = (m.ask("status", of="pair").interval for m in (model, again))
     assert np.allclose([one["lower"], one["upper"]], [other["lower"], other["upper"]], atol=1e-4)  # draws are float32
     page = linked_report_page(again)
-    assert "Intervals (90 %) are for the population" in page and '<th scope="col" class="n">90 % interval</th>' in page
+    assert "about 90 % of the intervals are right" in page and '<th scope="col" class="n">90 % interval</th>' in page
     answer = again.ask("person.age", level=0.8)  # of twelve draws
     mean, told = answer.numbers["mean"], number_text(answer.number, answer.numbers["mean"].value, True)
     assert f'<th scope="row">mean</th><td class="n">{told}</td>' in page and mean.lower < mean.value < mean.upper
+
+
+def test_the_report_tells_what_depends_on_a_variable(model):
+    """Of columns of parents and children alike, in the order of the cards, as a random child has them."""
+    page = linked_report_page(model)
+    moved = json.loads(re.search(r'id="moved">(.*?)</script>', page)[1])["pairs"]
+    cards = re.findall(r"<h3[^>]*>(.*?)</h3>", page)
+    options = re.findall(r'<option value="\d+">(.*?)</option>', page)
+    of_parents, of_children = model.columns
+    names = [*of_parents, *(f"person.{name}" for name in of_children)]
+    assert cards == options and len(cards) == len(names) == len(moved)
+    view = model.view("child")
+    for one, other in (("tenure", "person.age"), ("person.speaks", "person.age"), ("tenure", "n")):
+        table = view.ask([one, other]).shares
+        apart = np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum() / 2
+        assert abs(moved[names.index(one)][names.index(other)] - apart) < 1e-4
 
 
 class TestViews:

@@ -12,7 +12,7 @@ import pytest
 
 from pgmpy_dp import Budget, Date, MarkovNetwork, Number, learn
 from pgmpy_dp.models.answer import Estimate, Worth
-from pgmpy_dp.models.printing_rule import PrintingRule
+from pgmpy_dp.models.printing_rule import PrintingRule, nothing_vouches
 from pgmpy_dp.reporting.marginals import QUANTILES, printing_list, variable_rows
 from tests.reporting.models import fitted
 
@@ -68,7 +68,8 @@ def test_pages_mark_and_the_list_says_the_same(tmp_path):
             assert set(answer.numbers) and all(one.lower is not None for one in answer.numbers.values())
             expected += [(one.upper - one.lower) / 2 <= 0.1 * one.value for one in answer.numbers.values()]
     assert [row["may_be_printed"] for row in listed] == ["yes" if let else "no" for let in expected]
-    assert {"yes", "no"} == {row["may_be_printed"] for row in listed}
+    reasons = {("yes", ""), ("no", "the interval is too wide")}
+    assert {(row["may_be_printed"], row["why_not"]) for row in listed} == reasons
     shares = [row for row in listed if row["number"] == "share" and row["variable"] == "ill"]
     assert [float(row["value"]) for row in shares] == answers["ill"].to_frame()["probability"].tolist()
     network.report(tmp_path / "marked.html", rule="0.1")
@@ -83,6 +84,22 @@ def test_nothing_is_marked_where_nothing_vouches():
     assert all(PrintingRule(10.0).of(answer)[0])
     for worth in (Worth(refusal=None, outside="it is wide"), Worth(refusal="there are no draws")):
         assert not any(PrintingRule(10.0).of(replace(answer, worth=worth))[0])
+
+
+def test_a_model_without_probes_says_why_nothing_is_marked(tmp_path):
+    """On both pages and in the list; a model with probes says nothing of the kind."""
+    network, rule = fitted(), PrintingRule(10.0)
+    assert nothing_vouches(network) is None and "without probes" not in rule.words("90 %", network)
+    network.posterior.discrepancy = None
+    why = nothing_vouches(network)
+    assert why.startswith("No number is marked for printing. The model was fitted without probes")
+    network.report(tmp_path / "report.html", rule="10")
+    network.explorer(tmp_path / "explorer.html", rule="10")
+    for page in ("report.html", "explorer.html"):
+        assert f'<p class="rule">{why}</p>' in (tmp_path / page).read_text()
+    listed = list(csv.DictReader(io.StringIO(printing_list(variable_rows(network.marginal_answers(), rule)))))
+    assert {row["may_be_printed"] for row in listed} == {"no"}
+    assert {row["why_not"] for row in listed} == {"there were no probes, so the graph is taken for the truth"}
 
 
 def test_days_count_against_their_range():

@@ -11,8 +11,10 @@ const part = (dataset = {}) => {
 };
 const cards = data.variables.map(({ states, cells }) => {
   const rows = states.map((_, k) => part({ k })), bars = Array.from({ length: cells }, () => part());
-  const ends = bars.map(() => part()), lists = { "tbody tr": rows, "rect.cell": bars, "line.end": ends };
-  return Object.assign(part(), { querySelectorAll: (name) => lists[name], rows, bars, ends });
+  const ends = bars.map(() => part());
+  const numbers = Array.from({ length: cells ? 4 : 0 }, () => part());
+  const lists = { "tr[data-k]": rows, "tr.number": numbers, "rect.cell": bars, "line.end": ends };
+  return Object.assign(part(), { querySelectorAll: (name) => lists[name], rows, numbers, bars, ends });
 });
 const controls = new Map();
 data.variables.forEach(({ states, cells }, v) => {
@@ -34,7 +36,8 @@ const wait = setInterval(() => {
   clearInterval(wait);
   const shown = cards.map((card) => ({
     rows: card.rows.map((row) => [".p", ".interval"].map((name) => row.querySelector(name).textContent)),
-    worth: card.querySelector(".worth").textContent, numbers: card.querySelector(".numbers").textContent,
+    numbers: card.numbers.map((row) => [".value", ".ends"].map((name) => row.querySelector(name).textContent)),
+    worth: card.querySelector(".worth").textContent,
     heights: card.bars.map((bar) => bar.height), ends: card.ends.map((end) => [end.y1, end.y2]),
   }));
   console.log(JSON.stringify({ done: body.dataset.done, status: status.textContent, cards: shown, order, folded: known.known.open === false }));

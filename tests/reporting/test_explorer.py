@@ -22,6 +22,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.reporting.explorer import explorer_data
+from pgmpy_dp.reporting.marginals import variable_rows
 from tests.reporting.models import fitted
 
 HERE = Path(__file__).parent
@@ -183,7 +184,8 @@ def test_the_page_shows_what_an_answer_is_worth(tmp_path):
     answers = {name: network.ask(name, known) for name in network if name not in known}
     held = answers["age"].worth.held
     assert shown["done"] == "intervals"
-    assert shown["status"] == f"Known: ill = yes; region = S. {held} Probabilities have 90 % intervals."
+    told = f"Known: ill = yes; region = S. {held} Probabilities have 90 % intervals."
+    assert shown["status"] == f"{told} Means and quartiles have them while nothing is known."
     for name, card in zip(network, shown["cards"], strict=True):
         if name in known:
             assert not card["worth"] and {row[1] for row in card["rows"]} == {"known"}
@@ -212,6 +214,9 @@ def test_the_page_marks_what_may_be_printed(tmp_path, rule, known):
             expected, _ = PrintingRule.read(rule, network).of(network.ask(name, known))
         assert [row[0].startswith("✓ ") for row in card["rows"]] == expected
         marks += expected
+        if name == "age" and not known:
+            numbers = PrintingRule.read(rule, network).of(network.ask(name))[1]
+            assert [value.startswith("✓ ") for value, _ in card["numbers"]] == list(numbers.values())
     assert 0 < sum(marks) < len(marks)
     assert "✓ may be printed by the rule: half of its 90 % interval is at most" in page
 
@@ -230,9 +235,11 @@ def test_the_page_shows_numbers_and_what_depends_on_a_variable(tmp_path, known):
     shown = json.loads(subprocess.run(command, input=data, capture_output=True, text=True, check=True).stdout)
     assert shown["folded"], "a narrow screen shows answers before menus"
     answer, card = network.ask("age", known), shown["cards"][0]
-    mean, low, middle, high = (answer.numbers[key].value for key in ("mean", 0.25, 0.5, 0.75))
-    told = f"Where it is not missing: mean {mean:.4g}, half of all from {low:g} to {high:g}, median {middle:g}."
-    assert card["numbers"] == told and not shown["cards"][1]["numbers"]
+    (row,) = variable_rows({"age": answer})  # as the report has it
+    ends = [f"{one['lower']} to {one['upper']}" * (not known) for one in row["summary"]]
+    assert card["numbers"] == [[one["value"], end] for one, end in zip(row["summary"], ends, strict=True)]
+    assert len(ends) == 4 and shown["cards"][1]["numbers"] == []
+    assert ("have them while nothing is known" in shown["status"]) == bool(known)
     widths = np.array([14, 15, 15, 15, 16])
     areas = np.array(card["heights"]) * widths
     np.testing.assert_allclose(areas / areas.sum(), answer.shares[:5] / answer.shares[:5].sum(), atol=1e-4)

@@ -241,8 +241,7 @@ def _read_matrix(
         raise TypeError(f"graph is a matrix of type {matrix.dtype}; pass one of numbers or of truth values")
     n = matrix.shape[0]
     if declared is not None and len(declared) != n:
-        told = f"{quantity(len(declared), 'vertex', 'vertices')} and the matrix {quantity(n, 'row')}"
-        raise ValueError(f"nodes has {told}; pass one vertex for each row")
+        raise ValueError(f"nodes has {len(declared)} vertices and the matrix {n} rows; pass one vertex for each row")
     nodes = _checked_nodes(range(n)) if declared is None else declared
     if sp.issparse(matrix):
         entries = matrix.tocoo()

@@ -26,7 +26,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import Curator, cost_of
 from pgmpy_dp.private.operators.solutions import noise_plan, part_of
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.shown import quantity
 
 DEFAULT_BIAS = 0.7
 """Where none is given. With the default scale of 1.5/bias, biases from .5 to 1 come out between 1 and 2 of what the
@@ -96,8 +95,7 @@ def run(graph: PrivateGraph, settings: Settings, budget: Budget) -> Release:
     curator = Curator(
         graph,
         budget,
-        what=f"projection for {quantity(k, 'community')} of {quantity(graph.n, 'vertex', 'vertices')}"
-        + (" and a vote" if voting else ""),
+        what=f"projection for {k} communities of {graph.n} vertices" + (" and a vote" if voting else ""),
         mechanism="noisy_projection" + ("_of_half" if settings.split else ""),
         reserve=eta,
         pure=eta > 0,

@@ -23,7 +23,6 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.shown import quantity
 
 _MOST_WEIGHTS = 20_000_000  # 32 bytes each during a pass
 
@@ -60,12 +59,11 @@ def _layout(schema: Schema, settings: Settings) -> RegressionLayout:
             )
         if settings.order > max(len(sizes), 2):
             raise ValueError(
-                f"order={settings.order!r} is more than the {quantity(sizes, 'variable')} of the schema; pass at most "
-                "as many"
+                f"order={settings.order!r} is more than the {len(sizes)} variables of the schema; pass at most as many"
             )
     if (weights := weight_count(settings.family, sizes, settings.order)) > _MOST_WEIGHTS:
         raise ValueError(
-            f"the regressions of family={settings.family!r}, order={settings.order!r} have {weights:,} weights, more "
+            f"the regressions of family={settings.family!r}, order={settings.order!r} have {weights} weights, more "
             f"than {_MOST_WEIGHTS}; use a smaller order, fewer variables or fewer states"
         )
     edges = None if settings.graph is None else edge_positions(schema, settings.graph)
@@ -144,7 +142,7 @@ def run(
     public = {"family": settings.family, "order": settings.order, "graph": encoded_graph(settings.graph)}
     said = {
         "kind": "regressions",
-        "what": f"Frank-Wolfe steps of {quantity(made.layout.n_regressions, 'logistic regression')}",
+        "what": f"Frank-Wolfe steps of {made.layout.n_regressions} logistic regressions",
         "columns": [names[j] for j in _used_positions(made.layout)],
         "public": {**public, "settings": settings.public(budget, "width", "n_iter", "count_share")},
     }

@@ -23,7 +23,6 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.sensitive import Noise, Release
-from pgmpy_dp.shown import quantity
 
 
 def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
@@ -84,7 +83,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     curator = TableCurator(
         table,
         budget,
-        what=f"votes of {quantity(n_blocks, 'block')} on the edges between {quantity(p, 'variable')}",
+        what=f"votes of {n_blocks} blocks on the edges between {p} variables",
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
     )

@@ -24,7 +24,6 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.shown import quantity
 
 
 def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
@@ -95,7 +94,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     curator = TableCurator(
         table,
         budget,
-        what=f"a stable graph of {quantity(table.schema, 'variable')}, by the votes of {quantity(n_blocks, 'block')}",
+        what=f"a stable graph of {len(table.schema)} variables, by the votes of {n_blocks} blocks",
         mechanism="distance_test",
         reserve=budget.delta,
         pure=True,

@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("model").textContent), explorer = new Explorer(data);
   const form = document.getElementById("evidence"), status = document.getElementById("status");
   const cards = data.variables.map((_, v) => document.getElementById(`variable-${v}`));
-  const rows = cards.map((card) => [...card.querySelectorAll("tbody tr")].sort((a, b) => a.dataset.k - b.dataset.k));
+  const rows = cards.map((card) => [...card.querySelectorAll("tr[data-k]")].sort((a, b) => a.dataset.k - b.dataset.k));
   const percent = (p) => `${(100 * p).toFixed(1)} %`, length = (p) => `${(100 * p).toFixed(2)}%`;
   let asked = 0;
   if (matchMedia("(max-width: 56rem)").matches) document.getElementById("known").open = false;  // answers before menus
@@ -49,7 +49,7 @@
   }
 
   // A histogram on the number's real scale: the area of a cell is its share; below it the middle half, median and mean.
-  function showNumber(card, v, shares, ends = null) {
+  function showNumber(card, v, shares, ends = null, told = []) {
     const { picture, cells } = data.variables[v], { height, first, unit } = picture, found = explorer.numbers(v, shares);
     const density = (p, k) => p / picture.cells[k].width, set = (part, values) => {
       for (const [name, value] of Object.entries(values)) part.setAttribute(name, value);
@@ -60,7 +60,11 @@
     card.querySelectorAll("line.end").forEach((line, k) => set(line, ends ? { y1: y(ends[k][1], k), y2: y(ends[k][0], k) } : { y1: 0, y2: 0 }));
     const place = (value) => (value - first) * unit, marks = card.querySelector("g.marks");
     marks.style.display = found ? "" : "none";
-    card.querySelector(".numbers").textContent = found ? `Where it is not missing: mean ${numberText(v, found.mean)}, half of all from ${numberText(v, found.quartiles[0])} to ${numberText(v, found.quartiles[2])}, median ${numberText(v, found.quartiles[1])}.` : "";
+    card.querySelectorAll("tr.number").forEach((row, k) => {
+      const end = told[k];
+      row.querySelector(".value").textContent = found ? `${end?.printed ? "✓ " : ""}${numberText(v, [found.mean, ...found.quartiles][k])}` : "none";
+      row.querySelector(".ends").textContent = end ? `${end.lower} to ${end.upper}` : "";
+    });
     if (!found) return;
     const [low, middle, high] = found.quartiles.map(place);
     set(marks.querySelector(".half"), { x: low, width: Math.max(high - low, 1) });
@@ -89,7 +93,7 @@
     const vouched = cards.map((_, v) => !evidence.has(v) && !explorer.outside(v, evidence));
     cards.forEach((card, v) => {
       if (found[v] === null) return;
-      if (data.numbers[v]) showNumber(card, v, marginals[v], found[v]);
+      if (data.numbers[v]) showNumber(card, v, marginals[v], found[v], evidence.size ? [] : data.variables[v].ends);
       rows[v].forEach((row, state) => {
         const [low, high] = found[v][state], range = row.querySelector(".range");
         range.hidden = false;
@@ -135,7 +139,8 @@
       status.textContent = `${start} Some draws give this the probability 0, so there are no intervals.`;
     } else {
       showIntervals(explorer.intervals(evidence, draws), marginals, evidence);
-      status.textContent = `${start} Probabilities have ${100 * data.level} % intervals.`;
+      const means = evidence.size && data.variables.some(({ ends }) => ends.length) ? " Means and quartiles have them while nothing is known." : "";
+      status.textContent = `${start} Probabilities have ${100 * data.level} % intervals.${means}`;
     }
     document.body.dataset.done = "intervals";
   }

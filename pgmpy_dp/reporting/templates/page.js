@@ -48,7 +48,7 @@ const Page = (() => {
   function arrange(cards, v, moved) {
     const place = cards.map((_, k) => k);
     if (v >= 0) place.sort((a, b) => (b === v) - (a === v) || moved[b] - moved[a]);
-    cards[0].parentElement.append(...place.map((k) => cards[k]));
+    place.forEach((k) => cards[k].parentElement.append(cards[k]));  // each within its section
     cards.forEach((card, k) => {
       const line = card.querySelector(".moved"), name = cards[v] && cards[v].querySelector("h3").textContent;
       card.classList.toggle("first", k === v);
@@ -61,7 +61,7 @@ const Page = (() => {
     document.querySelectorAll("table[data-name]").forEach((table) => { if (table.tBodies[0].rows.length > SHOWN + 2) longList(table); });
     const data = document.getElementById("moved"), select = document.getElementById("first");
     if (!data || !select) return;
-    const { pairs } = JSON.parse(data.textContent), cards = [...document.querySelectorAll("#variables article")];
+    const { pairs } = JSON.parse(data.textContent), cards = [...document.querySelectorAll("article.card")];
     select.parentElement.hidden = false;
     const choose = () => arrange(cards, select.value === "" ? -1 : Number(select.value), pairs[Number(select.value)]);
     select.addEventListener("change", choose);

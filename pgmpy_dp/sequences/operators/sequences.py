@@ -31,7 +31,6 @@ from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.private.sensitive import Sensitive
 from pgmpy_dp.schema import Schema, decode_label, encode_label, match_key
-from pgmpy_dp.shown import quantity
 
 _OUTSIDE = -1
 _MISSING = match_key(None)
@@ -219,8 +218,8 @@ class PrivateSequences(PrivateData):
 
     def __repr__(self) -> str:
         return (
-            f"PrivateSequences({quantity(self._schema.cardinality(self._schema.variables[0]), 'state')}, "
-            f"unit={self._unit!r}, adjacency={str(self._adjacency)!r}, n_users={self._n_users}, "
+            f"PrivateSequences({self._schema.cardinality(self._schema.variables[0])} states, unit={self._unit!r}, "
+            f"adjacency={str(self._adjacency)!r}, n_users={self._n_users}, "
             f"spent {self._ledger.spent} of {self._ledger.budget})"
         )
 

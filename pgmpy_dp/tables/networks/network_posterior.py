@@ -8,9 +8,12 @@ import networkx as nx
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.learning.collective_base import Progress, progress_bar
+from pgmpy_dp.learning.maximum_a_posteriori import most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.prior_model import MOST_FITS_WITH_PRIOR
 from pgmpy_dp.learning.probe_tables import probe_tables
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy, Drawn, Probe, learn_discrepancy
@@ -32,7 +35,7 @@ def network_posterior(
     fit: Fit,
     noisy: NoisyMarginals,
     model: MarkovNetwork,
-    learn: Callable[[Release, NoisyMarginals], tuple[Fit, NoisyMarginals]],
+    learn: Callable[[Release, NoisyMarginals, Progress], tuple[Fit, NoisyMarginals]],
     n_draws: int,
     random_state: int | None,
 ) -> ParameterPosterior:
@@ -45,7 +48,8 @@ def network_posterior(
     model : MarkovNetwork
         What the fit became.
     learn : callable
-        How it was learned: from a release and some of its tables to a fit and the tables that this has.
+        How it was learned: from a release, some of its tables and what is called after each iteration to a fit and the
+        tables that this has.
     random_state : int, optional
     """
     checked_integer("n_draws", n_draws, 2)  # intervals depend on the spread of the draws
@@ -74,7 +78,7 @@ def network_posterior(
 def probed_discrepancy(
     release: Release,
     measured: NoisyMarginals,
-    learn: Callable[[Release, NoisyMarginals], tuple[Fit, NoisyMarginals]],
+    learn: Callable[[Release, NoisyMarginals, Progress], tuple[Fit, NoisyMarginals]],
     rng: np.random.Generator,
 ) -> Discrepancy | None:
     """The discrepancy that probes show in a model that was learned from the other tables, `measured`."""
@@ -82,7 +86,8 @@ def probed_discrepancy(
     if not probes:
         return None
     names = release.schema.variables
-    fit, noisy = learn(release, measured)
+    with progress_bar("without probes", most_iterations(n_fits=MOST_FITS_WITH_PRIOR)) as progress:
+        fit, noisy = learn(release, measured, progress)
     draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES, dense_limit=DENSE)
     compared = []
     for c in probes:

@@ -13,7 +13,7 @@ from typing import Any
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.schema.stored import content_digest, json_content
-from pgmpy_dp.shown import quantity, shown
+from pgmpy_dp.shown import shown
 
 TESTS: dict[str, dict[str, bool]] = {
     # what each says, and whether it has to
@@ -72,7 +72,7 @@ class Criterion:
             return f"log-loss of {shown(target)} given {by}, clipped at {self.unit:g}, is at most {self.bound:.12g}"
         if self.test == "cells":
             return f"{100 * self.share:g} % of the cells of {named} are off by at most {self.bound:.12g}"
-        whose = "the table" if len(self.tables) == 1 else f"none of {quantity(self.tables, 'table')}"
+        whose = "the table" if len(self.tables) == 1 else f"none of {len(self.tables)} tables"
         return f"{whose} of {named} is off by more than {self.bound:.12g}, in total variation"
 
 
@@ -209,9 +209,7 @@ def _variables(where: str, names: Any, schema: Schema) -> Scope:
         raise ValueError(f'{where} has the variables {names!r}; write a list of names, ["age", "job"]')
     scope = tuple(_variable(where, name, schema) for name in names)
     if not 1 <= len(scope) <= _MOST_VARIABLES or len(set(scope)) < len(scope):
-        raise ValueError(
-            f"{where} has a table of {quantity(scope, 'variable')}; name 1 to {_MOST_VARIABLES}, each once"
-        )
+        raise ValueError(f"{where} has a table of {len(scope)} variables; name 1 to {_MOST_VARIABLES}, each once")
     return scope
 
 
