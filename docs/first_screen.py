@@ -48,8 +48,8 @@ def question(ax: Axes, intervals: pd.DataFrame, true: pd.Series) -> None:
     """Answers with intervals, beside what the records say."""
     styled_axes(ax).set_title("A question: P(income > 50K | education)", fontsize=11, fontweight="bold", loc="left")
     at = np.arange(len(ASKED))
-    half = [intervals["estimate"] - intervals["lower"], intervals["upper"] - intervals["estimate"]]
-    ax.barh(at, intervals["estimate"], xerr=np.clip(half, 0, None), color=BLUE, height=0.6, capsize=3, alpha=0.8)
+    half = [intervals["probability"] - intervals["lower"], intervals["upper"] - intervals["probability"]]
+    ax.barh(at, intervals["probability"], xerr=np.clip(half, 0, None), color=BLUE, height=0.6, capsize=3, alpha=0.8)
     ax.plot(true, at, "|", color=VERMILLION, markersize=17, markeredgewidth=2.2)
     ax.set(yticks=at, yticklabels=ASKED, xlim=(0, 1), ylim=(len(ASKED) - 0.4, -0.6))
     ax.set_xlabel("the model, with 90 % intervals; red: the records themselves", fontsize=9, color=GREY)

@@ -103,7 +103,7 @@ tables/publishing/test_publish_if: noisy_test
 tables/test_discovery: category_search
 tables/test_preview: table_plan
 tables/test_schema_check: few_records
-test_cli: __main__ shown signals
+test_cli: __main__ signals
 test_package: front_door
 test_plotting: correlation_plots plots
 theory/test_planning: feasibility published_table

@@ -166,8 +166,8 @@ def _unsure(network: Answers) -> tuple[list[dict[str, Any]], str]:
         for one, other, measured, error in pairs[:_SHOWN_PAIRS]
     ]
     words = (
-        f"The error is how far the model's table of two variables is expected to be from the population's, in total "
-        f"variation (half the sum of the differences over all cells). {len(rows)} of {quantity(pairs, 'pair')}; "
+        "The error is how far the model's table of two variables is expected to be from the population's: so many "
+        f"records would have to be in other cells (total variation). {len(rows)} of {quantity(pairs, 'pair')}; "
         + (
             f"the median of all is {variation(statistics.median(pair[3] for pair in pairs))}."
             if pairs

@@ -260,8 +260,8 @@ def when_not_to_trust(posterior: ParameterPosterior | None) -> list[str]:
     if posterior is None:
         return ["This page has none: every number is an estimate whose error the page does not know."]
     graph = (
-        "They count how wrong the graph may be, as probes of up to three variables tell. No probe tells it for more "
-        "variables, or with evidence about several."
+        "They count how wrong the graph may be, which probes tell: tables of up to three variables that were measured "
+        "for this alone. Nothing tells it for more variables together, known ones among them."
         if posterior.discrepancy is not None
         else "They take the graph for the truth. For tables that were not measured they are too short wherever the "
         "graph lacks an edge. The intervals of a fit with probes (PrivateNetwork, probe_share) count this."
@@ -270,8 +270,8 @@ def when_not_to_trust(posterior: ParameterPosterior | None) -> list[str]:
     return [
         graph,
         *([] if conditional is None else [conditional]),
-        "They hold on average over cells, not for each cell. The release says next to nothing about a cell far below "
-        "the noise, and its interval is only as good as the prior.",
+        "They hold on average over cells, not for each cell. Of what is rarer than the noise the release says next to "
+        "nothing: there an interval is only as good as what was assumed beforehand (the prior).",
         "They are for the population, and not for the very records that were learned from, which are one sample of it. "
         "Records that were left out (cells outside the schema) belong to neither.",
         "They are not for rare events found by looking at many cells: at 90 %, ten of a hundred intervals miss.",

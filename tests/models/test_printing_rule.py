@@ -90,7 +90,7 @@ def test_a_model_without_probes_says_why_nothing_is_marked(tmp_path):
     """On both pages and in the list; a model with probes says nothing of the kind."""
     network, rule = fitted(), PrintingRule(10.0)
     assert nothing_vouches(network) is None and "without probes" not in rule.words("90 %", network)
-    network.posterior.discrepancy = None
+    network.posterior = replace(network.posterior, discrepancy=None)
     why = nothing_vouches(network)
     assert why.startswith("No number is marked for printing. The model was fitted without probes")
     network.report(tmp_path / "report.html", rule="10")
