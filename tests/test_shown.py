@@ -29,6 +29,7 @@ communities/published/noisy_projection.py: k communities
 communities/randomised_response.py: n vertices
 fields/noisy_interactions.py: len(schema) variables
 fields/noisy_parities.py: MOST_FEATURES rows
+fields/private_logistic_regression.py: len(states) states
 fields/published/frank_wolfe_steps.py: made.layout.n_regressions logistic regressions
 fields/sparse_moment_fit.py: error standard errors
 fields/sparse_moment_fit.py: n_steps sweeps
@@ -39,6 +40,7 @@ fields/votes/stable_structure.py: n_blocks blocks
 gaussian/pair_correlations.py: d columns
 inference/exact_or_loopy.py: counting counting numbers
 learning/few_records.py: n_records records
+learning/prior.py: sizes[name] states
 learning/prior_model.py: gain nats
 linked/family_view.py: child rows
 models/posterior/posterior_sampling.py: _MAX_ITER iterations

@@ -24,7 +24,6 @@ from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.operators.regressions import FEATURE_UNIT, feature_rows
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.shown import quantity
 
 _RADIUS = "the public bound on the sum of the absolute weights, the intercept's among them (a larger one is noisier)"
 _BINARY = "a variable of two states in the schema"
@@ -132,7 +131,7 @@ class PrivateLogisticRegression(BaseTableEstimator):
         require_value("radius", self.radius, _RADIUS)
         states = schema.states[self.target] if self.target not in schema.numbers else ()
         if len(states) != 2:
-            what = f"has {quantity(len(states), 'state')}" if states else "is a number"
+            what = f"has {len(states)} states" if states else "is a number"
             raise ValueError(
                 f"target={self.target!r} {what}; pass {_BINARY}, or merge states, or fit one regression for each "
                 "state against the others, with a part of the budget"

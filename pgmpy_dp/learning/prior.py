@@ -26,7 +26,6 @@ from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema
-from pgmpy_dp.shown import quantity
 
 _KINDS = "a MarkovNetwork, pgmpy's Markov or Bayesian network, a LogLinearModel, a Release, or the file of one"
 
@@ -104,7 +103,7 @@ class Prior:
             else:
                 fits = not isinstance(declared, Number) and set(declared) == set(schema.states[name])
             if not fits:
-                what = quantity(sizes[name], "state") if declared is None else repr(declared)
+                what = f"{sizes[name]} states" if declared is None else repr(declared)
                 raise ValueError(
                     f"prior has {what} for the variable {name!r}, the schema has {wanted!r}: rename or merge the "
                     "prior's states, or remove the variable from it, which leaves it without a prior"

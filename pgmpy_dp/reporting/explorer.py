@@ -30,8 +30,6 @@ MOST_BYTES = 20_000_000
 MOST_CELLS = 2_000_000
 """The most cells of all cliques of the junction tree: the page holds them and passes through for each draw."""
 
-_ENDS = ("lower", "upper", "printed")
-
 
 def explorer_page(
     network: Answers,
@@ -73,7 +71,7 @@ def explorer_page(
             "states": [state["state"] for state in row["rows"]],
             "cells": len(numbers[name].cells) if name in numbers else 0,
             "picture": empty_histogram(numbers[name]) if name in numbers else None,
-            "ends": [{key: one[key] for key in _ENDS} for one in row["summary"] if one["lower"] != "–"],
+            "ends": [one for one in row["summary"] if one["lower"] != "–"],
         }
         for name, row in zip(network, variable_rows(network.marginal_answers(level), rule), strict=True)
     ]

@@ -66,10 +66,8 @@ def variable_rows(answers: Mapping[Hashable, Answer], rule: PrintingRule | None 
             note = f"{number.kind}s from {number.text(number.lower)} to {number.text(number.upper)}"
             note += f". {answer.worth.missing}" if answer.worth.missing else ""
         summary = [_summary(answer, key) | {"printed": numbers.get(key)} for key in answer.numbers]
-        why = answer.worth.refusal or answer.worth.outside
-        rows.append(
-            {"name": str(name), "note": note, "rows": cells, "summary": summary, "picture": picture, "unvouched": why}
-        )
+        row = {"name": str(name), "note": note, "rows": cells, "summary": summary, "picture": picture}
+        rows.append(row | {"unvouched": answer.worth.refusal or answer.worth.outside})
     return rows
 
 

@@ -190,15 +190,17 @@ def published_em(
             elif reaches[-1] >= _PATIENCE[0] * reaches[best] + _PATIENCE[1]:
                 break
         met = stop is not None and len(risks) - 1 > best
-        ending = f"all {quantity(steps, 'iteration')}"
-        if met:
-            ending = f"stopped: iteration {best} has the smallest estimated risk"
+        end = (
+            f"stopped: iteration {best} has the smallest estimated risk"
+            if met
+            else f"all {quantity(steps, 'iteration')}"
+        )
         return finished_fit(
             engine,
             chosen,
             memory_limit,
             converged=met,
-            status=ending,
+            status=end,
             n_iter=len(risks) - 1,
             objective=risks[best],
             details={"risks": np.array(risks), "iteration": best, "steps": steps[: len(risks) - 1]}
