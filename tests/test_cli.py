@@ -1196,7 +1196,7 @@ def test_an_audit_is_a_table_for_a_stranger(tmp_path, monkeypatch):
         "on",
     ]
     pattern = (
-        rf"{re.escape(name)} +a record, or a person +epsilon 2 +epsilon \S+ +\d+ % +holds so far +1 release, \d+ rec"
+        rf"{re.escape(name)} +a record, or a person +epsilon 2 +epsilon \S+ +\d+ % +holds so far +1 release, [\d,]+ rec"
     )
     assert re.match(pattern, row)
     assert f"Do it again: pgmpy-dp {chosen}" in rest and "1 claim attacked, none is broken." in rest
