@@ -118,7 +118,9 @@ def attack_words(privacy: Privacy, guarantee: Guarantee | None = None, whom: str
         )
     else:
         question = "whether it is in the data"
-        rest = f"raises a false alarm for 1 % of those who are not in the data, finds at most {said} of those who are"
+        rest = (
+            f"raises a false alarm for 1 % of those who are not in the data, recognises at most {said} of those who are"
+        )
     how = "hardly protected" if success[0.01] > _HARDLY else "protected"
     guesses = tuple(
         (f"one of {values:,} values, all equally likely", f"{100 / values:g} %", at_most(success[1 / values]))

@@ -108,7 +108,10 @@ def ledger_words(privacy: Privacy, budget: str | None = None) -> tuple[str, ...]
         return ()
     paid, until = privacy.paid, " up to this release" if budget is None else " until now"
     if paid is None:
-        return (f"Its ledger paid{until} for noise from a seed too: of everything together nothing is promised.",)
+        return (
+            f"This release alone has the promise above. Its ledger paid{until} for noise that can be repeated, as in tests, so "
+            "for all of it together there is no promise.",
+        )
     if paid.guarantee == privacy.total:
         return (f"Its ledger paid for nothing else{until}.",)
     charges, success = quantity(len(privacy.entries), "charge"), float(attack_success(paid.guarantee, 0.01))
@@ -213,7 +216,7 @@ def count_words(number: float, deviation: float, privacy: Privacy | None) -> str
     )
 
 
-ALONE = "Everything here follows from the released model alone: who may see the model may see this page."
+ALONE = "This page tells nothing beyond the released model, a noisy summary of the records: whoever may see that may see this."
 
 DIGESTS = (
     "A digest tells a file that was damaged or mixed up from the one that was meant. It does not tell who made a file: "
@@ -250,8 +253,8 @@ def interval_words(posterior: object | None, level: float) -> str:
             "Python it is model.posterior = estimator.posterior()."
         )
     return (
-        "The records are a sample, and noise protects them. An interval says where a number may lie in the population "
-        f"that they were drawn from: about {percent(level)} of the intervals are right."
+        "The records count as a sample of a larger population, and noise protects them. An interval says where a number "
+        f"may lie in that population: about {percent(level)} of the intervals are right."
     )
 
 
@@ -260,8 +263,8 @@ def when_not_to_trust(posterior: ParameterPosterior | None) -> list[str]:
     if posterior is None:
         return ["This page has none: every number is an estimate whose error the page does not know."]
     graph = (
-        "They count how wrong the graph may be, which probes tell: tables of up to three variables that were measured "
-        "for this alone. Nothing tells it for more variables together, known ones among them."
+        "Intervals count how wrong the graph may be, as probes tell it: tables of up to three variables that were "
+        "measured for this alone. Nothing tells it for more variables together, known ones among them."
         if posterior.discrepancy is not None
         else "They take the graph for the truth. For tables that were not measured they are too short wherever the "
         "graph lacks an edge. The intervals of a fit with probes (PrivateNetwork, probe_share) count this."
@@ -271,7 +274,7 @@ def when_not_to_trust(posterior: ParameterPosterior | None) -> list[str]:
         graph,
         *([] if conditional is None else [conditional]),
         "They hold on average over cells, not for each cell. Of what is rarer than the noise the release says next to "
-        "nothing: there an interval is only as good as what was assumed beforehand (the prior).",
+        "nothing: there an interval rests on what was assumed beforehand (the prior), not on the records.",
         "They are for the population, and not for the very records that were learned from, which are one sample of it. "
         "Records that were left out (cells outside the schema) belong to neither.",
         "They are not for rare events found by looking at many cells: at 90 %, ten of a hundred intervals miss.",

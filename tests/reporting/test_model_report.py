@@ -51,7 +51,7 @@ def test_a_report_says_what_it_should():
     # First a plain sentence with a number, then how many, and only then the measure.
     success = at_most(float(attack_success(network.privacy.guarantee, 0.01)))
     sentence = "One record is protected: even an attack that knows everybody else's data, and raises a false alarm for "
-    sentence += f"1 % of those who are not in the data, finds at most {success} of those who are."
+    sentence += f"1 % of those who are not in the data, recognises at most {success} of those who are."
     assert guarantee.startswith(f"The guarantee {sentence} Learned from about ")
     assert guarantee.index("Learned from about") < guarantee.index("What was proved")
     assert "(1, 1e-09)-DP" in guarantee

@@ -147,7 +147,7 @@ def test_an_entry_is_one_of_the_registry(tmp_path, guarantee, asked, variant, pa
     assert Privacy.from_dict(numbers["privacy"]).guarantee == guarantee
     rates, most = (np.array(numbers["attacks"][key]) for key in ("false_alarms", "success_at_most"))
     assert most == pytest.approx(attack_success(guarantee, rates), rel=1e-12) and (most >= rates).all()
-    assert f"finds at most {np.ceil(1000 * success - 1e-9) / 10:.1f} % of those who are." in text_of(page)
+    assert f"recognises at most {np.ceil(1000 * success - 1e-9) / 10:.1f} % of those who are." in text_of(page)
 
 
 def test_names_are_anybodys_text(tmp_path):
@@ -264,7 +264,11 @@ def test_everything_speaks_of_the_total(tmp_path):
     assert numbers["attacks"]["guarantee"] == numbers["privacy"]["total"] == PureDP(30.1).to_dict()
     for told in (page, report_page(fit.model_, fit.release_), explorer_page(fit.model_)):
         text = text_of(told)
-        assert "Epsilon is above 20" in text and "finds at most 100 % of those who are" in text and "1.2 %" not in text
+        assert (
+            "Epsilon is above 20" in text
+            and "recognises at most 100 % of those who are" in text
+            and "1.2 %" not in text
+        )
     assert "in at most 100 %" in text_of(page) and "in both" in entry["deployment"]["accounting"]["composition"]
     small = replace(fit.privacy_, prior=Privacy(PureDP(0.9), Adjacency.ADD_REMOVE, "noise"))
     fit.model_.privacy = small
@@ -378,7 +382,7 @@ def test_what_another_ledger_paid_for_counts_beside_the_ledger():
     assert list(paid.values()) == [1.25, 1.25, 1.5, 1.5, 1.25, 1.5, 1.75]
     assert record(PureDP(1.0)).paid is None
     seeded = record(PureDP(1.0), entries=(*own, charge(PureDP(0.1), True)))
-    assert seeded.paid is None and ledger_words(seeded)[0].endswith("of everything together nothing is promised.")
+    assert seeded.paid is None and ledger_words(seeded)[0].endswith("for all of it together there is no promise.")
     assert ledger_words(record(PureDP(1.0), entries=own[1:])) == (
         "Its ledger paid for nothing else up to this release.",
     )

@@ -108,7 +108,7 @@
   async function update() {
     const mine = ++asked, { evidence, told } = read();
     document.body.removeAttribute("data-done");
-    const given = told.length ? `Known: ${told.join("; ")}.` : "Nothing is known.";
+    const given = told.length ? `Known: ${told.join("; ")}.` : "You have chosen nothing yet: the numbers are of everybody.";
     const { probability, marginals } = explorer.answer(evidence);
     if (marginals === null) {
       status.textContent = `${given} The model gives this the probability 0: choose what can be.`;
