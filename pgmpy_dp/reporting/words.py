@@ -109,8 +109,8 @@ def ledger_words(privacy: Privacy, budget: str | None = None) -> tuple[str, ...]
     paid, until = privacy.paid, " up to this release" if budget is None else " until now"
     if paid is None:
         return (
-            f"This release alone has the promise above. Its ledger paid{until} for noise that can be repeated, as in tests, so "
-            "for all of it together there is no promise.",
+            f"This release alone has the promise above. Its ledger paid{until} for noise that can be repeated, as in "
+            "tests, so for all of it together there is no promise.",
         )
     if paid.guarantee == privacy.total:
         return (f"Its ledger paid for nothing else{until}.",)
@@ -216,7 +216,7 @@ def count_words(number: float, deviation: float, privacy: Privacy | None) -> str
     )
 
 
-ALONE = "This page tells nothing beyond the released model, a noisy summary of the records: whoever may see that may see this."
+ALONE = "This page tells nothing beyond the released model, a noisy summary: whoever may see that may see this."
 
 DIGESTS = (
     "A digest tells a file that was damaged or mixed up from the one that was meant. It does not tell who made a file: "
@@ -253,8 +253,8 @@ def interval_words(posterior: object | None, level: float) -> str:
             "Python it is model.posterior = estimator.posterior()."
         )
     return (
-        "The records count as a sample of a larger population, and noise protects them. An interval says where a number "
-        f"may lie in that population: about {percent(level)} of the intervals are right."
+        "The records count as a sample of a larger population, and noise protects them. An interval says where a "
+        f"number may lie in that population: about {percent(level)} of the intervals are right."
     )
 
 
