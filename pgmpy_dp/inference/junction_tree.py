@@ -108,8 +108,9 @@ class JunctionTree:
         # The clique nearest to the root that holds a variable is where it is residual; of a scope,
         # the deepest of those: cliques come after their children, so it is the first in the order.
         count = len(self.cliques)
+        # What is residual nowhere is in every separator, up to the root's.
         residual_at = {i: k for k in range(count) for i in self.cliques[k][: self.n_residual[k]]}
-        homes = tuple(min((residual_at[i] for i in scope), default=count - 1) for scope in scopes)
+        homes = tuple(min((residual_at.get(i, count - 1) for i in scope), default=count - 1) for scope in scopes)
         assert all(set(self.cliques[home]).issuperset(scope) for home, scope in zip(homes, scopes, strict=True))
         return replace(self, homes=homes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,3 +137,100 @@ def minimize_lbfgs(
         n_iter=int(result.nit),
         n_evaluations=int(result.nfev),
     )
+
+
+def minimize_lbfgs_batch(
+    function: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    start: np.ndarray,
+    *,
+    max_evaluations: int,
+    gradient_tol: float,
+    decrease_tol: float,
+    memory: int = 20,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise several functions side by side, each with its own step and memory, in variables that are scaled alike.
+
+    Each evaluation is one of all functions: where a step was too long it tries a shorter one, while others go on.
+
+    Parameters
+    ----------
+    function : callable
+        From points, one in a row, to values, shape (n,), and gradients, shape (n, d). Near the minima its curvature
+        should be about 1 in all directions: the first step is the gradient's.
+    start : ndarray of shape (n, d)
+    max_evaluations : int
+        After the first.
+    gradient_tol, decrease_tol : float
+        A function is done when the largest component of its gradient or the relative decrease by a step is below this.
+    memory : int
+        Steps that are remembered.
+
+    Returns
+    -------
+    x : ndarray of shape (n, d)
+        Best points.
+    converged : ndarray of bool, shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curvature = np.array([[1.0, 2.0], [0.5, 1.0]])
+    >>> x, converged = minimize_lbfgs_batch(
+    ...     lambda x: (0.5 * (curvature * (x - 1) ** 2).sum(axis=1), curvature * (x - 1)),
+    ...     np.zeros((2, 2)), max_evaluations=20, gradient_tol=1e-9, decrease_tol=0.0)
+    >>> bool(np.abs(x - 1).max() < 1e-8), converged.tolist()
+    (True, [True, True])
+    """
+    x, (value, gradient) = start, function(start)
+    moves, turns = np.zeros((2, memory, *start.shape))
+    inverse = np.zeros((memory, len(start)))  # 1 over the products of moves and turns; 0 where there is no move
+    direction, step, size = -gradient, np.ones(len(start)), np.ones(len(start))
+    converged = np.abs(gradient).max(axis=1, initial=0.0) <= gradient_tol
+    for k in range(max_evaluations):
+        if converged.all():
+            break
+        trial = x + step[:, None] * direction
+        new_value, new_gradient = function(trial)
+        slope = step * _dots(gradient, direction)
+        better = ~converged & (new_value <= value + 1e-4 * slope)
+        moved = better[:, None]
+        move, turn = np.where(moved, trial - x, 0.0), np.where(moved, new_gradient - gradient, 0.0)
+        product, square = _dots(move, turn), _dots(turn, turn)
+        kept = product > 1e-10 * square
+        size[kept] = product[kept] / square[kept]
+        moves[k % memory], turns[k % memory] = move, turn
+        inverse[k % memory] = np.divide(1.0, product, out=np.zeros_like(product), where=kept)
+        # A parabola through both values and the slope has its minimum at this part of the step.
+        part = np.clip(-slope / (2 * np.maximum(new_value - value - slope, -slope)), 0.1, 0.5)
+        step = np.where(better, 1.0, step * part)
+        converged |= better & (value - new_value <= decrease_tol * np.maximum(np.abs(value), 1.0))
+        x, value = np.where(moved, trial, x), np.where(better, new_value, value)
+        gradient = np.where(moved, new_gradient, gradient)
+        converged |= np.abs(gradient).max(axis=1) <= gradient_tol
+        latest = [(k - i) % memory for i in range(min(k + 1, memory))]
+        direction = np.where(moved, _newton(gradient, moves, turns, inverse, size, latest), direction)
+    return x, converged
+
+
+def _newton(
+    gradient: np.ndarray,
+    moves: np.ndarray,
+    turns: np.ndarray,
+    inverse: np.ndarray,
+    size: np.ndarray,
+    latest: Sequence[int],
+) -> np.ndarray:
+    """The directions of L-BFGS's two loops, from the last moves back, and from the first of them on."""
+    direction, weights = -gradient, {}
+    for i in latest:
+        weights[i] = inverse[i] * _dots(moves[i], direction)
+        direction -= weights[i][:, None] * turns[i]
+    direction *= size[:, None]
+    for i in reversed(latest):
+        direction += (weights[i] - inverse[i] * _dots(turns[i], direction))[:, None] * moves[i]
+    return direction
+
+
+def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Products of rows."""
+    return np.einsum("ij,ij->i", left, right)

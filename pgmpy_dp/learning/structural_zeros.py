@@ -103,16 +103,21 @@ class ObeyingEngine:
 
     def potentials(self, theta: np.ndarray) -> np.ndarray:
         """Log-potentials of the tables of the inner engine, -inf where a cell is impossible."""
-        return np.where(self._forbidden, -np.inf, np.concatenate([theta, self._added]))
+        return np.where(self._forbidden, -np.inf, self._padded(theta))
 
     def calibrate(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
         """Marginals of the tables and the log-partition function of what is possible."""
         marginals, log_partition = self.engine.calibrate(self.potentials(theta))
-        return marginals[: self._n], log_partition
+        return marginals[..., : self._n], log_partition
 
     def derivative(self, direction: np.ndarray) -> np.ndarray:
         """Directional derivative of the marginals at the last calibration."""
-        return self.engine.derivative(np.concatenate([direction, self._added]))[: self._n]
+        return self.engine.derivative(self._padded(direction))[..., : self._n]
+
+    def _padded(self, per_cell: np.ndarray) -> np.ndarray:
+        """With cells of 0 for the added tables; of one vector, or of each row of a batch."""
+        added = np.broadcast_to(self._added, (*per_cell.shape[:-1], len(self._added)))
+        return np.concatenate([per_cell, added], axis=-1)
 
     def model(self, theta: np.ndarray, memory_limit: int) -> LogLinearModel:
         """The model with these parameters; it obeys."""

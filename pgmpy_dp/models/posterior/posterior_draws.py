@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pgmpy_dp.inference.batch import SumProductBatch
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence
@@ -82,8 +83,10 @@ class Posterior:
     @cached_property
     def marginals(self) -> np.ndarray:
         """Marginals of all tables under each draw, shape (n_draws, n_cells)."""
-        engine = SumProduct(self.cliques, memory_limit=self.memory_limit)
-        return np.array([engine.calibrate(theta)[0] for theta in self.theta])
+        return self._engine().marginals(self.theta)
+
+    def _engine(self, extra: Sequence[Scope] = ()) -> SumProductBatch:
+        return SumProductBatch(self.cliques, self.n_draws, extra, self.memory_limit)
 
     def tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
         """Tables of many small sets of variables, each of the shape (n_draws, cardinalities of the set...)."""
@@ -122,9 +125,8 @@ class Posterior:
             size = scope.cardinalities[scope.position[name]]
             if isinstance(state, bool) or not isinstance(state, int | np.integer) or not 0 <= state < size:
                 raise ValueError(f"evidence[{name!r}]={state!r} must be a state number from 0 to {size - 1}")
-        engine = SumProduct(self.cliques, extra=scope.indices, memory_limit=self.memory_limit)
-        d = self.cliques.n_cells
-        tables = np.array([engine.calibrate(theta)[0][d:].reshape(scope.shapes[0]) for theta in self.theta])
+        marginals = self._engine(scope.indices).marginals(self.theta)
+        tables = marginals[:, self.cliques.n_cells :].reshape(-1, *scope.shapes[0])
         for state in reversed(known.values()):  # its axes are the last ones
             tables = tables[..., state]
         total = tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)

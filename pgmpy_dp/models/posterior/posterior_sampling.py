@@ -23,9 +23,11 @@ optimum, in contrast, still has to fit its perturbed tables. benchmarks/results/
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from pgmpy_dp.inference.lbfgs import Solution, minimize_lbfgs
+from pgmpy_dp.inference.lbfgs import minimize_lbfgs_batch
 from pgmpy_dp.learning.collective_base import progress_bar
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -36,8 +38,8 @@ from pgmpy_dp.models.posterior.posterior_target import Case, DenseMetric, Diagon
 DENSE_LIMIT = 2500
 """Cells up to which the covariance of the tables is held as a dense matrix (50 MB each, four of them)."""
 
-_MAX_ITER = 60
-"""Iterations of L-BFGS per draw."""
+_MAX_EVALUATIONS = 40
+"""Evaluations of the draws' objectives."""
 
 
 def sample_posterior(
@@ -102,17 +104,17 @@ def sample_posterior(
     dense = noisy.cliques.n_cells <= dense_limit
     target = Target(noisy, fit, n_draws, rng)
     metric = (DenseMetric if dense else DiagonalMetric)(target)
+    cases = [target.perturbed(metric, k, rng) for k in range(n_draws)]
     theta = np.empty((n_draws, noisy.cliques.n_cells))
-    failures = 0
+    converged = np.empty(n_draws, dtype=bool)
     with progress_bar("posterior", n_draws, "draws") as progress:
-        for k in range(n_draws):
-            solution = _optimum(target, metric, target.perturbed(metric, k, rng))
-            failures += not solution.converged
-            theta[k] = target.identified(target.centre + metric.whiten(solution.x))
+        for batch in target.batch.batches():
+            theta[batch], converged[batch] = _optima(target, metric, [cases[k] for k in batch])
             if progress is not None:
-                progress()
+                for _ in set(batch):
+                    progress()
     status = f"{n_draws} draws, {'dense' if dense else 'diagonal'} covariance"
-    status += f", {failures} of the optimisations stopped at {_MAX_ITER} iterations"
+    status += f", {n_draws - np.count_nonzero(converged)} of the optimisations stopped at {_MAX_EVALUATIONS} steps"
     theta.flags.writeable = False
     return Posterior(noisy.cliques, theta, "perturb", status, fit.model.memory_limit)
 
@@ -129,13 +131,14 @@ def _require_posterior(noisy: NoisyMarginals, fit: Fit) -> None:
         )
 
 
-def _optimum(target: Target, metric: Metric, case: Case) -> Solution:
-    """The minimum of one perturbed objective, in whitened variables."""
-    return minimize_lbfgs(
+def _optima(target: Target, metric: Metric, cases: Sequence[Case]) -> tuple[np.ndarray, np.ndarray]:
+    """Parameters at the minima of perturbed objectives, and which of them were reached."""
+    case = Case(*map(np.array, zip(*cases, strict=True)))
+    z, converged = minimize_lbfgs_batch(
         lambda z: target.whitened(metric, case, z),
-        np.zeros_like(target.centre),
-        max_iter=_MAX_ITER,
+        np.zeros((len(cases), len(target.centre))),
+        max_evaluations=_MAX_EVALUATIONS,
         gradient_tol=1e-2,
         decrease_tol=1e-5,
-        memory=15,
     )
+    return np.array([target.identified(theta) for theta in target.centre + metric.whiten(z)]), converged

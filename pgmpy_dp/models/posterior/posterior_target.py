@@ -11,15 +11,21 @@ nothing. c was chosen on tuning seeds, not derived; it matters only where the re
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
+from pgmpy_dp.inference.batch import SumProductBatch
+from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE, draw_variances, pseudo_huber_variance
+from pgmpy_dp.learning.interaction_split import InteractionSplit
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import CollectiveObjective
+from pgmpy_dp.learning.structural_zeros import engine_within
 from pgmpy_dp.learning.tilted_family import TiltedEngine
 
 _HIDDEN_SPREAD = 4 / 3
@@ -34,12 +40,11 @@ _RESOLUTION = 1e-10
 """Smallest part of a matrix's largest diagonal entry that its Cholesky factor resolves safely."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """One objective: perturbed data and prior means, and the prior variances of the draw."""
+class Case(NamedTuple):
+    """One objective: perturbed data and prior means, and the prior variances of the draw; or arrays of several."""
 
     counts: np.ndarray
-    total: float
+    total: float | np.ndarray
     t_cell: np.ndarray
     t_state: np.ndarray
     interaction: np.ndarray
@@ -59,6 +64,12 @@ class Target:
         objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit, centre=centre)
         self.noisy, self.model = noisy, model
         self.engine, self.split = objective.engine, objective.split
+        self.batch = engine_within(
+            noisy.cliques,
+            noisy.impossible,
+            make=lambda layout: SumProductBatch(layout, n_draws, memory_limit=model.memory_limit),
+        )
+        self._splits = InteractionSplit(_side_by_side(noisy.cliques, self.batch.n))
         self.centre = self.identified(fit.details.get("theta", model.theta))
         self.base_interaction, self.base_main = self.split.decompose(base)
         self.floors = floors
@@ -97,64 +108,84 @@ class Target:
             interaction, main = interaction + further[0], main + further[1]
         return Case(counts, replace(noisy, counts=counts).n_records, t_cell, t_state, interaction, main)
 
-    def value_and_gradient(self, metric: Metric, case: Case, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """F and its gradient; an infinite value where the derivative leaves the range of floats."""
-        mu, _ = self.engine.calibrate(theta)
-        residual = case.total * mu - case.counts
+    def value_and_gradient(self, metric: Metric, case: Case, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """F of each case of a batch at its row of theta, and gradients; infinite where these leave the floats' range."""
+        total, shape = np.asarray(case.total)[:, None], theta.shape
+        mu, _ = self.batch.calibrate(theta)
+        residual = total * mu - case.counts
         pull = metric.solve(residual)
         # A separator's probability can be a subnormal number, far from any fit, and its reciprocal infinite.
         with np.errstate(over="ignore", invalid="ignore"):
-            slope = case.total * self.engine.derivative(pull)
-        if not np.isfinite(slope).all():
-            return np.inf, np.zeros_like(theta)
-        interaction = self.split.interaction(theta) - case.interaction
-        main = self.split.main_effect(theta) - case.main
+            gradient = total * self.batch.derivative(pull)
+        sound = np.isfinite(gradient).all(axis=1)
+        interaction, main = self.decompose(theta)
+        interaction, main = interaction - case.interaction, main - case.main
         scaled_interaction, scaled_main = interaction / case.t_cell, main / case.t_state
-        value = 0.5 * float(residual @ pull + interaction @ scaled_interaction + main @ scaled_main)
-        gradient = slope + self.split.interaction(scaled_interaction) + self.split.main_effect_adjoint(scaled_main)
-        return value, gradient
+        value = (residual * pull).sum(axis=1) + (interaction * scaled_interaction).sum(axis=1)
+        value = np.where(sound, 0.5 * (value + (main * scaled_main).sum(axis=1)), np.inf)
+        gradient += self._splits.decompose_adjoint(scaled_interaction.ravel(), scaled_main.ravel()).reshape(shape)
+        return value, np.where(sound[:, None], gradient, 0.0)
 
-    def whitened(self, metric: Metric, case: Case, z: np.ndarray) -> tuple[float, np.ndarray]:
+    def decompose(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Interactions and main effects of a batch, in rows."""
+        interaction, main = self._splits.decompose(theta.ravel())
+        return interaction.reshape(theta.shape), main.reshape(len(theta), -1)
+
+    def whitened(self, metric: Metric, case: Case, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Compute F and its gradient as a function of z, theta = centre + whiten(z)."""
         value, gradient = self.value_and_gradient(metric, case, self.centre + metric.whiten(z))
         return value, metric.whiten_adjoint(gradient)
+
+
+def _side_by_side(cliques: Cliques, n: int) -> Cliques:
+    """As many models at once, of variables that are in one of them each."""
+    return Cliques(
+        tuple((k, name) for k in range(n) for name in cliques.variables),
+        cliques.cardinalities * n,
+        tuple(tuple((k, name) for name in scope) for k in range(n) for scope in cliques.scopes),
+    )
 
 
 class DenseMetric:
     """C and the curvature at the fit as dense matrices."""
 
     def __init__(self, target: Target) -> None:
-        noisy, engine, split = target.noisy, target.engine, target.split
-        d = noisy.cliques.n_cells
-        engine.calibrate(target.centre)
-        identity = np.eye(d)
-        a = noisy.n_records * np.array([engine.derivative(row) for row in identity])
+        noisy, n = target.noisy, target.batch.n
+        target.batch.calibrate(np.tile(target.centre, (n, 1)))
+        identity = np.eye(noisy.cliques.n_cells)
+
+        def matrix(product: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+            """The matrix of a linear map of n vectors, from its products with the unit vectors."""
+            d = len(identity)
+            return np.concatenate([product(np.resize(identity[k : k + n], (n, d))) for k in range(0, d, n)])[:d]
+
+        a = noisy.n_records * matrix(target.batch.derivative)
         a = (a + a.T) / 2
         # A is singular: where it exceeds the noise by ten orders of magnitude, C needs help to stay positive definite.
         noise_variance = np.maximum(target.noise_variance, _RESOLUTION * a.diagonal().max())
         self._error_factor = np.linalg.cholesky(a + np.diag(noise_variance))
         self._inverse = cho_solve((self._error_factor, True), identity)
+        half = solve_triangular(self._error_factor, a, lower=True)
         t_clique, t_node = target.typical_variances()
-        projector = np.array([split.interaction(row) for row in identity])
-        effects = np.array([split.main_effect(row) for row in identity]).T
-        curvature = a @ self._inverse @ a + projector / noisy.cliques.spread(t_clique)
-        curvature += effects.T @ (effects / t_node[split.node_of_state, None])
+        curvature = half.T @ half
+        curvature += matrix(lambda rows: target.decompose(rows)[0]) / noisy.cliques.spread(t_clique)
+        effects = matrix(lambda rows: target.decompose(rows)[1])
+        curvature += effects / t_node[target.split.node_of_state] @ effects.T
         # Directions that no model depends on have no curvature; any will do, they are projected out of the draws.
         curvature += max(1e-3 / float(t_clique.max()), _RESOLUTION * curvature.diagonal().max()) * identity
-        factor = np.linalg.cholesky((curvature + curvature.T) / 2)
-        self._whitening = solve_triangular(factor, identity, lower=True)
+        self._factor = np.linalg.cholesky((curvature + curvature.T) / 2)
 
     def error(self, rng: np.random.Generator) -> np.ndarray:
         return self._error_factor @ rng.normal(size=len(self._error_factor))
 
-    def solve(self, vector: np.ndarray) -> np.ndarray:
-        return self._inverse @ vector
+    def solve(self, vectors: np.ndarray) -> np.ndarray:
+        return vectors @ self._inverse
 
     def whiten(self, z: np.ndarray) -> np.ndarray:
-        return z @ self._whitening
+        return solve_triangular(self._factor, z.T, lower=True, trans=1).T
 
-    def whiten_adjoint(self, gradient: np.ndarray) -> np.ndarray:
-        return self._whitening @ gradient
+    def whiten_adjoint(self, gradients: np.ndarray) -> np.ndarray:
+        return solve_triangular(self._factor, gradients.T, lower=True).T
 
 
 class DiagonalMetric:

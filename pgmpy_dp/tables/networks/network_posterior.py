@@ -89,15 +89,16 @@ def probed_discrepancy(
     with progress_bar("without probes", most_iterations(n_fits=MOST_FITS_WITH_PRIOR)) as progress:
         fit, noisy = learn(release, measured, progress)
     draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES, dense_limit=DENSE)
+    scopes = [release.scopes[c] for c in probes]
+    places = [tuple(measured.cliques.position[name] for name in scope) for scope in scopes]
     compared = []
-    for c in probes:
-        probe = noisy_marginals(release, names, tables=[c])
-        scope, n = release.scopes[c], noisy.n_records
+    for c, place, expected, drawn in zip(
+        probes, places, fit.model.marginals_of(scopes), draws.tables(places), strict=True
+    ):
+        probe, n = noisy_marginals(release, names, tables=[c]), noisy.n_records
         (shares,) = probe.cliques.split(probe.counts / n)
         (variance,) = probe.cliques.split(probe.cell_variance / n**2)
-        expected = fit.model.marginal(scope)
-        place = tuple(probe.cliques.position[name] for name in scope)
-        compared.append(Probe(place, shares, variance, draws.query(scope), expected))
+        compared.append(Probe(place, shares, variance, drawn, expected))
     known = [frozenset(scope) for scope in measured.cliques.indices if len(scope) > 1]
     return learn_discrepancy(compared, known, _drawn(release))
 
