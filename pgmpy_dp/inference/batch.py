@@ -1,7 +1,7 @@
 """Exact inference on many parameters of one model at a time.
 
-Which of them is a variable of its own, last in every clique and every separator of the junction tree, the root's too. So
-the sums of `SumProduct` run for all at once over contiguous memory, and no two of them are ever added.
+Which of them is a variable of its own, last in every clique and every separator of the junction tree, the root's too.
+So the sums of `SumProduct` run for all at once over contiguous memory, and no two of them are ever added.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ import numpy as np
 
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT, build_junction_tree
+from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceTooLarge, JunctionTree, build_junction_tree
+from pgmpy_dp.inference.sum_product import inference_size
 
 _CELLS = 2**20
 """Cells of all trees together: more at a time gain nothing, for what they save is the calls' overhead."""
-
-_CELL_BYTES = 64
-"""Bytes for each cell of a tree, generously."""
 
 _WHICH = object()
 
@@ -66,10 +64,21 @@ class SumProductBatch:
     ) -> None:
         tree = build_junction_tree(cliques, extra)
         self.cliques, self._most = cliques, most
-        self.n = max(1, min(most, _CELLS // tree.cells, memory_limit // (_CELL_BYTES * tree.cells)))
-        which, sizes = len(cliques.variables), (*cliques.cardinalities, self.n)
-        scopes = tuple((*scope, _WHICH) for scope in cliques.scopes)
-        self._engine = SumProduct(
+        self.n = max(1, min(most, _CELLS // tree.cells))
+        while True:
+            try:
+                self._engine = self._made(tree, extra, memory_limit)
+                break
+            except InferenceTooLarge:
+                if self.n == 1:
+                    inference_size(cliques, extra).require(memory_limit)  # says it without a variable that users lack
+                    raise
+                self.n //= 2
+
+    def _made(self, tree: JunctionTree, extra: Sequence[Sequence[int]], memory_limit: int) -> SumProduct:
+        cliques, which = self.cliques, len(self.cliques.variables)
+        sizes, scopes = (*cliques.cardinalities, self.n), tuple((*scope, _WHICH) for scope in cliques.scopes)
+        return SumProduct(
             Cliques((*cliques.variables, _WHICH), sizes, scopes),
             [(*scope, which) for scope in extra],
             memory_limit,
@@ -77,7 +86,7 @@ class SumProductBatch:
         )
 
     def calibrate(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Marginals of all scopes and log Z; shape (n, n_cells) to (n, n_cells + cells of the extra scopes) and (n,)."""
+        """Marginals of all scopes, (n, n_cells) to (n, n_cells + cells of the extra scopes), and log Z, (n,)."""
         marginals, _ = self._engine.calibrate(theta.T.ravel())
         root = self._engine._beliefs
         return marginals.reshape(-1, self.n).T, root.maxima[-1] + np.log(root.sums[-1])

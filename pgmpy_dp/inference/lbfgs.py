@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+_TINY = np.finfo(np.float64).tiny
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -201,7 +203,7 @@ def minimize_lbfgs_batch(
         moves[k % memory], turns[k % memory] = move, turn
         inverse[k % memory] = np.divide(1.0, product, out=np.zeros_like(product), where=kept)
         # A parabola through both values and the slope has its minimum at this part of the step.
-        part = np.clip(-slope / (2 * np.maximum(new_value - value - slope, -slope)), 0.1, 0.5)
+        part = np.clip(-slope / (2 * np.maximum(new_value - value - slope, -slope) + _TINY), 0.1, 0.5)
         step = np.where(better, 1.0, step * part)
         converged |= better & (value - new_value <= decrease_tol * np.maximum(np.abs(value), 1.0))
         x, value = np.where(moved, trial, x), np.where(better, new_value, value)

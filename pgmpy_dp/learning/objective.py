@@ -262,9 +262,11 @@ class CollectiveObjective:
         occam += self.free_state @ np.log1p(state.t_state * node_curvature)
         return -self._misfit(mu) - interaction - main - 0.5 * float(occam)
 
-    def scale_evidence(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Evidence of each interaction's and each node's prior variance at theta; (n_cliques, 28), (n_nodes, 28)."""
-        mu, _ = self.engine.calibrate(theta)
+    def scale_evidence(self, mu: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Evidence of each interaction's and each node's prior variance, at theta and the marginals that it gives.
+
+        Shapes (n_cliques, 28), (n_nodes, 28).
+        """
         return self._interaction_evidence(mu, theta), self._node_evidence(mu, theta)
 
     def _misfit(self, mu: np.ndarray) -> float:

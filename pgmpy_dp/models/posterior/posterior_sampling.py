@@ -39,7 +39,11 @@ DENSE_LIMIT = 2500
 """Cells up to which the covariance of the tables is held as a dense matrix (50 MB each, four of them)."""
 
 _MAX_EVALUATIONS = 40
-"""Evaluations of the draws' objectives."""
+"""Evaluations of the draws' objectives. Where noise hides most cells not all draws have ended by then: on Adult's 4,000
+records and 951 cells their deviations are 1.5 % less than at the minima."""
+
+_DONE = {"gradient_tol": 1e-2, "decrease_tol": 1e-5}
+"""When a draw has ended: by a step's relative decrease, or where next to nothing is left to gain."""
 
 
 def sample_posterior(
@@ -138,7 +142,6 @@ def _optima(target: Target, metric: Metric, cases: Sequence[Case]) -> tuple[np.n
         lambda z: target.whitened(metric, case, z),
         np.zeros((len(cases), len(target.centre))),
         max_evaluations=_MAX_EVALUATIONS,
-        gradient_tol=1e-2,
-        decrease_tol=1e-5,
+        **_DONE,
     )
     return np.array([target.identified(theta) for theta in target.centre + metric.whiten(z)]), converged

@@ -26,7 +26,6 @@ from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.objective import CollectiveObjective
 from pgmpy_dp.learning.structural_zeros import engine_within
-from pgmpy_dp.learning.tilted_family import TiltedEngine
 
 _HIDDEN_SPREAD = 4 / 3
 """Prior variances of the draws over those that visible cells speak for, of a free direction. With .8 (c = 2.2) models
@@ -60,21 +59,20 @@ class Target:
         base = fit.details.get("base", np.zeros(noisy.cliques.n_cells))
         noisy, base, floors = fit.details.get("empty_cells", (noisy, base, []))
         centre = base if "empty_cells" in fit.details else None
-        # The shares only matter to CollectiveMAP's own objective, which is not used here.
-        objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit, centre=centre)
-        self.noisy, self.model = noisy, model
-        self.engine, self.split = objective.engine, objective.split
         self.batch = engine_within(
             noisy.cliques,
             noisy.impossible,
             make=lambda layout: SumProductBatch(layout, n_draws, memory_limit=model.memory_limit),
         )
+        # The shares and the engine only matter to CollectiveMAP's own objective, which is not used here.
+        objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit, self.batch, centre=centre)
+        self.noisy, self.model, self.split = noisy, model, objective.split
         self._splits = InteractionSplit(_side_by_side(noisy.cliques, self.batch.n))
         self.centre = self.identified(fit.details.get("theta", model.theta))
         self.base_interaction, self.base_main = self.split.decompose(base)
         self.floors = floors
-        objective.engine = TiltedEngine(self.engine, self.identified(base))
-        evidence = objective.scale_evidence(self.centre - self.identified(base))
+        self.mu = self.batch.calibrate(np.tile(self.centre, (self.batch.n, 1)))[0][0]
+        evidence = objective.scale_evidence(self.mu, self.centre - self.identified(base))
         # The fit's own prior; other methods' fits have none, and get the default one.
         ratio = _HIDDEN_SPREAD * pseudo_huber_variance(fit.details.get("prior_tail", PRIOR_TAIL))
         shape = fit.details.get("variance_shape", VARIANCE_SHAPE)
@@ -109,7 +107,7 @@ class Target:
         return Case(counts, replace(noisy, counts=counts).n_records, t_cell, t_state, interaction, main)
 
     def value_and_gradient(self, metric: Metric, case: Case, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """F of each case of a batch at its row of theta, and gradients; infinite where these leave the floats' range."""
+        """F of each case of a batch at its row of theta, and gradients; infinite where these leave floats' range."""
         total, shape = np.asarray(case.total)[:, None], theta.shape
         mu, _ = self.batch.calibrate(theta)
         residual = total * mu - case.counts
@@ -151,7 +149,6 @@ class DenseMetric:
 
     def __init__(self, target: Target) -> None:
         noisy, n = target.noisy, target.batch.n
-        target.batch.calibrate(np.tile(target.centre, (n, 1)))
         identity = np.eye(noisy.cliques.n_cells)
 
         def matrix(product: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -201,7 +198,7 @@ class DiagonalMetric:
         self._n = noisy.n_records
         self._noise_variance = target.noise_variance
         self._cliques = noisy.cliques
-        self._mu, _ = target.engine.calibrate(target.centre)
+        self._mu = target.mu
         information = self._n * self._mu * (1 - self._mu)
         self._total = information + self._noise_variance
         t_clique, _ = target.typical_variances()

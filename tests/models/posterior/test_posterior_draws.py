@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.stats import dlaplace, norm, t
 
 from benchmarks.coverage import laplace_draws
@@ -19,9 +21,12 @@ from pgmpy_dp.learning.heavy_tailed_prior import (
     posterior_variances,
     pseudo_huber_variance,
 )
+from pgmpy_dp.learning.interaction_split import InteractionSplit
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit, maximum_likelihood
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.structural_zeros import engine_within
+from pgmpy_dp.models.posterior import posterior_sampling as sampling
 from pgmpy_dp.models.posterior import posterior_target as module
 from pgmpy_dp.models.posterior.multiple_imputation import combine_synthetic
 from pgmpy_dp.models.posterior.posterior_draws import Interval, Posterior
@@ -191,6 +196,46 @@ def test_sampling_errors_of_overlapping_tables_are_the_same_error(monkeypatch):
         )
     np.testing.assert_allclose(deviations[0].ravel(), np.sqrt(p * (1 - p) / n), rtol=0.1)
     np.testing.assert_allclose(deviations[0], deviations[1], rtol=0.1)
+
+
+@pytest.mark.parametrize(("scale", "impossible"), [(5.0, ()), (60.0, ()), (20.0, ({"0": {0}, "1": {1, 2}},))])
+@pytest.mark.parametrize("dense_limit", [10**6, 0])
+def test_a_batch_has_the_minima_of_independent_fits(monkeypatch, scale, impossible, dense_limit):
+    """Each draw alone, by SciPy's L-BFGS on the sum of squares as it is defined, with an engine of its own."""
+    names = tuple("01234")
+    cliques = Cliques(names, (3,) * 5, tuple(itertools.pairwise(names)))
+    _, noisy = release(cliques, 2_000, scale, seed=4)
+    noisy = replace(noisy, impossible=impossible)
+    fit = collective_map(noisy, find_empty=False)
+    monkeypatch.setattr(sampling, "_MAX_EVALUATIONS", 2_000)
+    monkeypatch.setattr(sampling, "_DONE", {"gradient_tol": 1e-5, "decrease_tol": 1e-14})
+    drawn = sample_posterior(noisy, fit, np.random.default_rng(2), n_draws=3, dense_limit=dense_limit)
+    # The same cases again: nothing but the prior variances and the errors is drawn, in this order.
+    rng = np.random.default_rng(2)
+    target = module.Target(noisy, fit, 3, rng)
+    metric = (module.DenseMetric if dense_limit else module.DiagonalMetric)(target)
+    cases = [target.perturbed(metric, k, rng) for k in range(3)]
+    engine, split = engine_within(cliques, impossible), InteractionSplit(cliques)
+    for k, case in enumerate(cases):
+
+        def objective(theta, case=case):
+            mu, _ = engine.calibrate(theta)
+            residual = case.total * mu - case.counts
+            interaction, main = split.interaction(theta) - case.interaction, split.main_effect(theta) - case.main
+            pull = metric.solve(residual[None])[0]
+            value = residual @ pull + (interaction**2 / case.t_cell).sum() + (main**2 / case.t_state).sum()
+            gradient = case.total * engine.derivative(pull) + split.interaction(interaction / case.t_cell)
+            return 0.5 * value, gradient + split.main_effect_adjoint(main / case.t_state)
+
+        alone = minimize(
+            objective,
+            target.centre,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 40},
+        )
+        assert objective(drawn.theta[k])[0] <= alone.fun * (1 + 1e-7)
+        np.testing.assert_allclose(engine.calibrate(drawn.theta[k])[0], engine.calibrate(alone.x)[0], atol=2e-5)
 
 
 def test_the_diagonal_form_agrees_with_the_dense_one():
