@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -184,11 +185,10 @@ def minimize_lbfgs_batch(
     (True, [True, True])
     """
     x, (value, gradient) = start, function(start)
-    moves, turns = np.zeros((2, memory, *start.shape))
-    inverse = np.zeros((memory, len(start)))  # 1 over the products of moves and turns; 0 where there is no move
     direction, step, size = -gradient, np.ones(len(start)), np.ones(len(start))
     converged = np.abs(gradient).max(axis=1, initial=0.0) <= gradient_tol
-    for k in range(max_evaluations):
+    kept: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
+    for _ in range(max_evaluations):
         if converged.all():
             break
         trial = x + step[:, None] * direction
@@ -198,10 +198,9 @@ def minimize_lbfgs_batch(
         moved = better[:, None]
         move, turn = np.where(moved, trial - x, 0.0), np.where(moved, new_gradient - gradient, 0.0)
         product, square = _dots(move, turn), _dots(turn, turn)
-        kept = product > 1e-10 * square
-        size[kept] = product[kept] / square[kept]
-        moves[k % memory], turns[k % memory] = move, turn
-        inverse[k % memory] = np.divide(1.0, product, out=np.zeros_like(product), where=kept)
+        convex = product > 1e-10 * square
+        size[convex] = product[convex] / square[convex]
+        kept.appendleft((move, turn, np.divide(1.0, product, out=np.zeros_like(product), where=convex)))
         # A parabola through both values and the slope has its minimum at this part of the step.
         part = np.clip(-slope / (2 * np.maximum(new_value - value - slope, -slope) + _TINY), 0.1, 0.5)
         step = np.where(better, 1.0, step * part)
@@ -209,28 +208,16 @@ def minimize_lbfgs_batch(
         x, value = np.where(moved, trial, x), np.where(better, new_value, value)
         gradient = np.where(moved, new_gradient, gradient)
         converged |= np.abs(gradient).max(axis=1) <= gradient_tol
-        latest = [(k - i) % memory for i in range(min(k + 1, memory))]
-        direction = np.where(moved, _newton(gradient, moves, turns, inverse, size, latest), direction)
+        # The two loops over steps, from the last one back, and from the first one on.
+        newton, weights = -gradient, []
+        for move, turn, inverse in kept:
+            weights.append(inverse * _dots(move, newton))
+            newton -= weights[-1][:, None] * turn
+        newton *= size[:, None]
+        for (move, turn, inverse), weight in zip(reversed(kept), reversed(weights), strict=True):
+            newton += (weight - inverse * _dots(turn, newton))[:, None] * move
+        direction = np.where(moved, newton, direction)
     return x, converged
-
-
-def _newton(
-    gradient: np.ndarray,
-    moves: np.ndarray,
-    turns: np.ndarray,
-    inverse: np.ndarray,
-    size: np.ndarray,
-    latest: Sequence[int],
-) -> np.ndarray:
-    """The directions of L-BFGS's two loops, from the last moves back, and from the first of them on."""
-    direction, weights = -gradient, {}
-    for i in latest:
-        weights[i] = inverse[i] * _dots(moves[i], direction)
-        direction -= weights[i][:, None] * turns[i]
-    direction *= size[:, None]
-    for i in reversed(latest):
-        direction += (weights[i] - inverse[i] * _dots(turns[i], direction))[:, None] * moves[i]
-    return direction
 
 
 def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
