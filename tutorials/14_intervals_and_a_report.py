@@ -90,8 +90,8 @@ print(f"{network.n_records_:,.0f} records, sd {network.n_records_sd_:,.0f}")
 # %% [markdown]
 # ## 4. Fit the posterior
 #
-# Each draw is a model that could have led to the same release. Fifty draws take about fifty times as long as one fit. A
-# model that has its posterior keeps it in its file.
+# Each draw is a model that could have led to the same release. Fifty draws are computed together, in about the
+# time of the fit. A model that has its posterior keeps it in its file.
 
 # %%
 model = network.model_

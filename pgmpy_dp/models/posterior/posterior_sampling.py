@@ -18,12 +18,16 @@ with e_k ~ Normal(0, C) and (x_k, f_k) from the prior: randomised maximum likeli
 these would be exact draws from the posterior. mu is not linear, which is why the Laplace approximation covers too
 little: Gauss-Newton curvature says nothing about cells that the noise hides, log-probabilities drawn there from a
 symmetric distribution raise the cells' expected probability, and all well-known cells shift to make room. A perturbed
-optimum, in contrast, still has to fit its perturbed tables. benchmarks/results/coverage.md has the measurements.
+optimum, in contrast, still has to fit its perturbed tables. benchmarks/results/coverage.md has the measurements. (On
+Adult at 4,000 records tables drawn by the Laplace approximation have ninety times the variance.)
+
+All draws share the curvature at the fit, factorised once, and are minimised side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +46,7 @@ _MAX_EVALUATIONS = 40
 """Evaluations of the draws' objectives. Where noise hides most cells not all draws have ended by then: on Adult's 4,000
 records and 951 cells their deviations are 1.5 % less than at the minima."""
 
-_DONE = {"gradient_tol": 1e-2, "decrease_tol": 1e-5}
+_DONE: dict[str, Any] = {"gradient_tol": 1e-2, "decrease_tol": 1e-5}
 """When a draw has ended: by a step's relative decrease, or where next to nothing is left to gain."""
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -59,13 +59,14 @@ class Target:
         base = fit.details.get("base", np.zeros(noisy.cliques.n_cells))
         noisy, base, floors = fit.details.get("empty_cells", (noisy, base, []))
         centre = base if "empty_cells" in fit.details else None
-        self.batch = engine_within(
+        engine = engine_within(
             noisy.cliques,
             noisy.impossible,
             make=lambda layout: SumProductBatch(layout, n_draws, memory_limit=model.memory_limit),
         )
+        self.batch = cast(SumProductBatch, engine)  # or what obeys boxes around one
         # The shares and the engine only matter to CollectiveMAP's own objective, which is not used here.
-        objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit, self.batch, centre=centre)
+        objective = CollectiveObjective(noisy, 0.0, 0.0, model.memory_limit, engine, centre=centre)
         self.noisy, self.model, self.split = noisy, model, objective.split
         self._splits = InteractionSplit(_side_by_side(noisy.cliques, self.batch.n))
         self.centre = self.identified(fit.details.get("theta", model.theta))

@@ -132,7 +132,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         Parameters
         ----------
         n_draws : int
-            Independent draws; each takes about as long as a short fit.
+            Independent draws, computed together.
         random_state : int, optional
             For repeatable draws; unlike the estimator's own it has no part in privacy.
 

@@ -308,7 +308,7 @@ class PrivateNetwork(BaseStructureEstimator):
         Parameters
         ----------
         n_draws : int
-            Independent draws; each takes about as long as a fit.
+            Independent draws, computed together.
         random_state : int, optional
             For repeatable draws; it has no part in privacy.
 
