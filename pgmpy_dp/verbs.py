@@ -194,6 +194,7 @@ def discover(
     strip: bool | Iterable[Hashable] = False,
     casefold: bool | Iterable[Hashable] = False,
     recode: Mapping[Any, Mapping[Any, Any]] | None = None,
+    codes: bool | Iterable[Hashable] | None = None,
     impossible: Iterable[str | Mapping] = (),
     other: Hashable | None = "other",
     max_categories: int = 100,
@@ -231,6 +232,10 @@ def discover(
         How cells are read, as for :class:`~pgmpy_dp.Schema`, which keeps them. A category that `recode` names as
         a target is in the schema whether it is found or not. Of linked tables a column may have its table's name before
         it, ``"person.age"``.
+    codes : bool or list of names, optional
+        Columns of codes, as for :class:`~pgmpy_dp.Schema`: cells are compared, and categories listed, as they are
+        written. Categories of text files, and of columns that are declared to hold texts (not of frames whose library
+        guesses types), are codes by default; names are of further ones. False: none; True: all categories.
     impossible : iterable of str or mapping, optional
         Rules of the schema about columns that have states or cuts; of linked tables by table: ``{"person": [...]}``.
     other : hashable, optional
@@ -277,8 +282,9 @@ def discover(
     Notes
     -----
     Privacy: the only access to the records is the release of :mod:`pgmpy_dp.tables.category_search`, which has the
-    proof; linked tables have one for each, and both charge one ledger. The label of a category is the one text of its
-    key (``7`` for ``"7.0"``), however the records spell it. Whatever is made of noisy counts, cuts included, is
+    proof; linked tables have one for each, and both charge one ledger. Each spelling of a category counts by itself. Of
+    those that reach the threshold and count as one (``"7"`` and ``"7.0"`` where they are no codes), the label is the
+    one with the highest noisy count. Whatever is made of noisy counts, cuts included, is
     post-processing.
 
     The schema is no longer a public fact: whoever uses it owes its cost too. In one ledger both costs add up.
@@ -305,7 +311,7 @@ def discover(
     from pgmpy_dp.linked.linked_discovery import discover_linked
 
     require_for(LINKED, _passed({"unit": unit}))
-    reading = {name: options.pop(name) for name in ("missing", "strip", "casefold", "recode", "impossible")}
+    reading = {name: options.pop(name) for name in ("missing", "strip", "casefold", "recode", "codes", "impossible")}
     return discover_linked(df, children, budget, ledger, variables, reading, **options)
 
 

@@ -72,6 +72,14 @@ RecodeOption = Annotated[
     list[str] | None,
     typer.Option("--recode", metavar="<str>", help='Cells of a column that mean another value: "sex:Male=M,female=F".'),
 ]
+CodesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--codes",
+        metavar="<str>",
+        help='Columns of codes, whose values are compared as they are written: "zip,version"; 02116 is not 2116.',
+    ),
+]
 ImpossibleOption = Annotated[
     list[str] | None,
     typer.Option("--impossible", metavar="<str>", help='What cannot be: "age < 15 -> marital = never".'),
@@ -96,6 +104,7 @@ class ReadingOptions:
     strip: StripOption = False
     casefold: CasefoldOption = False
     recode: RecodeOption = None
+    codes: CodesOption = None
 
 
 @dataclass(frozen=True)
@@ -233,12 +242,27 @@ def reading_options(names: Iterable[str], options: ReadingOptions) -> dict[str, 
             ask_for("--recode", text, 'write the column, a colon, and cell=state with commas between: "sex:Male=M"')
         _known(name.strip(), names, "--recode", text)
         recoded.setdefault(name.strip(), {}).update(_pairs(pairs, text))
+    codes = names_of(options.codes)
+    for name in codes:
+        _known(name, names, "--codes", name)
     return {
+        "codes": codes,
         "missing": {name: [*everywhere, *named.get(name, [])] for name in names} if named else everywhere,
         "strip": options.strip,
         "casefold": options.casefold,
         "recode": recoded,
     }
+
+
+def names_of(texts: Iterable[str] | None) -> list[str]:
+    """The names in options that list some with commas between.
+
+    Examples
+    --------
+    >>> names_of(["zip, lot", "version"])
+    ['zip', 'lot', 'version']
+    """
+    return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
 
 
 def _pairs(pairs: str, text: str) -> dict[str, str]:

@@ -28,6 +28,12 @@ BinsOption = Annotated[
 MaxCategoriesOption = Annotated[
     int, typer.Option("--max-categories", help="The most frequent categories of a column are kept, up to so many.")
 ]
+NoCodesOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-codes", help="Compare categories by what they mean: 7 and 7.0 are one, and so are 02116 and 2116."
+    ),
+]
 UnitOption = Annotated[
     str | None,
     typer.Option("--unit", help="Column of persons, who are protected; one random record of each counts."),
@@ -65,6 +71,7 @@ def discover(
     n_records: option.NRecords = None,
     account: option.LedgerOptions,
     unit: UnitOption = None,
+    no_codes: NoCodesOption = False,
     text: option.TextOptions,
     overwrite: option.Overwrite = False,
     quiet: option.Quiet = False,
@@ -92,7 +99,9 @@ def discover(
     from pgmpy_dp.verbs import discover as discovery_of
     from pgmpy_dp.verbs import in_order_of
 
-    declared = _declared(categories, column_options.DeclarationOptions(variable, cuts, number, date))
+    if no_codes and reading.codes:
+        ask_for("--codes", ",".join(reading.codes), "leave it out with --no-codes, or that")
+    declared = _declared(categories, reading.codes, column_options.DeclarationOptions(variable, cuts, number, date))
     require_writable(overwrite, (data, tables.parents, tables.children, account.ledger), out=out)
     variables, records, children = declared, None, None
     if are_linked(tables, data):
@@ -106,6 +115,8 @@ def discover(
         records = as_written(data, text)
         variables = in_order_of(records, declared)
         cells = column_options.reading_options(declared, reading)
+    if no_codes:
+        cells["codes"] = False
     budget = spent.budget()
     charged = open_account(account, budget, adjacency, fit=False)
     ledger = charged if isinstance(charged, Ledger) else Ledger(charged, adjacency=str(adjacency))
@@ -159,19 +170,23 @@ def _reading_of(tables: dict[str, dict[str, Any]], options: column_options.Readi
             for one in (several if separator else []) or [text]
         ]
 
-    read = replace(options, missing=named(options.missing, "="), recode=named(options.recode, ":"))
+    codes = [one for name in column_options.names_of(options.codes) for one, ways in names.items() if name in ways]
+    read = replace(options, missing=named(options.missing, "="), recode=named(options.recode, ":"), codes=codes)
     return column_options.reading_options(names, read)
 
 
-def _declared(categories: list[str] | None, known: column_options.DeclarationOptions) -> dict[str, Any]:
-    """Columns whose categories are to be found, and those that are declared."""
+def _declared(
+    categories: list[str] | None, codes: list[str] | None, known: column_options.DeclarationOptions
+) -> dict[str, Any]:
+    """Columns whose categories are to be found, of codes too, and those that are declared."""
     from pgmpy_dp.tables.category_search import CATEGORIES
 
-    names = [name.strip() for text in categories or [] for name in text.split(",") if name.strip()]
+    names = column_options.names_of(categories)
     for name in names:
         if names.count(name) > 1:
             ask_for("--categories", name, f"{name} was described before; describe each variable once")
     declared = column_options.declarations(dict.fromkeys(names, CATEGORIES), known)
+    declared |= {name: CATEGORIES for name in column_options.names_of(codes) if name not in declared}
     if not declared:
         ask_for("--categories", None, 'say which columns: --categories job,city, --number "age=0:120:1"')
     return declared

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.learning.noisy_marginals import project_on_simplex
-from pgmpy_dp.schema import Reading, Schema, match_key
+from pgmpy_dp.schema import Reading, Schema
 
 MOST_BINS = 32
 """The largest number of bins of one variable, however much budget there is."""
@@ -190,9 +190,9 @@ def merge_states(
 
 def _name_of_rare(kept: Sequence, reading: Reading) -> str:
     """A state that is spelled like no other, and that cells are not read as another for."""
-    taken = {*(reading.spelled(match_key(state)) for state in kept), *reading.missing, *reading.recode}
+    taken = {*(reading.spelled(reading.key(state)) for state in kept), *reading.missing, *reading.recode}
     name = "rare"
-    while reading.spelled(match_key(name)) in taken:
+    while reading.spelled(reading.key(name)) in taken:
         name += "_"
     return name
 

@@ -145,7 +145,7 @@ class SuggestsRules:
 
 def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> list[SuggestedRule]:
     names = [schema.variables[i] for i in table.scope]
-    columns = [Column(name, schema.states[name], schema.numbers.get(name), schema.other.get(name)) for name in names]
+    columns = [schema.column(name) for name in names]
     possible = table.variance > 0
     # Of Laplace noise a sum has lighter tails than one cell.
     deviations = max(NormalDist().inv_cdf(level), -math.log(2 * (1 - level)) / math.sqrt(2) if laplace else 0.0)

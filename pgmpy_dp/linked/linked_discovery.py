@@ -207,9 +207,9 @@ def _reading_of(table: str, columns: Mapping[Any, Any], reading: Mapping[str, An
             value = dict(value).get(table, ())
         elif isinstance(value, Mapping):
             value = {column: value[name] for name, column in in_table(value).items()}
-        elif what in ("strip", "casefold") and not isinstance(value, bool):
+        elif what in ("strip", "casefold", "codes") and not isinstance(value, bool | None):
             value = list(in_table(value).values())
-        table_reading |= {what: value} if value else {}
+        table_reading |= {what: value} if value or (what == "codes" and value is False) else {}
     return table_reading
 
 
@@ -227,7 +227,7 @@ def _stand_in(variables: Mapping | None, options: Mapping[str, Any], wanted: boo
     if not isinstance(variables, Mapping):
         raise TypeError(f"{variables!r} is a {type(variables).__name__}; pass a mapping of columns to declarations")
     states = {n: list(_STAND_IN) if isinstance(d, str) and d == CATEGORIES else d for n, d in variables.items()}
-    kept = ("missing", "strip", "casefold", "impossible", *(() if wanted else ("recode",)))
+    kept = ("missing", "strip", "casefold", "codes", "impossible", *(() if wanted else ("recode",)))
     return Schema(states, **{name: value for name, value in options.items() if name in kept})
 
 

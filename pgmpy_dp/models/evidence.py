@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pgmpy_dp.models.decoding import Range, Values
-from pgmpy_dp.schema import Number, Schema, encode_label, interval_cuts, match_key
+from pgmpy_dp.schema import Number, Schema, encode_label, match_key
 from pgmpy_dp.shown import shown
 
 
@@ -230,7 +230,8 @@ def state_of(schema: Schema, name: Hashable, value: Any) -> int:
     >>> state_of(Schema({"age": Number(0, 120, cuts=[18, 65])}), "age", "65")
     2
     """
-    declared, key = schema[name], schema.reading(name)(match_key(value))
+    declared, read = schema[name], schema.reading(name)
+    key = read(read.key(value))
     states = schema.states[name]
     if isinstance(declared, Number):
         number = declared.reads(key)
@@ -241,9 +242,9 @@ def state_of(schema: Schema, name: Hashable, value: Any) -> int:
         if number is not None and declared.outside != "state" and not declared.lower <= number <= declared.upper:
             _refuse(name, value, f"is outside {_bounds(declared)}")
     # The state of all other values is meant by nothing but its name: what is unknown may be a slip.
-    elif not _is_state(schema, name, value) and not (interval_cuts(states) and key[0] == "number"):
+    elif not _is_state(schema, name, value) and not (schema.interval_cuts(name) and key[0] == "number"):
         _refuse(name, value, _remedy(schema, name))
-    code = schema.coder(name)(match_key(value))
+    code = schema.coder(name)(read.key(value))
     if code < 0:
         _refuse(name, value, f"has no state in the model; use {_states(states)}")
     return code
@@ -252,7 +253,7 @@ def state_of(schema: Schema, name: Hashable, value: Any) -> int:
 def _is_state(schema: Schema, name: Hashable, value: Any) -> bool:
     """Whether a value is the name of a state, as the schema reads it."""
     read = schema.reading(name)
-    return read(match_key(value)) in map(read.spelled, map(match_key, schema.states[name]))
+    return read(read.key(value)) in map(read.spelled, map(read.key, schema.states[name]))
 
 
 def _range(value: Any) -> tuple[Any, Any, str] | None:
@@ -272,8 +273,8 @@ def _range(value: Any) -> tuple[Any, Any, str] | None:
 def _states_between(schema: Schema, name: Hashable, between: tuple[Any, Any, str], value: Any) -> Sequence[int] | None:
     """States in a range: intervals from one cut up to another, or numbers; None for states that are neither."""
     read = schema.reading(name)
-    low, high = (None if end is None else read(match_key(end)) for end in between[:2])
-    if cuts := interval_cuts(schema.states[name]):
+    low, high = (None if end is None else read(read.key(end)) for end in between[:2])
+    if cuts := schema.interval_cuts(name):
         # Ends have to be cuts: nothing is known within an interval.
         places = {read(match_key(cut)): k for k, cut in enumerate(cuts, 1)}
         first, last = 0 if low is None else places.get(low), len(cuts) + 1 if high is None else places.get(high)
@@ -282,7 +283,7 @@ def _states_between(schema: Schema, name: Hashable, between: tuple[Any, Any, str
             what = f"is no range from one cut to a higher one; use low:high, low: or :high with ends of {listed}"
             _refuse(name, value, what)
         return range(first, last)
-    keys = [read(match_key(state)) for state in schema.states[name]]
+    keys = [read(read.key(state)) for state in schema.states[name]]
     if any(key is not None and key[0] != "number" for key in (low, high)) or all(key[0] != "number" for key in keys):
         return None
     # A pair for each end: the number, and whether the range goes on behind it.
@@ -309,8 +310,12 @@ def _bounds(declared: Number) -> str:
 def _remedy(schema: Schema, name: Hashable) -> str:
     states = _states(schema.states[name])
     if name not in schema.numbers:
-        cut = ", or a range from one cut to another, low:high" if interval_cuts(schema.states[name]) else ""
-        cut = cut or (", or a range of them, low:high" if int in map(type, schema.states[name]) else "")
+        cut = ", or a range from one cut to another, low:high" if schema.interval_cuts(name) else ""
+        cut = cut or (
+            ", or a range of them, low:high"
+            if int in map(type, schema.states[name]) and not schema.reading(name).codes
+            else ""
+        )
         return f"is not a state of it; use {states}{cut}"
     kind = schema.numbers[name].kind
     return f"is no {kind}, range or state of it; use a {kind}, a range low:high, or {states}"

@@ -1,11 +1,24 @@
-"""The meeting of values with states: one key for each value of a table, by that value alone.
+"""The identity of cells: one key for each value of a table, by that value alone.
 
-:func:`match_key` maps one value to a key, and two values mean the same when their keys are equal. The key of a value
-depends on that value alone. This matters for privacy. One stray text turns a whole pandas column of integers into
-objects, one missing value turns it into floats, and one fraction turns booleans into numbers. If matching followed
-the type of the *column*, one record could change how every other record is counted. So ``1``, ``1.0``, ``True``,
-``"1"``, ``"1.0"`` and ``"True"`` are all the same state, and the text ``"nan"`` is as missing as a NaN. A schema in
-which two states share a key is refused.
+:func:`match_key` maps one value to a key, and two values are one when their keys are equal. What counts as equal is
+public, and there are four answers:
+
+``"meaning"``, of states
+    Numbers, truth values and their texts are numbers: ``1``, ``1.0``, ``True``, ``"1"``, ``"1.0"`` and ``"True"`` are
+    the same state, and the text ``"nan"`` is as missing as a NaN.
+``"code"``, of columns of codes
+    A text is itself, so ``"007"``, ``"7"``, ``"+7"`` and ``"7.0"`` are four. A whole number is the text of its digits,
+    a truth value ``"True"`` or ``"False"``. A float is no code, unless it is a whole number below 2**53: those are what
+    a missing cell makes of a frame's integers.
+``"unit"``, of identifiers of units, and of linked keys as texts
+    The same, in bytes, for which a text need not be UTF-8; and any float is its digits.
+``"integer"``, of linked keys as integers
+    Whole numbers and their texts: ``7``, ``7.0``, ``"7"``, ``"007"`` and ``"7.0"`` are one. Anything else is missing.
+
+The key of a value depends on that value alone. This matters for privacy. One stray text turns a whole pandas column of
+integers into objects, one missing value turns it into floats, and one fraction turns booleans into numbers. If matching
+followed the type of the *column*, one record could change how every other record is counted. A schema in which two
+states share a key is refused.
 
 A time is a whole number of nanoseconds, whatever type of column it is in, and a state says it as one ISO text:
 
@@ -24,8 +37,8 @@ import math
 import numbers
 import re
 from datetime import date, datetime, timedelta
-from decimal import Decimal
-from typing import Any
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,6 +53,13 @@ _TRUTH = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FA
 _ODD_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan, "NaN": math.nan}
 """As Python and pandas write them: of numbers and one stray text a library makes a column of texts."""
 
+Identity = Literal["meaning", "code", "unit", "integer"]
+"""What counts as equal: of states, of codes, of units (and linked keys as texts), of linked keys as integers."""
+
+_WHOLE = re.compile(rb"\s*([+-]?[0-9]+)(\.0*)?\s*")  # in ASCII alone
+_DIGITS = 1000  # of a whole number at most: beyond some thousands Python writes none
+_EXACT_FLOATS = 2.0**53
+_EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _UNREADABLE = ("unreadable",)
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY = 86_400 * 10**9
@@ -49,8 +69,8 @@ _NANOSECONDS["ns"] = 1
 _PARTS = {"ps": 10**3, "fs": 10**6, "as": 10**9}  # of a nanosecond
 
 
-def match_key(value: object) -> tuple:
-    """Key under which a value is compared with the states of a schema.
+def match_key(value: object, identity: Identity = "meaning") -> tuple:
+    """Key under which a value is compared with others: the one place that says which cells are the same.
 
     Total and silent: it never raises and never warns, whatever the value, because the values of records pass through
     it. Missing values (None, NaN, NaT, pandas' NA) share one key, which only a declared state ``None`` has too.
@@ -58,12 +78,14 @@ def match_key(value: object) -> tuple:
     Parameters
     ----------
     value : object
-        One cell of a table, or one state.
+        One cell of a table, one state, or the identifier of a unit.
+    identity : {"meaning", "code", "unit", "integer"}
+        What counts as equal; see the module.
 
     Returns
     -------
     tuple
-        Hashable; equal exactly for values that are counted as the same state.
+        Hashable; equal exactly for values that are counted as the same.
 
     Examples
     --------
@@ -71,16 +93,20 @@ def match_key(value: object) -> tuple:
     True
     >>> match_key("a") == match_key("A")
     False
+    >>> [match_key(cell, "code") for cell in ("02116", 2116, True)]
+    [('text', '02116'), ('text', '2116'), ('text', 'True')]
+    >>> match_key(7, "unit"), match_key("007", "unit"), match_key(" 007", "integer")
+    (('unit', b'=7'), ('unit', b'=007'), ('unit', b'=7'))
     """
     try:
-        return _match_key(value)
+        return _KEYS[identity](value)
     except INTERRUPTS:
         raise
     except BaseException:  # an odd object in a record must not become an observable exception
         return _UNREADABLE
 
 
-def _match_key(value: Any) -> tuple:
+def _meaning_key(value: Any) -> tuple:
     # What most cells are, first: what follows tells these exact types nothing else, and takes five times as long.
     if type(value) is int or type(value) is float:
         return _number_key(_to_float(value))
@@ -102,7 +128,7 @@ def _match_key(value: Any) -> tuple:
         return ("text", _duration_text(duration_nanoseconds(value)))
     if isinstance(value, np.ndarray):
         # Times one by one: as a list, those of nanoseconds are integers.
-        return _match_key(list(value) if value.ndim and value.dtype.kind in "mM" else value.tolist())
+        return _meaning_key(list(value) if value.ndim and value.dtype.kind in "mM" else value.tolist())
     if isinstance(value, list | tuple):
         return ("tuple", *(match_key(part) for part in value))
     if isinstance(value, datetime):
@@ -115,6 +141,86 @@ def _match_key(value: Any) -> tuple:
         # Through float64 always: a column of integers becomes one of floats when some other record is missing.
         return _number_key(_to_float(value))
     return _text_key(str(value))
+
+
+def spelling_key(value: object) -> tuple:
+    """The key of a cell as it is spelled: of a text the text itself, of anything else its :func:`match_key`.
+
+    Examples
+    --------
+    >>> spelling_key("3.10"), spelling_key(b"3.10"), spelling_key(3.10)
+    (('text', '3.10'), ('text', '3.10'), ('number', 3.1))
+    """
+    return match_key(value, "code") if isinstance(value, str | bytes | bytearray | memoryview) else match_key(value)
+
+
+def _code_key(value: Any) -> tuple:
+    if isinstance(value, str):
+        return ("text", str.__str__(value))
+    if _is_list(value):
+        return ("tuple", *(match_key(part, "code") for part in value))
+    name = _unit_name(value)
+    if name is None:
+        return _meaning_key(value)  # missing, or unreadable
+    if isinstance(value, float | np.floating | complex | np.complexfloating) and not _is_exact(value.real):
+        return _UNREADABLE
+    return ("text", name[1:].decode("utf-8"))
+
+
+def _unit_key(value: Any) -> tuple:
+    name = _unit_name(value)
+    return MISSING if name is None else ("unit", name)
+
+
+def _unit_name(value: Any) -> bytes | None:
+    """Return what tells a unit from others; None for nobody's."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return b"=" + bytes(value)
+    if isinstance(value, str):
+        return b"=" + str.__str__(value).encode("utf-8", "surrogatepass")
+    if _is_list(value):
+        parts = [_unit_name(part) for part in value]
+        return b"*" + b"".join(b"-" if part is None else b"%d:%b" % (len(part), part) for part in parts)
+    key = match_key(value)
+    if key == MISSING or key[0] == "unreadable":
+        return None
+    if key[0] == "text":  # times and lengths of time, objects that are spelled so
+        return b"=" + key[1].encode("utf-8", "surrogatepass")
+    if isinstance(value, bool | np.bool_):
+        return b"=" + str(bool(value)).encode()
+    if isinstance(value, int | np.integer):
+        return b"=%d" % int(value)
+    if isinstance(value, Decimal):
+        # The digits of 1E+999999999 fill the memory.
+        whole = value.adjusted() < _DIGITS and value == value.to_integral_value()
+        return b"=%d" % int(value) if whole else b"=" + str(value.normalize(_EXACTLY)).encode()
+    if key[0] == "number" and isinstance(value, float | np.floating | complex | np.complexfloating):
+        return b"=%d" % int(key[1]) if _is_exact(key[1]) else b"=%a" % key[1]
+    # What is like a number as a text (an object of some class) is that text.
+    return b"=" + str(value).encode("utf-8", "surrogatepass")
+
+
+def _integer_key(value: Any) -> tuple:
+    if isinstance(value, bool | np.bool_):
+        return MISSING
+    if isinstance(value, float | np.floating):  # from 1e16 on one is spelled with an exponent
+        return ("unit", b"=%d" % int(value)) if value.is_integer() else MISSING
+    text = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+    match = _WHOLE.fullmatch(text)
+    return ("unit", b"=%d" % int(match[1])) if match and len(match[1]) < _DIGITS else MISSING
+
+
+def _is_list(value: Any) -> bool:
+    # pyarrow's interval is a tuple, and a length of time
+    return isinstance(value, list | tuple | np.ndarray) and type(value).__name__ != "MonthDayNano"
+
+
+def _is_exact(number: float) -> bool:
+    """Whether a float is a whole number that no other one is rounded to."""
+    return abs(number) < _EXACT_FLOATS and float(number).is_integer()
+
+
+_KEYS = {"meaning": _meaning_key, "code": _code_key, "unit": _unit_key, "integer": _integer_key}
 
 
 def moment_text(nanoseconds: int, in_utc: bool) -> str:

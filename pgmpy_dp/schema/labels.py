@@ -10,6 +10,8 @@ import numpy as np
 
 from pgmpy_dp.schema.cells import match_key
 
+NO_CODE = "a float is no code, since how it was written is lost: write it as a text, such as '3.10'"
+
 
 def encode_label(label: object) -> Any:
     """JSON form of a variable's name or state, read back exactly by :func:`decode_label`.
@@ -62,8 +64,11 @@ def decode_label(encoded: Any) -> Hashable:
     raise ValueError(f"{encoded!r} is not an encoded name or state")
 
 
-def checked_states(name: Hashable, declared: Any) -> tuple:
-    """The states of a discrete variable, in the order in which they are declared; at least two, all different."""
+def checked_states(name: Hashable, declared: Any, codes: bool = False) -> tuple:
+    """The states of a discrete variable, in the order in which they are declared; at least two, all different.
+
+    Of a column of `codes` they are compared as they are written.
+    """
     if isinstance(declared, str | bytes | Mapping | set | frozenset) or not isinstance(declared, Iterable):
         raise TypeError(
             f"the states of variable {name!r} are {short(declared)}, a {type(declared).__name__}; "
@@ -72,11 +77,15 @@ def checked_states(name: Hashable, declared: Any) -> tuple:
     states = tuple(decode_label(encode_label(state)) for state in declared)
     seen: dict[tuple, Hashable] = {}
     for state in states:
-        key = match_key(state)
+        if codes and isinstance(state, float):
+            raise ValueError(f"variable {name!r} has the state {state!r}, and {NO_CODE}")
+        key = match_key(state, "code" if codes else "meaning")
         if key in seen:
+            texts = isinstance(seen[key], str) and isinstance(state, str)
             raise ValueError(
                 f"variable {name!r} has the states {seen[key]!r} and {state!r}, which are counted as the same value; "
-                "remove or rename one (in the data too)"
+                + (f"if these are codes pass codes=[{name!r}], else " if texts else "")
+                + "remove or rename one (in the data too)"
             )
         seen[key] = state
     if len(states) < 2:

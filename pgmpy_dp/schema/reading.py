@@ -9,10 +9,11 @@ from typing import Any
 
 from pgmpy_dp.schema.cells import MISSING, match_key
 from pgmpy_dp.schema.intervals import interval_cuts
-from pgmpy_dp.schema.labels import decode_label, encode_label, short
+from pgmpy_dp.schema.labels import NO_CODE, decode_label, encode_label, short
 from pgmpy_dp.schema.number import OUTSIDE, Number
 
 OPTIONS = ("missing", "strip", "casefold", "recode")
+_UNREADABLE = match_key(b"\xff")
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,14 @@ class Reading:
         Cells that are read as missing.
     recode : mapping of key to key
         Cells that are read as another.
+    codes : bool
+        Whether cells are compared as they are written, and not by what they mean.
 
     Examples
     --------
     >>> from pgmpy_dp.schema import Schema
     >>> reading = Schema({"sex": ["F", "M"]}, strip=True, recode={"sex": {"female": "F"}}).reading("sex")
-    >>> [reading(match_key(cell)) for cell in (" female ", "F", "f")]
+    >>> [reading(reading.key(cell)) for cell in (" female ", "F", "f")]
     [('text', 'F'), ('text', 'F'), ('text', 'f')]
     """
 
@@ -40,18 +43,23 @@ class Reading:
     casefold: bool = False
     missing: frozenset[tuple] = frozenset()
     recode: Mapping[tuple, tuple] = dataclasses.field(default_factory=dict)
+    codes: bool = False
 
     @property
     def changes(self) -> bool:
-        """Whether this reading changes any cell."""
+        """Whether this reading changes the key of any cell."""
         return bool(self.strip or self.casefold or self.missing or self.recode)
+
+    def key(self, cell: object) -> tuple:
+        """The key by which a cell, or a state, is compared in this variable; it never raises."""
+        return match_key(cell, "code" if self.codes else "meaning")
 
     def spelled(self, key: tuple) -> tuple:
         """The key of a cell or a state in the spelling in which they are compared."""
         if key[0] != "text":
             return key
         text = key[1].strip() if self.strip else key[1]
-        return match_key(text.casefold() if self.casefold else text)
+        return self.key(text.casefold() if self.casefold else text)
 
     def __call__(self, key: tuple) -> tuple:
         """The spelled key that a cell is read as."""
@@ -59,11 +67,32 @@ class Reading:
         key = MISSING if key in self.missing else key
         return self.recode.get(key, key)
 
+    def listed(self, spelling: tuple) -> tuple:
+        """The key under which a cell of one :func:`~pgmpy_dp.schema.cells.spelling_key` is listed by `discover`.
 
-def said_of(variables: Sequence[Hashable], missing: Any, strip: Any, casefold: Any, recode: Any) -> dict[str, Any]:
+        A text is listed as it is spelled, blanks aside with `strip`; what is missing or recoded as what it is read as.
+
+        Examples
+        --------
+        >>> reading = Reading(strip=True, missing=frozenset([("text", "?")]))
+        >>> [reading.listed(("text", text)) for text in (" 3.10", " ?", "nan")]
+        [('text', '3.10'), ('missing',), ('missing',)]
+        """
+        if spelling[0] != "text":
+            return self(spelling)
+        key = self.key(spelling[1])
+        read = self(key)
+        if read == MISSING or read != self.spelled(key):
+            return read
+        return ("text", spelling[1].strip() if self.strip else spelling[1])
+
+
+def said_of(
+    variables: Sequence[Hashable], missing: Any, strip: Any, casefold: Any, recode: Any, codes: Any
+) -> dict[str, Any]:
     """The options of a schema that say how cells are read, checked, as they are written down."""
-    said: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold}
-    for option in ("strip", "casefold"):
+    said: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "codes": codes}
+    for option in ("strip", "casefold", "codes"):
         if not isinstance(said[option], bool):
             said[option] = _known(option, said[option], variables)
     if isinstance(missing, Mapping):
@@ -91,23 +120,32 @@ def readings_of(
     readings = {}
     for name in variables:
         strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
-        plain = Reading(strip, casefold)
-        cells = said["missing"].get(name, ()) if isinstance(said["missing"], Mapping) else said["missing"]
+        plain = Reading(strip, casefold, codes=name not in numbers and is_of_codes(name, said["codes"]))
+        of_name = isinstance(said["missing"], Mapping)
+        cells = said["missing"].get(name, ()) if of_name else said["missing"]
+        keys = {plain.spelled(plain.key(cell)): cell for cell in cells}
+        if _UNREADABLE in keys and of_name:
+            raise ValueError(f"missing[{name!r}] has {keys[_UNREADABLE]!r}, and {NO_CODE}")
         made = dataclasses.replace(
             plain,
-            missing=frozenset(plain.spelled(match_key(cell)) for cell in cells),
+            missing=frozenset(keys.keys() - {_UNREADABLE}),
             recode=_recoded(name, said["recode"].get(name, {}), plain),
         )
-        if made.changes:
+        if made.changes or made.codes:
             readings[name] = _checked(name, made, states.get(name, ()), numbers.get(name))
     return readings
+
+
+def is_of_codes(name: Hashable, codes: bool | Sequence[Hashable]) -> bool:
+    """Whether the option `codes` names a variable."""
+    return codes if isinstance(codes, bool) else name in codes
 
 
 def _checked(name: Hashable, reading: Reading, states: tuple, number: Number | None) -> Reading:
     """The reading of one variable, with blank cells; ValueError where it would lose or confuse a state."""
     spelled: dict[tuple, Any] = {}
     for state in states:
-        key = reading.spelled(match_key(state))
+        key = reading.spelled(reading.key(state))
         if key in spelled:
             raise ValueError(
                 f"variable {name!r} has the states {spelled[key]!r} and {state!r}, which strip or casefold make "
@@ -133,7 +171,8 @@ def _checked(name: Hashable, reading: Reading, states: tuple, number: Number | N
         code = dataclasses.replace(number, missing="drop", outside="drop").coder()
         known = {key for key in reading.recode.values() if code(key) >= 0 or key == ("text", OUTSIDE)}
     else:  # among interval states a number is read too
-        known = {key for key in reading.recode.values() if key[0] == "number" and interval_cuts(states)}
+        of_intervals = not reading.codes and interval_cuts(states)
+        known = {key for key in reading.recode.values() if key[0] == "number" and of_intervals}
     bad = [key for key in reading.recode.values() if key not in {*known, *spelled, MISSING}]
     if bad:
         raise ValueError(
@@ -166,7 +205,9 @@ def _recoded(name: Hashable, recoded: Mapping, plain: Reading) -> dict[tuple, tu
     """Keys of cells and of what they are read as; ValueError where one cell would be two things."""
     read_as: dict[tuple, tuple] = {}
     for cell, state in recoded.items():
-        key, other = (plain.spelled(match_key(value)) for value in (cell, state))
+        key, other = (plain.spelled(plain.key(value)) for value in (cell, state))
+        if _UNREADABLE in (key, other):
+            raise ValueError(f"recode[{name!r}] reads {cell!r} as {state!r}, and {NO_CODE}")
         if read_as.setdefault(key, other) != other:
             raise ValueError(f"recode[{name!r}] reads {cell!r} as two things, for its cells are compared as the same")
     return read_as

@@ -54,16 +54,23 @@ class Column:
     declared : Number, optional
     other : hashable
         The state that takes other values.
+    codes : bool
+        Whether states are compared as they are written, and are no numbers.
     """
 
     name: Hashable
     states: tuple | None
     declared: Number | None = None
     other: Hashable = None
+    codes: bool = False
+
+    def key(self, word: object) -> tuple:
+        """The key by which states are compared."""
+        return match_key(word, "code" if self.codes else "meaning")
 
     def number(self, word: object) -> float | None:
         """The number, or day, that is written so; None for another word."""
-        key = match_key(word)
+        key = self.key(word)
         if self.declared is not None:
             number = self.declared.reads(key)
             return None if number is None or math.isnan(number) else number
@@ -88,8 +95,8 @@ class Column:
 
     @cached_property
     def keys(self) -> list[tuple]:
-        """The match key of each state."""
-        return [match_key(state) for state in self.states or ()]
+        """The key of each state."""
+        return [self.key(state) for state in self.states or ()]
 
     @cached_property
     def spans(self) -> list[tuple[float, float, bool] | None]:
@@ -98,7 +105,7 @@ class Column:
         if self.declared is not None:
             cells = self.declared.spans()
             return [*cells, *(None for _ in states[len(cells) :])]
-        if cuts := interval_cuts(states):
+        if not self.codes and (cuts := interval_cuts(states)):
             return [(low, high, False) for low, high in itertools.pairwise((-math.inf, *cuts, math.inf))]
         numbers = (self.number(state) for state in states)
         return [None if number is None else (number, number, True) for number in numbers]
@@ -258,10 +265,10 @@ def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
         if column.states is None or not listed:
             raise ValueError(f"has no states of {name!r}; name at least one")
         known = dict(zip(column.keys, column.states, strict=True))
-        unknown = [state for state in listed if match_key(state) not in known]
+        unknown = [state for state in listed if column.key(state) not in known]
         if unknown:
             raise ValueError(f"has {unknown}, which are not states of {name!r}; it has {_short(column.states)}")
-        words = tuple(_word_of(known[match_key(state)]) for state in listed)
+        words = tuple(_word_of(known[column.key(state)]) for state in listed)
         conditions.append(Condition(column.name, "in" if len(words) > 1 else "=", words))
     return Rule(tuple(conditions))
 
@@ -322,8 +329,8 @@ def _named(word: Word, column: Column) -> list[int]:
     states = column.states or ()
     if word == Word("missing") and None in states:
         return [states.index(None)]
-    if match_key(word.text) in column.keys:
-        return [column.keys.index(match_key(word.text))]
+    if column.key(word.text) in column.keys:
+        return [column.keys.index(column.key(word.text))]
     spelled = [code for code, state in enumerate(states) if str(state) == word.text and state is not None]
     if len(spelled) == 1:
         return spelled

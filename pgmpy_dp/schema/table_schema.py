@@ -16,13 +16,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pgmpy_dp.schema.cells import MISSING, match_key
+from pgmpy_dp.schema.cells import MISSING
 from pgmpy_dp.schema.intervals import interval_cuts, refuse_almost_intervals
 from pgmpy_dp.schema.labels import checked_states, decode_label, encode_label, short
 from pgmpy_dp.schema.number import Date, Number
 from pgmpy_dp.schema.provenance import Costs, cost_texts, costs_of, marked
 from pgmpy_dp.schema.reading import OPTIONS as READING
-from pgmpy_dp.schema.reading import Reading, decoded, encoded, readings_of, said_of
+from pgmpy_dp.schema.reading import Reading, decoded, encoded, is_of_codes, readings_of, said_of
 from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
 from pgmpy_dp.shown import quantity
@@ -52,6 +52,9 @@ class Schema(Mapping):
     recode : mapping of name to {cell: state}, optional
         Cells that are read as another: ``{"sex": {"Male": "M", "1": "M"}}``. A state None, declared or not, is missing.
         Each cell goes through strip, casefold, missing and recode, in this order, and then meets the states.
+    codes : bool or list of names, default False
+        Discrete variables whose cells are compared as they are written: ``"02116"``, ``"3.10"`` and ``"3.1"`` are texts
+        and no numbers, whole numbers are their digits, and a float is no code; see :mod:`pgmpy_dp.schema.cells`.
     impossible : iterable of str or mapping, optional
         Rules about what cannot be, from public knowledge: ``"age < 15 -> marital = never"``. Or states that cannot
         occur together, ``{"sex": ["M"], "pregnant": ["yes"]}``; see :mod:`pgmpy_dp.schema.rules`. Models obey them.
@@ -117,6 +120,7 @@ class Schema(Mapping):
         strip: bool | Iterable[Hashable] = False,
         casefold: bool | Iterable[Hashable] = False,
         recode: Mapping[Any, Mapping[Any, Any]] | None = None,
+        codes: bool | Iterable[Hashable] = False,
         impossible: Iterable[str | Mapping] = (),
     ) -> None:
         if not isinstance(variables, Mapping):
@@ -126,6 +130,8 @@ class Schema(Mapping):
             )
         if not variables:
             raise ValueError("variables={} is empty; declare at least one variable")
+        self._variables = tuple(decode_label(encode_label(name)) for name in variables)
+        self._said = said_of(self._variables, missing, strip, casefold, recode, codes)
         states: dict[Hashable, tuple] = {}
         numbers: dict[Hashable, Number] = {}
         costs: dict[str, None] = {}
@@ -137,16 +143,17 @@ class Schema(Mapping):
             if isinstance(declared, Number):
                 _require_exactly(f"variables[{name!r}]", declared, (Number, Date))
                 numbers[name] = declared
+                if name in (() if isinstance(self._said["codes"], bool) else self._said["codes"]):
+                    raise ValueError(f"codes names {name!r}, a variable of numbers; list its states, or remove it")
             if not isinstance(declared, Number) or declared.divided:
                 listed = declared.states if isinstance(declared, Number) else declared
-                states[name] = checked_states(name, listed)
-        self._variables = tuple(decode_label(encode_label(name)) for name in variables)
+                of_codes = name not in numbers and is_of_codes(name, self._said["codes"])
+                states[name] = checked_states(name, listed, of_codes)
         self._states = states
         self._numbers = numbers
+        self._readings = readings_of(self._variables, self._states, self._numbers, self._said)
         self._other = self._checked_other(other)
         self._refuse_almost_intervals(texts)
-        self._said = said_of(self._variables, missing, strip, casefold, recode)
-        self._readings = readings_of(self._variables, self._states, self._numbers, self._said)
         self._rules, self._zeros = self._checked_rules(impossible)
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
         self._discovered: Costs = ()
@@ -176,12 +183,13 @@ class Schema(Mapping):
                 )
             if name not in self._states:
                 raise ValueError(f"other names {name!r}, which is not a discrete variable of the schema; remove it")
-            keys = {match_key(s): s for s in self._states[name]}
-            if match_key(state) not in keys:
+            key = self.reading(name).key
+            keys = {key(s): s for s in self._states[name]}
+            if key(state) not in keys:
                 raise ValueError(
                     f"other[{name!r}]={state!r} is not among the states {short(self._states[name])}; add it to them"
                 )
-            checked[name] = keys[match_key(state)]
+            checked[name] = keys[key(state)]
         return {name: checked[name] for name in self._variables if name in checked}
 
     def _refuse_almost_intervals(self, texts: Iterable[Hashable]) -> None:
@@ -192,14 +200,14 @@ class Schema(Mapping):
         if unknown:
             raise ValueError(f"texts names {unknown}, which are not discrete variables of the schema; remove them")
         for name, states in self._states.items():
-            if name not in texts and name not in self._numbers:
+            if name not in texts and name not in self._numbers and not self.reading(name).codes:
                 refuse_almost_intervals(name, states, self._other.get(name))
 
     def _checked_rules(self, impossible: Iterable[str | Mapping]) -> tuple[tuple[Rule, ...], list[Box]]:
         if isinstance(impossible, str | bytes | Mapping) or not isinstance(impossible, Iterable):
             raise TypeError(f"impossible={short(impossible)} is not a list of rules; pass impossible=[rule]")
         listed, rules, zeros = list(impossible), [], []
-        columns = self._columns() if listed else {}
+        columns = {name: self.column(name) for name in self._variables} if listed else {}
         for rule in listed:
             try:
                 rules.append(read_rule(rule, columns))
@@ -210,12 +218,19 @@ class Schema(Mapping):
             raise ValueError(f"impossible={short(listed)} leaves no record possible; correct or remove a rule")
         return tuple(rules), zeros
 
-    def _columns(self) -> dict[Hashable, Column]:
-        """Return the variables as rules know them."""
-        return {
-            name: Column(name, self._states.get(name), self._numbers.get(name), self._other.get(name))
-            for name in self._variables
-        }
+    def column(self, name: Hashable) -> Column:
+        """Return a variable as rules know it.
+
+        Parameters
+        ----------
+        name : hashable
+
+        Returns
+        -------
+        Column
+        """
+        codes = self.reading(name).codes
+        return Column(name, self._states.get(name), self._numbers.get(name), self._other.get(name), codes)
 
     @property
     def variables(self) -> tuple:
@@ -234,11 +249,11 @@ class Schema(Mapping):
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The options of reading cells: `missing`, `strip`, `casefold` and `recode` as a schema takes them."""
+        """The options of reading cells: `missing`, `strip`, `casefold`, `recode` and `codes` as a schema takes them."""
         return MappingProxyType(self._said)
 
     def reading(self, name: Hashable) -> Reading:
-        """Return how cells of a variable are spelled before they meet its states.
+        """Return how cells of a variable are compared, and spelled before they meet its states.
 
         Parameters
         ----------
@@ -250,8 +265,21 @@ class Schema(Mapping):
         """
         return self._readings.get(name, Reading())
 
+    def interval_cuts(self, name: Hashable) -> list[float] | None:
+        """Return the cuts of a discrete variable whose states are intervals of numbers, else None.
+
+        Parameters
+        ----------
+        name : hashable
+
+        Returns
+        -------
+        list of float, or None
+        """
+        return None if self.reading(name).codes else interval_cuts(self._states[name])
+
     def coder(self, name: Hashable, dropped: int = -1) -> Callable[[tuple], int]:
-        """The state that a cell of a discrete variable counts as, by its match key: the rule for every reader.
+        """The state that a cell of a discrete variable counts as, by its key (`Reading.key`): the rule of every reader.
 
         Parameters
         ----------
@@ -274,9 +302,9 @@ class Schema(Mapping):
         if name in self._numbers:
             of_number = self._numbers[name].coder(dropped)
             return (lambda key: of_number(reading(key))) if reading.changes else of_number
-        positions = {reading.spelled(match_key(state)): code for code, state in enumerate(states)}
+        positions = {reading.spelled(reading.key(state)): code for code, state in enumerate(states)}
         outside = states.index(self._other[name]) if name in self._other else dropped
-        cuts = interval_cuts(states)
+        cuts = self.interval_cuts(name)
         if not cuts:
             return lambda key: positions.get(reading(key) if reading.changes else key, outside)
 
@@ -305,7 +333,7 @@ class Schema(Mapping):
         number = self._numbers.get(name)
         if number is not None:
             return number.pieces(dropped) if number.kind == "number" else None
-        cuts = interval_cuts(self._states[name])
+        cuts = self.interval_cuts(name)
         return None if cuts is None else (tuple(cuts), tuple(range(len(cuts) + 1)))
 
     def fine(self) -> Schema:
@@ -387,10 +415,10 @@ class Schema(Mapping):
 
     def _left(self, name: Hashable, states: Sequence) -> Callable[[Any], bool]:
         """Whether what a cell was read as is among other states of a variable, or missing."""
-        spelled = self.reading(name).spelled
-        keys = {MISSING, *(spelled(match_key(state)) for state in states)}
-        numbers = interval_cuts(states) is not None
-        return lambda state: (key := spelled(match_key(state))) in keys or (numbers and key[0] == "number")
+        reading = self.reading(name)
+        keys = {MISSING, *(reading.spelled(reading.key(state)) for state in states)}
+        numbers = not reading.codes and interval_cuts(states) is not None
+        return lambda state: (key := reading.spelled(reading.key(state))) in keys or (numbers and key[0] == "number")
 
     @property
     def other(self) -> Mapping[Any, Any]:
@@ -432,7 +460,7 @@ class Schema(Mapping):
         """
         if not self._rules:
             return ()
-        number, column = self._numbers[name], self._columns()[name]
+        number, column = self._numbers[name], self.column(name)
         return tuple(sorted({cut for rule in self._rules for cut in rule.cuts(column) if number.divides(cut)}))
 
     @property
@@ -606,18 +634,29 @@ class Schema(Mapping):
                 entry[self._numbers[name].kind] = self._numbers[name].to_dict()
             else:
                 entry["states"] = [encode_label(state) for state in self._states[name]]
+                if self.reading(name).codes:
+                    entry["codes"] = True
                 if name in self._other:
                     entry["other"] = encode_label(self._other[name])
             variables.append(entry)
         reading = {
             option: said
-            for option, value in self._said.items()
-            if (said := encoded(value)) not in (False, [], {"pairs": []})
+            for option in READING
+            if (said := encoded(self._said[option])) not in (False, [], {"pairs": []})
         }
         rules = {"impossible": list(self.impossible)} if self._rules else {}
         costs = {"discovered": [dict(cost) for cost in self.discovered]} if self._discovered else {}
-        # Readers of before 0.3 would leave out what it cost: they refuse version 3.
-        version = 3 if costs else 2 if reading or rules or self._numbers else 1
+        # Readers of before 0.3 would leave out what it cost: they refuse version 3. Those of 0.3 would compare codes by
+        # what they mean: they refuse version 4.
+        version = (
+            4
+            if any(self.reading(name).codes for name in self._states)
+            else 3
+            if costs
+            else 2
+            if reading or rules or self._numbers
+            else 1
+        )
         return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading, **rules, **costs}
 
     @classmethod
@@ -641,29 +680,31 @@ class Schema(Mapping):
         """
         if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
             states = {name: [decode_label(s) for s in listed] for name, listed in content["domain"].items()}
-            return cls(states, other=content.get("other"), texts=states, impossible=content.get("impossible", ()))
+            said = {name: content[name] for name in ("other", "codes", "impossible") if name in content}
+            return cls(states, texts=states, **said)
         version = content.get("version") if isinstance(content, Mapping) else None
         if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
             raise ValueError(
                 f"{short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
                 "'domain' of {name: [states]}"
             )
-        if type(version) is not int or version not in (1, 2, 3):
-            raise ValueError(f"schema version {version!r} is unknown; this release reads 1, 2 and 3")
+        if type(version) is not int or version not in (1, 2, 3, 4):
+            raise ValueError(f"schema version {version!r} is unknown; this release reads 1 to 4")
         if DIGEST in content:
-            if version != 3:
+            if version < 3:
                 raise ValueError(f"schemas of version {version} have no digest, and it has one")
             try:
                 content = unsealed(content)
             except ValueError as error:
                 raise ValueError(f"{error}; if you edited it, take its line 'digest' away") from None
         unknown = content.keys() - {"format", "version", "variables", "discovered", "impossible", *READING}
-        if unknown and version == 3:
+        if unknown and version >= 3:
             raise ValueError(f"the schema has {sorted(unknown)}, which this release does not know; update pgmpy_dp")
         if not isinstance(content.get("variables"), list):
             raise ValueError(f"{short(content)} is not a schema: it has no list of variables")
         variables: dict[Hashable, Any] = {}
         other: dict[Hashable, Any] = {}
+        codes: list[Hashable] = []
         for entry in content["variables"]:
             name = decode_label(entry["name"])
             declared = next((made(**entry[made.kind]) for made in (Number, Date) if made.kind in entry), None)
@@ -675,9 +716,13 @@ class Schema(Mapping):
             variables[name] = [decode_label(state) for state in entry["states"]]
             if "other" in entry:
                 other[name] = decode_label(entry["other"])
+            if not isinstance(entry.get("codes", False), bool):
+                raise ValueError(f"variable {name!r} has codes={short(entry['codes'])}; write true or false")
+            codes += [name] * entry.get("codes", False)
         texts = [name for name in variables if not isinstance(variables[name], Number)]
         reading = {option: decoded(content[option]) for option in READING if option in content}
-        made = cls(variables, other=other, texts=texts, impossible=content.get("impossible", ()), **reading)
+        rules = content.get("impossible", ())
+        made = cls(variables, other=other, texts=texts, codes=codes, impossible=rules, **reading)
         costs = content.get("discovered", [])
         costs = [costs] if isinstance(costs, Mapping) else costs  # files of 0.2 have one
         if not isinstance(costs, list) or not all(isinstance(cost, Mapping) for cost in costs):
@@ -700,7 +745,8 @@ class Schema(Mapping):
         -------
         str
         """
-        content = sealed({**self.to_dict(), "version": 3})
+        content = self.to_dict()
+        content = sealed({**content, "version": max(3, content["version"])})
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod

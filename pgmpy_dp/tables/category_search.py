@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,7 +25,7 @@ from pgmpy_dp.private.operators.column_operators import (
     category_labels,
 )
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import MISSING, Number, Schema, encode_label, match_key
+from pgmpy_dp.schema import MISSING, Number, Reading, Schema, encode_label
 from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables.quantile_cuts import (
     consistent_counts,
@@ -93,10 +93,11 @@ class DiscoverSettings:
         other: Hashable | None = "other",
         recode: Mapping[Any, Mapping[Any, Any]] | None = None,
         reading: Mapping[str, Any] | None = None,
+        codes: Sequence[Hashable] = (),
         impossible: Iterable[str | Mapping] = (),
         **settings: Any,
     ) -> DiscoverSettings:
-        """The columns from declarations, of which some are the word "categories"."""
+        """The columns from declarations, of which some are the word "categories", and some are of codes."""
         if not isinstance(variables, Mapping) or not variables:
             raise TypeError(
                 f"variables={variables!r} is not a mapping; "
@@ -117,17 +118,18 @@ class DiscoverSettings:
             raise ValueError("impossible has rules, but all columns are to be found; give their states or cuts")
         if impossible:  # whether a rule suits what will be found is not known before it is paid for
             try:
-                Schema(listed, impossible=impossible)
+                Schema(listed, codes=[n for n in listed if n in codes], impossible=impossible)
             except ValueError as error:
                 raise ValueError(f"{error}; rules name columns with states or cuts, none that is to be found") from None
         content = dict(variables)
         for name in wanted:
             targets = (recode or {}).get(name, {})
             certain = [label for label in targets.values() if label is not None] if isinstance(targets, Mapping) else []
-            states = {match_key(state): state for state in (*certain, *(() if other is None else (other,)))}
+            key = Reading(codes=name in codes).key
+            states = {key(state): state for state in (*certain, *(() if other is None else (other,)))}
             # Labels that no cell has fill up: a variable has two states at least.
             content[name] = [*states.values(), *((CATEGORIES, k) for k in range(2))]
-        schema = Schema(content, texts=wanted, recode=recode, impossible=impossible, **(reading or {}))
+        schema = Schema(content, texts=wanted, recode=recode, codes=codes, impossible=impossible, **(reading or {}))
         return cls(schema, tuple(wanted), other, **settings)
 
     @property
@@ -219,6 +221,7 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
             "found": schema.to_dict(),
             "counted": [[encode_label(name), [encode_label(s) for s in by_column[name][0]]] for name in by_column],
             "threshold": None if plan.histogram is None else plan.histogram.threshold,
+            "sd": None if plan.histogram is None else math.sqrt(plan.histogram.noise.variance),
             "settings": {
                 **{"budget": budget.guarantee.to_dict(), "other": encode_label(settings.other), "bins": settings.bins},
                 **{"max_categories": settings.max_categories, "max_length": settings.max_length},
@@ -266,16 +269,26 @@ class _Shares:
 
 
 def _categories(curator: Curator, settings: DiscoverSettings, plan: _Shares) -> dict[Hashable, tuple[list, np.ndarray]]:
-    """Labels and noisy counts of each column, in the order of the marks; no more than are allowed."""
+    """Labels and noisy counts of each column, in the order of the marks; no more than are allowed.
+
+    Of spellings that count as one, that with the highest noisy count is the label, and their noisy counts are summed:
+    post-processing of what was released.
+    """
     operator = StableCategories(settings.categories, settings.max_length)
     rows, counts = curator.ask(operator, plan.categories, Fraction(plan.reserve))
     labels = category_labels(rows)
     categories = {}
     for number, name in enumerate(settings.categories):
-        places = np.array([k for k, (column, _) in enumerate(labels) if column == number], dtype=np.intp)
-        most = places[np.argsort(-counts[places], kind="stable")[: settings.max_categories]]
-        kept = np.sort(most)
-        categories[name] = [labels[k][1] for k in kept], curator.picked(counts, kept)
+        reading, spellings = settings.schema.reading(name), {}
+        for k, (column, label) in enumerate(labels):
+            if column == number:
+                spellings.setdefault(reading.spelled(reading.key(label)), []).append(k)
+        ones = {max(places, key=counts.__getitem__): places for places in spellings.values()}
+        sums = {k: int(counts[places].sum()) for k, places in ones.items()}
+        kept = np.array(sorted(sorted(sums, key=lambda k: -sums[k])[: settings.max_categories]), dtype=np.intp)
+        is_plain = all(len(ones[k]) == 1 for k in kept.tolist())
+        summed = curator.picked(counts, kept) if is_plain else np.array([sums[k] for k in kept.tolist()])
+        categories[name] = [labels[k][1] for k in kept], summed
     return categories
 
 
@@ -319,13 +332,13 @@ def _schema(settings: DiscoverSettings, labels: Mapping[Hashable, Iterable], cut
     """The schema with the new states and cuts: numbers first, then texts, missing, and the other-state last."""
     states: dict[Hashable, list] = {}
     for name, new in labels.items():
-        spelled = settings.schema.reading(name).spelled
+        reading = settings.schema.reading(name)
         certain = [s for s in settings.schema.states[name] if s not in ((CATEGORIES, 0), (CATEGORIES, 1))]
         by_key: dict[tuple, Hashable] = {}
         for label in (*certain, *new):
-            by_key.setdefault(spelled(match_key(label)), label)
+            by_key.setdefault(reading.spelled(reading.key(label)), label)
         missing = by_key.pop(MISSING, MISSING) is None
-        last = [] if settings.other is None else [by_key.pop(spelled(match_key(settings.other)))]
+        last = [] if settings.other is None else [by_key.pop(reading.spelled(reading.key(settings.other)))]
         keys = sorted(by_key, key=lambda key: (_KINDS.index(key[0]), key[1:] if key[0] != "tuple" else repr(key)))
         if len(keys) + missing + len(last) < 2:
             missing = True  # a variable has two states at least

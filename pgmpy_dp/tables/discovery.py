@@ -19,7 +19,7 @@ from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, req
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.budget import Budget
-from pgmpy_dp.private.data.columns import PrivateColumns
+from pgmpy_dp.private.data.columns import PrivateColumns, text_columns
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.ledger import Ledger
@@ -88,6 +88,7 @@ class Discovery(Shown):
             for (name, labels), value in zip(counted, values, strict=True)
         }
         sds = [math.sqrt(value.noise.variance) for value in values if value.noise is not None]
+        sds = [release.public["sd"]] if release.public.get("sd") else sds  # releases of before have none
         threshold = release.public["threshold"]
         return cls(
             *(release.schema, counts, sds[0] if sds else math.nan, math.nan if threshold is None else float(threshold)),
@@ -206,6 +207,7 @@ def columns_to_look_at(
     strip: Any = False,
     casefold: Any = False,
     recode: Any = None,
+    codes: bool | Iterable[Hashable] | None = None,
     impossible: Iterable[str | Mapping] = (),
     other: Hashable | None = "other",
     max_categories: int = 100,
@@ -221,10 +223,12 @@ def columns_to_look_at(
     function = columns_to_look_at
     known = arguments_of(function, adjacency=adjacency, n_records=n_records, random_state=random_state)
     limits = arguments_of(function, max_categories=max_categories, max_length=max_length, bins=bins)
+    df, codes = _codes(df, variables, codes)
     settings = plan.DiscoverSettings.of(
         variables,
         other=other,
         recode=recode,
+        codes=codes,
         impossible=impossible,
         reading={"missing": missing, "strip": strip, "casefold": casefold},
         **vars(limits),
@@ -242,6 +246,18 @@ def columns_to_look_at(
         random_state=known.random_state,
     )
     return data, settings
+
+
+def _codes(df: Any, variables: Any, codes: bool | Iterable[Hashable] | None) -> tuple[Any, list[Hashable]]:
+    """The data, and the columns of codes: those that are named, and categories that are texts unless it is said."""
+    declared = variables if isinstance(variables, Mapping) else {}
+    wanted = [name for name, said in declared.items() if isinstance(said, str) and said == plan.CATEGORIES]
+    if isinstance(codes, bool):
+        return df, wanted if codes else []
+    if isinstance(codes, str | bytes) or not isinstance(codes, Iterable | None):
+        raise TypeError(f"codes={codes!r} is not a list of names; pass codes=[name], or True or False")
+    data, texts = text_columns(df, wanted) if wanted else (df, [])
+    return data, list(dict.fromkeys([*(codes or ()), *texts]))
 
 
 def look_at(data: PrivateColumns, settings: plan.DiscoverSettings, budget: Budget) -> Discovery:

@@ -174,10 +174,7 @@ class LinkedSchema:
 
     @staticmethod
     def _columns(schema: Schema) -> dict[Hashable, Column]:
-        return {
-            name: Column(name, schema.states.get(name), schema.numbers.get(name), schema.other.get(name))
-            for name in schema
-        }
+        return {name: schema.column(name) for name in schema}
 
     @cached_property
     def count_cuts(self) -> dict[Hashable, list[float]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -20,17 +19,15 @@ from pgmpy_dp.private.data.table import SHARES, PrivateTable
 from pgmpy_dp.private.data.units import UnitRecords, fresh_key, rows_as_they_are
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, quietly
+from pgmpy_dp.private.reading.arrow_cells import Column, cells_of, quietly
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.records import spelled_texts
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.private.trusted_types import require_trusted
-from pgmpy_dp.schema import INTERRUPTS, Schema, match_key
+from pgmpy_dp.schema import Schema
 from pgmpy_dp.shown import quantity
-
-_WHOLE = re.compile(rb"\s*([+-]?\d+)(?:\.0*)?\s*")
 
 
 class PrivateLinkedTables(PrivateTable):
@@ -143,7 +140,7 @@ class PrivateLinkedTables(PrivateTable):
             except ValueError as error:
                 raise ValueError(f"{table}: {error}") from None
             source.check_types([*schema.variables, key])
-            source.require_numbers(schema.numbers)
+            source.require_types(schema)
             warn_of_guessed_types(source, key)
         kinds = [None if source is None else source.declared_kind(key) for source in (parents, children)]
         if self._linked.key_kind is None and None not in kinds and len(set(kinds)) > 1:
@@ -193,10 +190,10 @@ def _records(
     parents: Source | None, children: Source, linked: LinkedSchema, wide: WideTable, schema: Schema, key: bytes
 ) -> tuple[UnitRecords, UnitRecords]:
     """The rows of all units, and what each unit is, as records that count by shares."""
-    whole, owners, columns = linked.key_kind == "integer", Owners(), list(linked.parent or ())
-    marked = [] if parents is None else _marks(parents, schema.subset(columns), linked.key, owners, whole)
+    owners, columns = Owners("integer" if linked.key_kind == "integer" else "unit"), list(linked.parent or ())
+    marked = [] if parents is None else _marks(parents, schema.subset(columns), linked.key, owners)
     child = [Variable(wide.child, name) for name in wide.child]
-    taken = _marks(children, wide.child, linked.key, owners, whole, linked.order)
+    taken = _marks(children, wide.child, linked.key, owners, linked.order)
     owner = owners.numbered()
     n_parents = len(marked[0]) if marked else 0
     parent_owner, child_owner = (owner[:n_parents], owner[n_parents:]) if parents is not None else (owner[:0], owner)
@@ -227,7 +224,7 @@ def _records(
 
 
 def _marks(
-    source: Source, schema: Schema, key: Hashable, owners: Owners, whole: bool, order: Sequence[Hashable] = ()
+    source: Source, schema: Schema, key: Hashable, owners: Owners, order: Sequence[Hashable] = ()
 ) -> list[np.ndarray]:
     """Marks of each column, then the ranks of those of `order`; the key's cells go to `owners`."""
     names = list(schema.variables)
@@ -237,7 +234,7 @@ def _marks(
         for *columns, whose in read:
             marks = [variable.marks(column) for variable, column in zip(variables, columns, strict=True)]
             batches.append([*marks, *(quietly(_ranks, schema, name, columns[names.index(name)]) for name in order)])
-            owners.add(_whole_numbers(whose) if whole else whose)
+            owners.add(whose)
     dtypes = [*(variable.dtype for variable in variables), *(np.dtype(float) for _ in order)]
     return [np.concatenate([np.empty(0, dtype), *(batch[k] for batch in batches)]) for k, dtype in enumerate(dtypes)]
 
@@ -248,7 +245,7 @@ def _ranks(schema: Schema, name: Hashable, column: Column) -> np.ndarray:
     code = schema.coder(name)
 
     def rank(cell: Any) -> float:
-        key = match_key(cell)
+        key = reading.key(cell)
         if number is None:
             value: float | None = code(key)
             return math.inf if value is None or value < 0 else float(value)
@@ -256,27 +253,6 @@ def _ranks(schema: Schema, name: Hashable, column: Column) -> np.ndarray:
         return math.inf if value is None or math.isnan(value) else value
 
     return np.array([rank(cell) for cell in cells.listed], dtype=float)[cells.places]
-
-
-def _whole_numbers(column: Column) -> Cells:
-    """Cells of a key as whole numbers, a function of each cell alone; None for one that is none."""
-    cells = cells_of(column)
-    return Cells(cells.places, [_whole(cell) for cell in cells.listed])
-
-
-def _whole(cell: Any) -> int | None:
-    try:
-        if isinstance(cell, bool | np.bool_):
-            return None
-        if isinstance(cell, float | np.floating):  # from 1e16 on one is spelled with an exponent
-            return int(cell) if cell.is_integer() else None
-        text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
-        match = _WHOLE.fullmatch(text)
-        return int(match[1]) if match and len(match[1]) < 1000 else None
-    except INTERRUPTS:
-        raise
-    except BaseException:
-        return None
 
 
 def _flags(linked: LinkedSchema, wide: WideTable, codes: np.ndarray) -> np.ndarray:

@@ -158,10 +158,9 @@ def _fresh(label: str, states: Sequence) -> str:
 
 def _options(parent: Schema) -> dict[str, Any]:
     """Return how cells of the parents' columns are read, and of no others."""
-    missing, strip, casefold, recode = (parent.options[name] for name in ("missing", "strip", "casefold", "recode"))
+    missing, named = parent.options["missing"], ("strip", "casefold", "codes")
     return {
         "missing": missing if isinstance(missing, dict) else dict.fromkeys(parent, missing) if missing else {},
-        "strip": list(parent) if strip is True else strip,
-        "casefold": list(parent) if casefold is True else casefold,
-        "recode": recode,
+        "recode": parent.options["recode"],
+        **{name: list(parent) if parent.options[name] is True else parent.options[name] for name in named},
     }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from pgmpy_dp.schema import Schema, match_key
+from pgmpy_dp.schema import Schema
 
 DROPPED = -1
 """Code of a cell that no state matches, in a variable without an other-state: its record does not count."""
@@ -73,7 +73,8 @@ class OutsideCounted(Schema):
         declared = {**schema, **strict}
         self.declared = Schema(declared, texts=declared.keys() - strict.keys(), **schema.options)
         states = self.declared.states
-        super().__init__({name: [*states[name], ("outside", *states[name])] for name in states}, texts=states)
+        apart = {name: [*states[name], ("outside", *states[name])] for name in states}
+        super().__init__(apart, texts=states, codes=[name for name in apart if schema.reading(name).codes])
 
 
 def coding(schema: Schema, name: Hashable) -> Coding:
@@ -88,7 +89,7 @@ def coding(schema: Schema, name: Hashable) -> Coding:
     declared = schema.declared if isinstance(schema, OutsideCounted) else schema
     reading, number, code = declared.reading(name), declared.numbers.get(name), key_coder(schema, name)
     states = declared.states[name]
-    alone = dict.fromkeys([*map(match_key, states), *sorted(reading.missing), *reading.recode])
+    alone = dict.fromkeys([*map(reading.key, states), *sorted(reading.missing), *reading.recode])
     outside = code(("unreadable",))
     cuts, codes = declared.pieces(name) or ((), (outside,))
     return Coding(
@@ -97,12 +98,12 @@ def coding(schema: Schema, name: Hashable) -> Coding:
         cuts=cuts,
         # Numbers are dropped where they are outside: those are counted apart, if outside cells are.
         codes=tuple(outside if state == DROPPED else state for state in codes),
-        decides_numbers=not getattr(number, "digits", 0),
+        decides_numbers=not getattr(number, "digits", 0) and not reading.codes,
     )
 
 
 def key_coder(schema: Schema, name: Hashable) -> Callable[[tuple], int]:
-    """Return the function from a match key to a variable's code: the rule that every other way of coding is held to.
+    """Return the function from a cell's key to a variable's code: the rule that every other way of coding is held to.
 
     Examples
     --------

@@ -3,14 +3,14 @@
 Privacy
 -------
 Everything here is about one column at a time. A record has one cell in each, and what that cell marks or is counted as
-is a function of the cell alone and of what is public: its match key, spelled as the schema says. So a record adds 1 to
-at most one count of each column, whatever the other records hold.
+is a function of the cell alone and of what is public: its key, as the schema says how the column is compared and
+spelled (of codes the cell as it is written, of numbers the match key, of categories either of the two). So a record adds 1 to at most one count of each column, whatever the other records hold.
 
 Units with several records
 --------------------------
 Of each unit, a person say, one record is drawn, and it is the only one that anything here sees (:func:`drawn_counts`).
 The draw is a function of a secret key, of the unit's own identifier and of its own records, put in the order of their
-match keys: records whose cells have equal keys are the same to everything that follows. The draw does not depend on the
+keys: records whose cells have equal keys are the same to everything that follows. The draw does not depend on the
 records of other units, on the order of the file, or on where the file is cut into batches. Records without a unit are
 nobody's and are dropped. So for every key, data that differ in a unit, with any number of records, become records that
 differ in one: added or removed, or in the place of another (a unit with records keeps one). What is said of one record
@@ -24,7 +24,7 @@ import math
 import struct
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +38,9 @@ from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.reading.arrow_cells import Column, key_counts, key_ranks, keyed, quietly
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
+from pgmpy_dp.private.reading.source_base import EveryText
 from pgmpy_dp.private.reading.sources import open_source
-from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label
+from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label, spelling_key
 from pgmpy_dp.shown import quantity
 
 _KINDS = ("missing", "number", "text")
@@ -65,7 +66,7 @@ class PrivateColumns(PrivateData):
     """Columns of records, without a list of their values, behind an adjacency and a ledger.
 
     Like :class:`~pgmpy_dp.private.data.table.PrivateTable` it shows no records, prints only public facts and refuses to
-    be copied or pickled. It keeps how many cells of each column have each match key.
+    be copied or pickled. It keeps how many cells of each column have each key.
 
     Parameters
     ----------
@@ -113,10 +114,13 @@ class PrivateColumns(PrivateData):
         source = open_source(data)
         names = [*schema.variables, *(() if self._unit is None else (self._unit,))]
         source.positions(names)  # all are there
-        if self._unit is not None:
-            warn_of_guessed_types(source, self._unit)
-        with source.one_pass(names, [*[frozenset[str]()] * len(schema), None][: len(names)]) as batches:
-            self._counted = cell_counts(batches) if self._unit is None else drawn_counts(batches, self._key)
+        source.require_types(self._schema)
+        warn_of_guessed_types(source, self._unit, self._schema)
+        keys = [_cell_key(self._schema, name, source.guesses_types) for name in self._schema.variables]
+        spelled = [EveryText() if self._schema.reading(name).codes else frozenset[str]() for name in schema.variables]
+        with source.one_pass(names, [*spelled, None][: len(names)]) as batches:
+            counted = cell_counts(batches, keys) if self._unit is None else drawn_counts(batches, self._key, keys)
+        self._counted = counted
         self._counted = self._counted or [Counter() for _ in schema.variables]
 
     @property
@@ -155,23 +159,40 @@ def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
     return [name for _, name in sorted(zip(places, names, strict=True), key=lambda pair: pair[0])]
 
 
+def _cell_key(schema: Schema, name: Hashable, guessed: bool) -> Callable[[Any], tuple]:
+    """The key by which cells of a column are counted: that of the schema, of categories that of the spelling.
+
+    Of a frame whose types were guessed it is the schema's: one odd cell would spell 7 as "7" for all others.
+    """
+    plain = guessed or name in schema.numbers or schema.reading(name).codes
+    return schema.reading(name).key if plain else spelling_key
+
+
+def text_columns(data: Any, names: Iterable[Hashable]) -> tuple[Any, list[Hashable]]:
+    """The data, opened once, and the names of columns that hold texts by their declaration, which is public."""
+    source = open_source(data)
+    return source, [name for name in names if source.has_texts(name)]
+
+
 def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
-    """Count the cells of a column by match key, as they are spelled in the data: **to be noised**."""
+    """Count the cells of a column by key, as they are spelled in the data: **to be noised**."""
     return data._counted[data._names.index(name)]
 
 
-def cell_counts(batches: Iterable[Sequence[Column]]) -> list[Counter[tuple]]:
-    """Count the cells of each column by match key: **to be noised**."""
+def cell_counts(batches: Iterable[Sequence[Column]], keys: Sequence[Callable[[Any], tuple]]) -> list[Counter[tuple]]:
+    """Count the cells of each column by its key: **to be noised**."""
     counts: list[Counter[tuple]] = []
     for columns in batches:
         counts = counts or [Counter() for _ in columns]
-        for total, column in zip(counts, columns, strict=True):
-            total.update(quietly(key_counts, column))
+        for total, column, key in zip(counts, columns, keys, strict=True):
+            total.update(quietly(key_counts, column, key))
     return counts
 
 
-def drawn_counts(batches: Iterable[Sequence[Column]], key: bytes) -> list[Counter[tuple]]:
-    """Count units by match key in each column, from the one record that is drawn of each unit: **to be noised**.
+def drawn_counts(
+    batches: Iterable[Sequence[Column]], key: bytes, cell_keys: Sequence[Callable[[Any], tuple]]
+) -> list[Counter[tuple]]:
+    """Count units by a key of each column, from the one record that is drawn of each unit: **to be noised**.
 
     Parameters
     ----------
@@ -179,12 +200,15 @@ def drawn_counts(batches: Iterable[Sequence[Column]], key: bytes) -> list[Counte
         The last column is that of units.
     key : bytes
         By which records are drawn; see the module.
+    cell_keys : sequence of callable
+        From a cell of each column to its key.
 
     Examples
     --------
     >>> import pyarrow as pa
+    >>> from pgmpy_dp.schema import match_key
     >>> columns = [pa.array([1.0, 1.0, 2.0, 3.0]), pa.array([7, 7, 8, None])]
-    >>> [dict(counts) for counts in drawn_counts([columns], b"key")]
+    >>> [dict(counts) for counts in drawn_counts([columns], b"key", [match_key])]
     [{('number', 1.0): 1, ('number', 2.0): 1}]
     """
     owners, parts = Owners(), []
@@ -194,8 +218,8 @@ def drawn_counts(batches: Iterable[Sequence[Column]], key: bytes) -> list[Counte
     owner = owners.numbered()
     named = owner >= 0
     ranked, listed = [], []
-    for column in zip(*parts, strict=True):
-        position, keys = quietly(keyed, column)
+    for *column, cell_key in zip(*parts, cell_keys, strict=True):
+        position, keys = quietly(keyed, column, cell_key)
         ranked.append(key_ranks(keys)[position[named]])
         listed.append(sorted(keys))
     kept = drawn_rows(lambda rows: [places[rows] for places in ranked], owner[named], owners, 1, key)
@@ -225,8 +249,8 @@ def column_marks(
 ) -> tuple[list[tuple[int, tuple]], np.ndarray]:
     """Return the marks of some columns' cells, in a fixed order, and how many cells make each: exact, **to be noised**.
 
-    A mark is a place among `names` and a key: the key that a cell is read as, if :func:`mark_label` has a label for it.
-    Any other cell marks nothing.
+    A mark is a place among `names` and a key: the key under which a cell is listed (`Reading.listed`; of codes the one
+    that it is read as), if :func:`mark_label` has a label for it. Any other cell marks nothing.
 
     Parameters
     ----------
@@ -249,13 +273,13 @@ def column_marks(
     >>> data = PrivateColumns(frame, schema, ledger=Budget(epsilon=1.0, delta=1e-6))
     >>> marks, counts = column_marks(data, ["job"], 8)
     >>> marks, counts.tolist()
-    ([(0, ('missing',)), (0, ('number', 7.0)), (0, ('text', 'baker'))], [1, 2, 2])
+    ([(0, ('missing',)), (0, ('number', 7.0)), (0, ('text', '7.0')), (0, ('text', 'baker'))], [1, 1, 1, 2])
     """
     counts: Counter[tuple[int, tuple]] = Counter()
     for place, name in enumerate(names):
         reading = data._schema.reading(name)
         for cell, times in _counts(data, name).items():
-            key = reading(cell)
+            key = reading.listed(cell)
             if _has_label(key, max_length):
                 counts[place, key] += times
     marks = sorted(counts, key=lambda mark: (mark[0], _KINDS.index(mark[1][0]), mark[1][1:]))
@@ -263,7 +287,7 @@ def column_marks(
 
 
 def mark_label(key: tuple) -> Any:
-    """The label of a key: the one text, or number, that stands for all spellings of it; None for missing.
+    """The label of a key: its text or its number; None for missing.
 
     Examples
     --------

@@ -106,10 +106,11 @@ class PrivateTable(PrivateData):
         # Of units of several records only their own number is public.
         self._n_records = self._n_units if self._rows_of_unit == 1 else None
         source = open_source(data)
-        source.require_numbers(self._schema.numbers)
+        source.require_types(self._schema)
         self._records: CodedRecords | UnitRecords
         if self._unit is None:
             source.positions(self._schema.variables)  # all are there
+            warn_of_guessed_types(source, None, self._schema)
             self._records = read_records(source, self._schema)
             return
         source.positions([*self._schema.variables, self._unit])

@@ -189,8 +189,8 @@ def number_columns(columns: Sequence[Column]) -> list[np.ndarray]:
     return [quietly(numbers, column) for column in columns]
 
 
-def keyed(columns: Sequence[Column]) -> tuple[np.ndarray, list[tuple]]:
-    """Batches of one column as positions in a list of their different match keys.
+def keyed(columns: Sequence[Column], key: Callable[[Any], tuple] = match_key) -> tuple[np.ndarray, list[tuple]]:
+    """Batches of one column as positions in a list of their different keys, match keys by default.
 
     The keys are in the order in which they appear, which is as private as the cells.
 
@@ -200,7 +200,7 @@ def keyed(columns: Sequence[Column]) -> tuple[np.ndarray, list[tuple]]:
     >>> positions.tolist(), keys
     ([0, 1, 0, 2], [('number', 7.0), ('number', 8.0), ('missing',)])
     """
-    return places_among(columns, match_key)
+    return places_among(columns, key)
 
 
 def places_among(columns: Sequence[Column], key: Callable[[Any], Any]) -> tuple[np.ndarray, list]:
@@ -222,15 +222,15 @@ def places_among(columns: Sequence[Column], key: Callable[[Any], Any]) -> tuple[
     return positions.astype(np.int64, copy=False), [keys[k] for k in appeared.tolist()]
 
 
-def key_counts(column: Column) -> Counter[tuple]:
-    """Count the cells with each match key.
+def key_counts(column: Column, key: Callable[[Any], tuple] = match_key) -> Counter[tuple]:
+    """Count the cells with each key.
 
     Examples
     --------
     >>> dict(key_counts(pa.array([1.0, 1.0, float("nan")])))
     {('number', 1.0): 2, ('missing',): 1}
     """
-    positions, keys = keyed([column])
+    positions, keys = keyed([column], key)
     return Counter(dict(zip(keys, np.bincount(positions).tolist(), strict=True)))
 
 

@@ -1,8 +1,8 @@
 """The owner of each record: identifiers are told apart exactly, by their own content.
 
-An identifier is a text, and a whole number is the text of its digits: so 7 in one reader is "7" in another. Texts are
-what they are: "7", "007" and "7.0" are three, "1e400" and "2e400" two, and bytes that are no UTF-8 are those bytes.
-Integers stay integers, beyond 2**53 too. A record whose identifier is missing, or cannot be read at all, is nobody's.
+What tells them apart is said in :mod:`pgmpy_dp.schema.cells`: "7", "007" and "7.0" are three, "1e400" and "2e400" two,
+and integers stay integers, beyond 2**53 too. A record whose identifier is missing, or cannot be read at all, is
+nobody's.
 
 Privacy
 -------
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Sequence
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,11 @@ import pyarrow as pa
 
 from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, filled, places_among
 from pgmpy_dp.private.reading.source_base import Source
-from pgmpy_dp.schema import INTERRUPTS, MISSING, match_key
-
-_EXACT_FLOATS = 2.0**53
-_DIGITS = 1000
+from pgmpy_dp.schema import Identity, Schema, match_key
 
 
 class GuessedTypesWarning(UserWarning):
-    """Persons are told apart in a frame, whose library may have guessed the types of columns from their cells.
+    """Persons, or codes, are told apart in a frame, whose library may have guessed types of columns from their cells.
 
     It depends on what kind of object the data are, and never on a record.
 
@@ -53,15 +49,20 @@ class GuessedTypesWarning(UserWarning):
         super().__init__(message)
 
 
-def warn_of_guessed_types(source: Source, unit: Hashable) -> None:
-    """Warn where a library may have rewritten identifiers before they came here: by the library alone, always.
+def warn_of_guessed_types(source: Source, unit: Hashable, schema: Schema | None = None) -> None:
+    """Warn where a library may have rewritten identifiers, or codes of a schema, before they came here.
 
-    Where it reads 7, 7, 8, 8 and "?", it makes texts of them; of "007" it makes 7 unless another cell is no number. So
-    one person's cell may join or part other people's records, and nothing here can tell.
+    By the library and the schema alone, always. Where it reads 7, 7, 8, 8 and "?", it makes texts of them; of "007" it
+    makes 7 unless another cell is no number. So one person's cell may join or part other people's records, and nothing
+    here can tell.
     """
-    if source.guesses_types:
+    codes = [] if schema is None else [name for name in schema.states if schema.reading(name).codes]
+    # Words are themselves in any frame; of categories that are to be found nobody knows.
+    codes = [name for name in codes if any(match_key(s)[0] in ("number", "tuple") for s in schema.states[name])]
+    if source.guesses_types and (unit is not None or codes):
+        what = f"codes={codes!r} are columns" if unit is None else f"unit={unit!r} is a column"
         warnings.warn(
-            f"unit={unit!r} is a column of a frame, whose types a library may have guessed when it read a file: then "
+            f"{what} of a frame, whose types a library may have guessed when it read a file: then "
             "one odd identifier rewrites those of other people (7 becomes '007' or 7.0), and the guarantee is for "
             "frames that differ in a person as they are now. Pass the path of the file, or read this column as text "
             "(dtype=str in pandas, schema_overrides in polars) and filter this GuessedTypesWarning",
@@ -70,54 +71,25 @@ def warn_of_guessed_types(source: Source, unit: Hashable) -> None:
         )
 
 
-def identity(cell: Any) -> bytes | None:
-    """Return what tells a unit from others; None for nobody's.
+def identity(cell: Any, kind: Identity = "unit") -> bytes | None:
+    """Return what tells a unit from others, :func:`~pgmpy_dp.schema.cells.match_key` in bytes; None for nobody's.
 
     Examples
     --------
     >>> identity(7), identity("7"), identity(7.0), identity("007"), identity(2**53 + 1), identity(None)
     (b'=7', b'=7', b'=7', b'=007', b'=9007199254740993', None)
     """
-    if type(cell) is bytes:  # as most are: texts of Arrow and of files
-        return b"=" + cell
-    try:
-        return _identity(cell)
-    except INTERRUPTS:
-        raise
-    except BaseException:
-        return None
-
-
-def _identity(cell: Any) -> bytes | None:
-    if isinstance(cell, bytes | bytearray | memoryview):
-        return b"=" + bytes(cell)
-    if isinstance(cell, str):
-        return b"=" + str.__str__(cell).encode("utf-8", "surrogatepass")
-    if isinstance(cell, list | tuple | np.ndarray) and type(cell).__name__ != "MonthDayNano":  # a length of time
-        parts = [_identity(part) for part in cell]
-        return b"*" + b"".join(b"-" if part is None else b"%d:%b" % (len(part), part) for part in parts)
-    key = match_key(cell)
-    if key == MISSING or key[0] == "unreadable":
-        return None
-    if key[0] == "text":  # times and lengths of time, objects that are spelled so
-        return b"=" + key[1].encode("utf-8", "surrogatepass")
-    if isinstance(cell, bool | np.bool_):
-        return b"=" + str(bool(cell)).encode()
-    if isinstance(cell, int | np.integer):
-        return b"=%d" % int(cell)
-    if isinstance(cell, Decimal):
-        # Beyond that Python writes no digits, and the digits of 1E+999999999 fill the memory.
-        whole = cell.adjusted() < _DIGITS and cell == cell.to_integral_value()
-        return b"=%d" % int(cell) if whole else b"=" + str(cell.normalize()).encode()
-    if key[0] == "number" and isinstance(cell, float | np.floating | complex | np.complexfloating):
-        number = key[1]
-        return b"=%d" % int(number) if abs(number) < _EXACT_FLOATS and number.is_integer() else b"=%a" % number
-    # What is like a number as a text (an object of some class) is that text.
-    return b"=" + str(cell).encode("utf-8", "surrogatepass")
+    key = match_key(cell, kind)
+    return key[1] if key[0] == "unit" else None
 
 
 class Owners:
     """The units of records, batch by batch, in any types and any order.
+
+    Parameters
+    ----------
+    kind : {"unit", "integer"}
+        Which identifiers are one.
 
     Examples
     --------
@@ -128,7 +100,8 @@ class Owners:
     ([0, -1, 1, 1, 2], [b'=7', b'=x'])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Identity = "unit") -> None:
+        self._kind = kind
         self._columns: list[Any] = []
         self._keys: list[bytes] | np.ndarray = []
 
@@ -136,13 +109,13 @@ class Owners:
         """The next batch."""
         # A batch of other types is not held: only who is in it.
         whole = not isinstance(column, Cells) and _is_whole(column)
-        self._columns.append(column if whole else _identified(cells_of(column)))
+        self._columns.append(column if whole else self._identified(column))
 
     def numbered(self) -> np.ndarray:
         """Return whose each record is, 0, 1, ..., in an order that depends on the records; -1 for nobody's."""
         columns, self._columns = self._columns, []
         if not columns or any(isinstance(column, Cells) for column in columns) or _signs_differ(columns):
-            owner = self._numbered_cells([c if isinstance(c, Cells) else _identified(cells_of(c)) for c in columns])
+            owner = self._numbered_cells([c if isinstance(c, Cells) else self._identified(c) for c in columns])
         else:
             owner = self._numbered_integers(columns)
         del columns
@@ -154,6 +127,10 @@ class Owners:
         if isinstance(self._keys, np.ndarray):
             return [b"=%d" % int(self._keys[unit]) for unit in units]
         return [self._keys[unit] for unit in units]
+
+    def _identified(self, column: Column) -> Cells:
+        cells = cells_of(column)
+        return Cells(cells.places, [identity(cell, self._kind) for cell in cells.listed])
 
     def _numbered_cells(self, columns: list[Cells]) -> np.ndarray:
         positions, keys = places_among(columns, lambda key: key)
@@ -178,10 +155,6 @@ def _signs_differ(columns: list[pa.Array]) -> bool:
     """Whether no one type of integers holds all of them."""
     types = {column.type for column in columns}
     return pa.uint64() in types and any(map(pa.types.is_signed_integer, types))
-
-
-def _identified(cells: Cells) -> Cells:
-    return Cells(cells.places, [identity(cell) for cell in cells.listed])
 
 
 def _is_whole(column: pa.Array) -> bool:

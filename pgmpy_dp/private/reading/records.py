@@ -21,7 +21,7 @@ from pgmpy_dp.private.data.coding import coding
 from pgmpy_dp.private.data.contingency import LARGEST, count_all, count_joint
 from pgmpy_dp.private.data.joint_tables import covering_scopes, marginal
 from pgmpy_dp.private.reading.arrow_cells import Column
-from pgmpy_dp.private.reading.source_base import Source
+from pgmpy_dp.private.reading.source_base import EveryText, Source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.schema import Schema
 
@@ -50,7 +50,9 @@ _ROWS_IN_BLOCK = 1 << 20
 def spelled_texts(schema: Schema) -> list[frozenset[str] | None]:
     """The texts that each variable knows by their spelling, for readers of text files."""
     return [
-        frozenset(s for s in (*schema.states[name], *dict(coding(schema, name).texts)) if isinstance(s, str))
+        (EveryText if schema.reading(name).codes else frozenset)(
+            s for s in (*schema.states[name], *dict(coding(schema, name).texts)) if isinstance(s, str)
+        )
         for name in schema.variables
     ]
 

@@ -19,8 +19,23 @@ Spelled = Sequence[frozenset[str] | None]
 """For each column, texts that are cells as they are, whatever they look like; None: all texts. For files of text."""
 
 
+class EveryText(frozenset[str]):
+    """The texts of a column of codes, in which every field is a text as it is written, an empty one if it is declared.
+
+    Examples
+    --------
+    >>> "1,5" in EveryText(), "" in EveryText(), "" in EveryText([""])
+    (True, False, True)
+    """
+
+    def __contains__(self, text: object) -> bool:
+        return text != "" or super().__contains__(text)
+
+
 _NO_NUMBERS = re.compile(r"timedelta|duration|interval|month_day_nano|time(32|64|_ns)?(\W|$)", re.IGNORECASE)
 """Types of durations and of times of day, as NumPy, pyarrow, DuckDB, ibis and Spark write them."""
+_FLOATS = re.compile(r"(dictionary<values=)?!?(half_?|large_)?(float|double)", re.IGNORECASE)
+_TEXTS = re.compile(r"(dictionary<values=)?!?(large_)?(string|utf8|varchar|char|enum)", re.IGNORECASE)
 
 
 class Source(ABC):
@@ -86,6 +101,23 @@ class Source(ABC):
                     f"the column {name!r} has the type {types[place]}, of which no cell is a number or a day: pass "
                     "numbers, such as its seconds, or declare states, such as P1DT2H and 12:30:00"
                 )
+
+    def require_types(self, schema: Schema) -> None:
+        """ValueError for columns of declared types of which no cell is what the schema says, numbers or codes."""
+        self.require_numbers(schema.numbers)
+        codes = [name for name in schema.variables if schema.reading(name).codes]
+        types = list(map(str, () if self.guesses_types else self.types()))
+        for name, place in zip(codes, self.positions(codes) if types else (), strict=bool(types)):
+            if _FLOATS.match(types[place]):
+                raise ValueError(
+                    f"the column {name!r} is one of codes, and has the type {types[place]}: nobody knows how a float "
+                    "was written, 3.1 or 3.10; make it texts or integers, or leave it out of codes"
+                )
+
+    def has_texts(self, name: Hashable) -> bool:
+        """Whether a column is declared to hold texts; a type that was guessed from cells declares nothing."""
+        types = () if self.guesses_types else self.types()
+        return bool(types) and _TEXTS.match(str(types[self.positions([name])[0]])) is not None
 
     def declared_kind(self, name: Hashable) -> str | None:
         """Return what a column's declared type says, which no cell decided: "integers", "texts" or, of others, None."""

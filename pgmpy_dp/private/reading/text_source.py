@@ -85,6 +85,9 @@ class TextSource(Source):
             raise ValueError(f"{file!r} has several columns named {repeated}; rename or remove all but one of each")
         return super().positions(names)
 
+    def has_texts(self, name: Hashable) -> bool:
+        return True  # a field is a text
+
     def all_names(self) -> list[str]:
         """The names, to read every column; ValueError where some are numbers: such a first line may be a record.
 

@@ -1,6 +1,7 @@
 """The codes of one variable's cells: what each different cell counts as, looked up for all that are like it.
 
-What a cell means is :func:`~pgmpy_dp.schema.cells.match_key` of it, and `Schema.coder` of that key. Numbers, where the
+What a cell is, is :func:`~pgmpy_dp.schema.cells.match_key` of it, as its variable compares cells (`Reading.key`), and
+`Schema.coder` of that key. Numbers, where the
 states say all about them (:class:`~pgmpy_dp.private.data.coding.Coding`), are placed among the cuts instead, which
 gives the same.
 
@@ -30,7 +31,7 @@ from pgmpy_dp.private.reading.arrow_cells import (
     plain_numbers,
     quietly,
 )
-from pgmpy_dp.schema import Schema, match_key
+from pgmpy_dp.schema import Schema
 
 _MOST_KNOWN = 1 << 16
 _MOST_LISTED = 1 << 16  # integers among the cuts, whose marks are listed
@@ -67,12 +68,12 @@ class Variable:
         self.states = size = schema.cardinality(name)
         self._has_others = name in schema.other or name in schema.numbers
         self.dtype = np.min_scalar_type(2 * size if self._has_others else size)
-        self._code = key_coder(schema, name)
+        self._key, self._code = schema.reading(name).key, key_coder(schema, name)
         counted = OutsideCounted(schema) if self._has_others else schema
         self._code_apart, self._outside = key_coder(counted, name), counted.cardinality(name) - self._has_others
         self._known: dict[str | bytes, int] = {}
         self._last: tuple[Any, ...] = (None, None, None)
-        self._missing = self._mark(match_key(None))
+        self._missing = self._mark(self._key(None))
         made = coding(schema, name)
         self._decides_numbers = made.decides_numbers
         if made.decides_numbers:
@@ -120,9 +121,9 @@ class Variable:
             if type(cell) is bytes or type(cell) is str:  # of one type, equal is the same
                 mark = known.get(cell)
                 if mark is None:
-                    mark = known[cell] = self._mark(match_key(cell))
+                    mark = known[cell] = self._mark(self._key(cell))
             else:
-                mark = self._mark(match_key(cell))
+                mark = self._mark(self._key(cell))
             marks[k] = mark
         return marks
 

@@ -26,7 +26,7 @@ from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.reading.arrow_cells import Column, by_counting, in_order, keyed, quietly
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
-from pgmpy_dp.private.reading.source_base import Source
+from pgmpy_dp.private.reading.source_base import EveryText, Source
 from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.private.sensitive import Sensitive
@@ -193,6 +193,8 @@ class PrivateSequences(PrivateData):
         self._visits = Visits(self._schema, unit, _state_column(self._schema, sequence, order), order, separator)
         source = open_source(data)
         source.positions(self._visits.columns)  # all are there
+        if order is not None:
+            source.require_types(self._schema)
         warn_of_guessed_types(source, unit)
         self._read = _sequences(source, self._visits)
 
@@ -491,7 +493,9 @@ def _sequences(source: Source, visits: Visits) -> tuple[np.ndarray, np.ndarray, 
     cells: list[Column] = []
     states: list[np.ndarray] = []
     variable = Variable(visits.schema, visits.schema.variables[0])
-    with source.one_pass(visits.columns, [None, *[frozenset[str]()] * (len(visits.columns) - 1)]) as batches:
+    texts = EveryText() if visits.schema.reading(visits.schema.variables[0]).codes else frozenset[str]()
+    spelled = [None, *[frozenset[str]()] * (len(visits.columns) - 2), texts]
+    with source.one_pass(visits.columns, spelled) as batches:
         for first, *middle, last in batches:
             owners.add(first)
             times += middle
@@ -503,9 +507,11 @@ def _sequences(source: Source, visits: Visits) -> tuple[np.ndarray, np.ndarray, 
         owner = owners.numbered()
         named = owner >= 0
         place = key_coder(visits.schema, visits.schema.variables[0])
-        state, state_keys = quietly(keyed, cells)
+        visit_key = visits.schema.reading(visits.schema.variables[0]).key
+        state, state_keys = quietly(keyed, cells, visit_key)
         parsed = [
-            np.array([place(visit) for visit in _visits(key, visits.separator)], dtype=np.int32) for key in state_keys
+            np.array([place(visit) for visit in _visits(key, visits.separator, visit_key)], dtype=np.int32)
+            for key in state_keys
         ]
         chosen = [parsed[k] for k in state[named]]
         lengths = np.array([len(part) for part in chosen], dtype=np.int64)
@@ -524,12 +530,12 @@ def _sequences(source: Source, visits: Visits) -> tuple[np.ndarray, np.ndarray, 
     return np.arange(len(lengths)), lengths, codes[by_counting(owner, places)]
 
 
-def _visits(key: tuple, separator: str | None) -> list[tuple]:
+def _visits(key: tuple, separator: str | None, visit_key: Callable[[str], tuple]) -> list[tuple]:
     """Keys of the visits in one cell of the wide form, from the cell's own key."""
     if key == _MISSING:
         return []
     if key[0] == "tuple":
         return list(key[1:])
     if key[0] == "text":
-        return [match_key(part) for part in key[1].split(separator) if part]
+        return [visit_key(part) for part in key[1].split(separator) if part]
     return [key]
