@@ -8,7 +8,6 @@ from pgmpy_dp.schema.cells import (
     duration_nanoseconds,
     match_key,
     moment_text,
-    spelling_key,
 )
 from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts, interval_states
 from pgmpy_dp.schema.labels import decode_label, encode_label
@@ -34,5 +33,4 @@ __all__ = [
     "interval_states",
     "match_key",
     "moment_text",
-    "spelling_key",
 ]

@@ -143,17 +143,6 @@ def _meaning_key(value: Any) -> tuple:
     return _text_key(str(value))
 
 
-def spelling_key(value: object) -> tuple:
-    """The key of a cell as it is spelled: of a text the text itself, of anything else its :func:`match_key`.
-
-    Examples
-    --------
-    >>> spelling_key("3.10"), spelling_key(b"3.10"), spelling_key(3.10)
-    (('text', '3.10'), ('text', '3.10'), ('number', 3.1))
-    """
-    return match_key(value, "code") if isinstance(value, str | bytes | bytearray | memoryview) else match_key(value)
-
-
 def _code_key(value: Any) -> tuple:
     if isinstance(value, str):
         return ("text", str.__str__(value))

@@ -67,24 +67,21 @@ class Reading:
         key = MISSING if key in self.missing else key
         return self.recode.get(key, key)
 
-    def listed(self, spelling: tuple) -> tuple:
-        """The key under which a cell of one :func:`~pgmpy_dp.schema.cells.spelling_key` is listed by `discover`.
+    def listed(self, key: tuple) -> tuple:
+        """The key under which `discover` lists a cell: a text as it is spelled, blanks aside with `strip`.
 
-        A text is listed as it is spelled, blanks aside with `strip`; what is missing or recoded as what it is read as.
+        What is missing or recoded is listed as what it is read as.
 
         Examples
         --------
-        >>> reading = Reading(strip=True, missing=frozenset([("text", "?")]))
-        >>> [reading.listed(("text", text)) for text in (" 3.10", " ?", "nan")]
-        [('text', '3.10'), ('missing',), ('missing',)]
+        >>> reading = Reading(casefold=True, missing=frozenset([("text", "na")]))
+        >>> [reading.listed(("text", text)) for text in ("Nurse", "NA")]
+        [('text', 'Nurse'), ('missing',)]
         """
-        if spelling[0] != "text":
-            return self(spelling)
-        key = self.key(spelling[1])
         read = self(key)
-        if read == MISSING or read != self.spelled(key):
+        if key[0] != "text" or read != self.spelled(key):
             return read
-        return ("text", spelling[1].strip() if self.strip else spelling[1])
+        return ("text", key[1].strip()) if self.strip else key
 
 
 def said_of(

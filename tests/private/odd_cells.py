@@ -34,7 +34,19 @@ from pgmpy_dp import Date, Number, Schema, TextFile
 from pgmpy_dp.private.reading.arrow_cells import UNREADABLE
 from pgmpy_dp.schema import interval_states, match_key
 
-__all__ = ["CASES", "CUTS", "OTHER", "READERS", "Case", "cases_of", "data_of", "datasets", "read_otherwise", "slowly"]
+__all__ = [
+    "CASES",
+    "CUTS",
+    "OTHER",
+    "READERS",
+    "Case",
+    "cases_of",
+    "data_of",
+    "datasets",
+    "of_codes",
+    "read_otherwise",
+    "slowly",
+]
 
 N = 40
 """Cells that are alike: by so many a count moves where one cell decides how others are read."""
@@ -91,12 +103,20 @@ def datasets(case: Case) -> Iterator[list]:
 
 def slowly(case: Case, cells: list, schema: Schema) -> list[list[int]]:
     """Counts of the states of each variable, cell by cell; records with a cell outside are not counted."""
-    codes = {name: [code(match_key(case.meant(cell))) for cell in cells] for name, code in coders(schema)}
+    meant = [case.meant(cell) for cell in cells]
+    codes = {name: [code(schema.reading(name).key(cell)) for cell in meant] for name, code in coders(schema)}
     kept = [all(column[k] >= 0 for column in codes.values()) for k in range(len(cells))]
     return [
         [sum(k and code == state for k, code in zip(kept, column, strict=True)) for state in range(cardinality)]
         for column, cardinality in zip(codes.values(), schema.cardinalities.values(), strict=True)
     ]
+
+
+def of_codes(case: Case) -> Schema:
+    """Some of the cells, each by itself, as codes."""
+    keys = (match_key(case.meant(cell), "code") for cells in datasets(case) for cell in cells)
+    texts = [key[1] for key in dict.fromkeys(keys) if key[0] == "text" and len(key[1]) < 1000]
+    return Schema({"x0": [*texts[:6], OTHER, None]}, other={"x0": OTHER}, codes=True)
 
 
 def coders(schema: Schema) -> Iterator[tuple[str, Callable[[tuple], int]]]:

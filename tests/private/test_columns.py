@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -76,7 +77,17 @@ class TestMarks:
     def test_spellings_of_one_key_are_one_mark_with_one_label(self):
         assert marks([7, "7", " 7.0", 7.0, "7e0", np.int8(7)]) == {7: 6}
         assert marks([True, "TRUE", 1, "1"]) == {1: 4}
-        assert marks(["a", "a ", "A"], strip=True, casefold=True) == {"a": 3}
+        assert marks(["a", "a ", "A"], strip=True) == {"a": 2, "A": 1}
+        assert marks(["7", "7.0", 7, True, "TRUE", 7.0, 7.5, b"07"], codes=True) == {
+            **{"7": 3, "7.0": 1, "True": 1, "TRUE": 1, "07": 1}  # a float that is no integer is no code
+        }
+        assert marks(["nan", "inf", "12E3", None], codes=True) == {None: 1, "12E3": 1, "inf": 1, "nan": 1}
+
+    def test_each_spelling_that_casefold_makes_one_is_a_mark(self):
+        """The label is then chosen by noisy counts. What is missing or recoded has one mark."""
+        read = {"casefold": True, "missing": ["na"], "recode": {"c": {"rn": ("categories", 0)}}}
+        assert marks(["Nurse", "nurse", "NA", "na", "RN"], **read) == {None: 2, "Nurse": 1, "nurse": 1}
+        assert marks(["Nurse ", "nurse"], **read, strip=True, codes=True) == {"Nurse": 1, "nurse": 1}
         assert marks(["?", None, float("nan"), "NA"], missing=["?", "NA"]) == {None: 4}
         assert marks(["no", "No"], recode={"c": {"No": ("categories", 0)}}) == {"no": 1}  # a tuple is no category
 
@@ -88,7 +99,7 @@ class TestMarks:
         ],
     )
     def test_what_is_no_category(self, cell):
-        assert marks([cell]) == {}
+        assert marks([cell]) == marks([cell], codes=cell not in ("1e999", 10**400)) == {}
 
     @pytest.mark.parametrize(
         "cell", ["", " ", "ß", "a\xa0b", "x" * 100, "🎈", "[0,9)", "None", "other", 0.5, -0.0, 1e300]
@@ -100,14 +111,17 @@ class TestMarks:
         assert list(marks(["b", 10, 9, None, "a", "a", -1])) == [None, -1, 9, 10, "a", "b"]
 
     @settings(max_examples=25)
-    @given(cell=st.one_of(labels, texts, st.sampled_from(OUTSIDE)), strip=st.booleans(), casefold=st.booleans())
-    def test_a_label_is_read_back_as_its_mark(self, cell, strip, casefold):
+    @given(
+        cell=st.one_of(labels, texts, st.sampled_from(OUTSIDE)),
+        read=st.fixed_dictionaries(dict.fromkeys(("strip", "casefold", "codes"), st.booleans())),
+    )
+    def test_a_label_is_read_back_as_its_mark(self, cell, read):
         """So a schema of these labels counts a cell where its mark was counted."""
-        reading = Schema({"c": TWO}, strip=strip, casefold=casefold).reading("c")
-        for label in marks([cell], strip=strip, casefold=casefold):
-            schema = Schema({"c": [label, *TWO]}, texts=["c"], strip=strip, casefold=casefold)
-            assert schema.coder("c")(match_key(cell)) == 0
-            mark = (3, reading(match_key(cell)))
+        reading = Schema({"c": TWO}, **read).reading("c")
+        for label in marks([cell], **read):
+            schema = Schema({"c": [label, *TWO]}, texts=["c"], **read)
+            assert schema.coder("c")(reading.key(cell)) == 0
+            mark = (3, reading.listed(reading.key(cell)))
             assert mark_key(mark_row(mark, 400)) == mark
             str(label).encode()
 
@@ -329,6 +343,7 @@ class TestUnits:
     """Of each unit one record counts, drawn by its own records alone."""
 
     KEY = b"a secret"
+    KEYS = (match_key, partial(match_key, identity="code"))
     CELLS = (
         *ODD_UNITS,
         "7.0",
@@ -350,7 +365,7 @@ class TestUnits:
         return object_frame(rows, ["job", "town", "who"])
 
     def counts(self, frame):
-        return drawn_counts([columns_of(frame)], self.KEY)
+        return drawn_counts([columns_of(frame)], self.KEY, self.KEYS)
 
     @pytest.mark.parametrize("seed", range(10))
     def test_one_unit_moves_one_count_of_each_column_whatever_the_others_hold(self, seed):
@@ -372,13 +387,13 @@ class TestUnits:
         before = self.counts(frame)
         assert before == self.counts(frame.sample(frac=1.0, random_state=seed))
         parts = [columns_of(frame[frame["who"] == own]) for own in "srqp"]
-        assert before == drawn_counts(parts, self.KEY)
+        assert before == drawn_counts(parts, self.KEY, self.KEYS)
         assert sum(before[0].values()) == frame["who"].nunique()
 
     def test_each_record_is_drawn_as_often(self):
         """By the key: of one's own ten records nine are the same. False alarms below 1e-6."""
         frame = object_frame([["a", 1, "p"]] * 9 + [["b", 2, "p"]], ["job", "town", "who"])
         cells = columns_of(frame)
-        drawn = [drawn_counts([cells], bytes([k, n]))[0] for k in range(100) for n in range(20)]
+        drawn = [drawn_counts([cells], bytes([k, n]), self.KEYS)[0] for k in range(100) for n in range(20)]
         rare = sum(found[match_key("b")] for found in drawn)
         assert abs(rare - 200) < 5 * np.sqrt(2000 * 0.1 * 0.9)

@@ -37,6 +37,7 @@ from tests.private.odd_cells import (
     cases_of,
     data_of,
     datasets,
+    of_codes,
     read_otherwise,
     slowly,
 )
@@ -82,8 +83,8 @@ def users(data) -> float:
     return chain_tables(private)[0].value.sum() / GRID
 
 
-def marked(data) -> Counter:
-    return plain(_counts(PrivateColumns(data, Schema({"x0": ["a", "b"]}), **BUDGET), "x0"))
+def marked(data, codes: bool = False) -> Counter:
+    return plain(_counts(PrivateColumns(data, Schema({"x0": ["a", "b"]}, codes=codes), **BUDGET), "x0"))
 
 
 def plain(keys) -> Counter:
@@ -99,17 +100,18 @@ def schemas(case: Case) -> list[Schema]:
     otherwise, *dropping = read_otherwise(case.states[0])
     if not case.is_spelled:
         dropping = [dropping[len(case.name) % 3]]  # one of them, for time
-    return [otherwise, *dropping, complete, *intervals]
+    return [otherwise, *dropping, complete, *intervals, of_codes(case)]
 
 
 def read_by_type(data, asked: list[Schema]) -> list[Schema]:
-    """The schemas with numbers, where the declared type of the column is refused for them."""
-    source, schemas = open_source(data), [schema for schema in asked if schema.numbers]
-    try:
-        source.require_numbers(source.names)
-    except ValueError:
-        return schemas
-    return []
+    """The schemas with numbers, or of codes, where the declared type of the column is refused for them."""
+    source, refused = open_source(data), []
+    for schema in asked:
+        try:
+            source.require_types(schema)
+        except ValueError:
+            refused.append(schema)
+    return refused
 
 
 @pytest.mark.parametrize("readers", ["in turns", pytest.param("all", marks=pytest.mark.slow)])
@@ -131,8 +133,10 @@ def test_a_cell_decides_for_itself(case: Case, readers: str, tmp_path, capfd):
             found = [None if schema in refused else counts(data, schema) for schema in asked]
             wanted = [None if schema in refused else table for schema, table in zip(asked, expected, strict=True)]
             assert found == wanted, reader
-            assert refused or numbers(data) == finite, reader
+            assert any(schema.numbers for schema in refused) or numbers(data) == finite, reader
             assert marked(data) == plain(keys), reader
+            codes = [match_key(case.meant(cell), "code") for cell in cells]
+            assert asked[-1] in refused or marked(data, codes=True) == plain(codes), reader
             assert users(data) == len({identity(case.meant(cell)) for cell in cells} - {None}), reader
             assert capfd.readouterr() == ("", ""), reader
             if number == 0:
@@ -164,7 +168,8 @@ def test_no_cell_moves_the_code_of_another():
             continue
         half = len(case.cells) // 2
         whole = columns_of(case, case.cells)
-        variables = [Variable(schema, name) for schema in schemas(case)[:1] for name in schema]
+        asked = schemas(case)
+        variables = [Variable(schema, name) for schema in (asked[0], asked[-1]) for name in schema]
         expected = [variable.marks(whole[0][0]) for variable in variables]
         for extra, place in itertools.product(case.extras, (0, 1, half, len(case.cells) - 1, len(case.cells))):
             for batches in columns_of(case, [*case.cells[:place], extra, *case.cells[place:]]):

@@ -69,7 +69,7 @@ def found() -> Discovery:
 class TestWhatIsFound:
     def test_schema(self, found):
         assert list(found.schema) == list(VARIABLES)
-        assert found.schema["job"] == ("baker", "nurse", None, "other")
+        assert found.schema["job"] == ("Baker", "nurse", None, "other")
         assert found.schema["grade"] == (1, 2, 3, "other")
         assert dict(found.schema.other) == {"job": "other", "grade": "other"}
         assert found.schema["sex"] == ("F", "M")
@@ -81,7 +81,7 @@ class TestWhatIsFound:
 
     def test_counts(self, found):
         counts = found.counts["job"]
-        assert counts.index.tolist() == [None, "baker", "nurse"]
+        assert counts.index.tolist() == [None, "Baker", "nurse"]
         assert abs(int(counts["nurse"]) - 2000) < 400
         assert abs(found.n_records - 4000) < 12 * found.n_records_sd
         assert abs(found.counts["age"].sum() - 4000) < 1500
@@ -144,7 +144,7 @@ class TestWhatIsFound:
         known = {"sex": ["F", "M"], "age": Number(0, 120, cuts=[18, 65])}
         rules = ["age < 18 -> sex = F"]
         found = discover(messy(), {"job": "categories", **known}, BUDGET, impossible=rules, **READING)
-        assert found.schema.impossible == tuple(rules) and found.schema["job"] == ("baker", "nurse", None, "other")
+        assert found.schema.impossible == tuple(rules) and found.schema["job"] == ("Baker", "nurse", None, "other")
         assert found.schema.zeros == Schema(known, impossible=rules).zeros != []
 
     def test_recoded_categories(self):
@@ -280,7 +280,7 @@ def test_an_interrupted_discovery_keeps_what_it_paid_for(monkeypatch):
     release = caught.value.release
     assert release.kind == "interrupted" and release.public["interrupted"] and len(ledger.entries) == 1
     rows, counts = release.values
-    assert {label for _, label in category_labels(rows)} >= {"baker", "nurse", None, 1, 2, 3}
+    assert {label for _, label in category_labels(rows)} >= {"Baker", "nurse", None, 1, 2, 3}
     assert (
         release.noise[0] is None and release.noise[1].distribution == "discrete_gaussian" and len(counts) == len(rows)
     )
@@ -302,7 +302,7 @@ def test_text_files_and_frames_agree(tmp_path):
     how = {"bins": 16, "strip": True, "missing": ["?"], "random_state": 3}
     made = discover(tmp_path / "records.csv.gz", variables, BUDGET, **how)
     frame = pd.DataFrame([line.replace('"', "").split(",") for line in lines[1:]], columns=["job", "age"])
-    assert made.release_ == discover(frame, variables, BUDGET, **how).release_
+    assert made.release_ == discover(frame, variables, BUDGET, **how, codes=True).release_
     assert made.schema["job"] == ("baker", "nurse", "other") and math.isfinite(made.threshold)
 
 
@@ -352,7 +352,8 @@ class TestPersons:
         stays.to_parquet(tmp_path / "stays.parquet")
         data = stays if kind == "frame" else tmp_path / f"stays.{kind}"
         found = discover(data, {"ward": "categories"}, self.BUDGET, unit="patient", random_state=0)
-        plain = discover(stays, {"ward": "categories"}, self.BUDGET, unit="patient", random_state=0)
+        of_codes = kind != "frame"  # of a file texts are codes by default
+        plain = discover(stays, {"ward": "categories"}, self.BUDGET, unit="patient", random_state=0, codes=of_codes)
         assert found.release_ == plain.release_
 
     def test_the_number_of_persons_is_public_where_one_is_replaced(self):

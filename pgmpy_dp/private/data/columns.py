@@ -3,8 +3,8 @@
 Privacy
 -------
 Everything here is about one column at a time. A record has one cell in each, and what that cell marks or is counted as
-is a function of the cell alone and of what is public: its key, as the schema says how the column is compared and
-spelled (of codes the cell as it is written, of numbers the match key, of categories either of the two). So a record adds 1 to at most one count of each column, whatever the other records hold.
+is a function of the cell alone and of what is public: its key, by what it means or as it is written, spelled as the
+schema says. So a record adds 1 to at most one count of each column, whatever the other records hold.
 
 Units with several records
 --------------------------
@@ -40,7 +40,7 @@ from pgmpy_dp.private.reading.arrow_cells import Column, key_counts, key_ranks, 
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.source_base import EveryText
 from pgmpy_dp.private.reading.sources import open_source
-from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label, spelling_key
+from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label
 from pgmpy_dp.shown import quantity
 
 _KINDS = ("missing", "number", "text")
@@ -116,7 +116,7 @@ class PrivateColumns(PrivateData):
         source.positions(names)  # all are there
         source.require_types(self._schema)
         warn_of_guessed_types(source, self._unit, self._schema)
-        keys = [_cell_key(self._schema, name, source.guesses_types) for name in self._schema.variables]
+        keys = [self._schema.reading(name).key for name in self._schema.variables]
         spelled = [EveryText() if self._schema.reading(name).codes else frozenset[str]() for name in schema.variables]
         with source.one_pass(names, [*spelled, None][: len(names)]) as batches:
             counted = cell_counts(batches, keys) if self._unit is None else drawn_counts(batches, self._key, keys)
@@ -157,15 +157,6 @@ def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
     names = list(names)
     places = open_source(data).positions(names)
     return [name for _, name in sorted(zip(places, names, strict=True), key=lambda pair: pair[0])]
-
-
-def _cell_key(schema: Schema, name: Hashable, guessed: bool) -> Callable[[Any], tuple]:
-    """The key by which cells of a column are counted: that of the schema, of categories that of the spelling.
-
-    Of a frame whose types were guessed it is the schema's: one odd cell would spell 7 as "7" for all others.
-    """
-    plain = guessed or name in schema.numbers or schema.reading(name).codes
-    return schema.reading(name).key if plain else spelling_key
 
 
 def text_columns(data: Any, names: Iterable[Hashable]) -> tuple[Any, list[Hashable]]:
@@ -249,8 +240,8 @@ def column_marks(
 ) -> tuple[list[tuple[int, tuple]], np.ndarray]:
     """Return the marks of some columns' cells, in a fixed order, and how many cells make each: exact, **to be noised**.
 
-    A mark is a place among `names` and a key: the key under which a cell is listed (`Reading.listed`; of codes the one
-    that it is read as), if :func:`mark_label` has a label for it. Any other cell marks nothing.
+    A mark is a place among `names` and a key: the one under which a cell is listed (`Reading.listed`), if
+    :func:`mark_label` has a label for it. Any other cell marks nothing.
 
     Parameters
     ----------
@@ -273,7 +264,7 @@ def column_marks(
     >>> data = PrivateColumns(frame, schema, ledger=Budget(epsilon=1.0, delta=1e-6))
     >>> marks, counts = column_marks(data, ["job"], 8)
     >>> marks, counts.tolist()
-    ([(0, ('missing',)), (0, ('number', 7.0)), (0, ('text', '7.0')), (0, ('text', 'baker'))], [1, 1, 1, 2])
+    ([(0, ('missing',)), (0, ('number', 7.0)), (0, ('text', 'baker'))], [1, 2, 2])
     """
     counts: Counter[tuple[int, tuple]] = Counter()
     for place, name in enumerate(names):
@@ -287,7 +278,7 @@ def column_marks(
 
 
 def mark_label(key: tuple) -> Any:
-    """The label of a key: its text or its number; None for missing.
+    """The label of a key: its text, or the number that stands for all spellings of it; None for missing.
 
     Examples
     --------

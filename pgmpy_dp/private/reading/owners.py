@@ -60,12 +60,12 @@ def warn_of_guessed_types(source: Source, unit: Hashable, schema: Schema | None 
     # Words are themselves in any frame; of categories that are to be found nobody knows.
     codes = [name for name in codes if any(match_key(s)[0] in ("number", "tuple") for s in schema.states[name])]
     if source.guesses_types and (unit is not None or codes):
-        what = f"codes={codes!r} are columns" if unit is None else f"unit={unit!r} is a column"
+        what = f"codes={codes!r} names columns" if unit is None else f"unit={unit!r} is a column"
         warnings.warn(
-            f"{what} of a frame, whose types a library may have guessed when it read a file: then "
-            "one odd identifier rewrites those of other people (7 becomes '007' or 7.0), and the guarantee is for "
-            "frames that differ in a person as they are now. Pass the path of the file, or read this column as text "
-            "(dtype=str in pandas, schema_overrides in polars) and filter this GuessedTypesWarning",
+            f"{what} of a frame, whose types a library may have guessed when it read a file: then one odd "
+            f"{'code' if unit is None else 'identifier'} rewrites those of other people (7 becomes '007' or 7.0), and "
+            "the guarantee is for frames that differ in a person as they are now. Pass the path of the file, or read "
+            "this column as text (dtype=str in pandas, schema_overrides in polars) and filter this GuessedTypesWarning",
             GuessedTypesWarning,
             stacklevel=4,  # the caller of the constructor, which `PrivateData` wraps
         )
