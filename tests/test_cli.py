@@ -711,10 +711,64 @@ def test_options_of_discover(folder):
     dates = "--date day=2019-01-01:2021-12-31"
     run(f"discover odd.csv --categories code {options} {dates} --epsilon 2 --delta 1e-6 --out odd.json")
     found = Schema.from_json("odd.json")
-    assert found["sex"] == ("f", "m") and found["code"] == (0, 1, None) and not found.other
+    assert found["sex"] == ("f", "m") and not found.other
+    assert found["code"] == ("0", "1", None) and found.reading("code").codes  # as it is written
     assert found["more"] == ("<0", ">=0") and found.impossible == ("more < 0 -> sex = f",)
     assert found.numbers["day"].text(found.numbers["day"].lower) == "2019-01-01"
     assert 3 <= len(found.numbers["day"].cells) <= 8 and found.reading("sex").casefold
+
+
+CODES = {
+    "zip": ("02116", "00501", "00501", "00501"),
+    "snomed": ("999000011000000103", "999000011000000104"),
+    "card": ("40000000000000000001", "40000000000000000002"),
+    "version": ("3.10", "3.1"),
+    "lot": ("12E3", "12000"),
+    "sign": ("+123", "0123", "123"),
+    "flag": ("TRUE", "true", "True"),
+    "jab": ("inf", "nan", "Infinity", "NaN"),
+    "blank": (" 7", "7"),
+    "odd": ("٣١", "31"),
+}
+
+
+@pytest.fixture
+def coded(folder):
+    """A file of columns in which each cell is another code."""
+    rows = [[states[k % len(states)] for states in CODES.values()] for k in range(1200)]
+    Path("codes.csv").write_text("\n".join(map(",".join, [list(CODES), *rows])), encoding="utf-8")
+    return "--epsilon 100 --delta 1e-9"
+
+
+def test_codes_come_out_as_they_went_in(coded):
+    """Noise is next to none; each code has at least 300 records."""
+    run(f"discover codes.csv --categories {','.join(CODES)} {coded} --out s.json")
+    found, written = Schema.from_json("s.json"), json.loads(Path("s.json").read_text(encoding="utf-8"))
+    assert {name: set(found[name]) - {"other"} for name in CODES} == {name: {*texts} for name, texts in CODES.items()}
+    assert all(entry["codes"] is True for entry in written["variables"])
+    run(f"fit codes.csv --schema s.json {coded} --out m.npz")
+    run("sample m.npz --n 500 --out drawn.csv")
+    drawn = pd.read_csv("drawn.csv", dtype=str, keep_default_na=False)
+    assert all({*drawn[name]} - {"other"} == {*texts} for name, texts in CODES.items())
+
+
+def test_codes_are_declared_or_not(coded):
+    """In a list of states, and away from discover's default."""
+    run('schema --variable "zip=02116,2116,00501" --variable "n=1,2" --codes zip --out s.json')
+    assert Schema.from_json("s.json").reading("zip").codes and not Schema.from_json("s.json").reading("n").codes
+    told = run(f'check codes.csv --variable "zip=02116,2116,00501" --codes zip {coded}')
+    assert "1,200" in told.stdout
+    assert "if these are codes" in run('schema --variable "zip=02116,2116" --out t.json', 2).stderr
+    assert "b is not a column that was described" in run('schema --variable "a=01,1" --codes b --out t.json', 2).stderr
+    run(f"discover codes.csv --codes zip,lot {coded} --out two.json")
+    assert list(Schema.from_json("two.json")) == ["zip", "lot"]
+    run(f"discover codes.csv --categories version,flag --no-codes {coded} --out meant.json", 0)
+    meant = Schema.from_json("meant.json")
+    assert meant["version"] == (3.1, "other") and meant["flag"] == (1, "other") and not meant.reading("flag").codes
+    assert (
+        "leave it out with --no-codes"
+        in run(f"discover codes.csv --codes zip --no-codes {coded} --out x.json", 2).stderr
+    )
 
 
 def test_discover_ends_with_1_where_it_found_nothing(folder):

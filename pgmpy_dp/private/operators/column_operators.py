@@ -158,12 +158,13 @@ class StableCategories(Operator[tuple[np.ndarray, np.ndarray]]):
         one, each is a mark of its own. What is released of a key is made from the key alone. So a record makes at most
         one mark in each of the d columns, whichever keys the column has.
 
-        *Sensitivity.* The exact answer is the vector of the counts of all keys that there can be, integers, nearly all
-        of them 0; a record adds 1 to at most one of each column. Under ``add_remove`` at most d counts move, each by 1:
-        by at most d in l1 norm and sqrt(d) in l2. Under ``replace_one`` one record is taken away and one added: at most
-        2d counts move by 1 each, or one by 0 where both mark it: 2d and sqrt(2d). A mark that one of the neighbours has alone has a count of 1, and there are at most d of these on one side, or on each.
-        So a key that one record alone holds is released with a probability of at most eta/d. What is made of released
-        marks and counts is post-processing: spellings that are joined, their sums, and which of them is the label.
+        *Sensitivity.* The exact answer is the vector of the counts of all keys that there can be: integers, most of
+        which are 0. A record adds 1 to at most one of each column. Under ``add_remove`` at most d counts move, each by
+        1: by d in l1 norm and sqrt(d) in l2. Under ``replace_one`` one record goes and one comes, so at most 2d counts
+        move, each by 1: by 2d and sqrt(2d). A mark that one of the neighbours has alone has a count of 1, and there are
+        at most d of these on one side, or on each. So a key that one record alone holds is released with a probability
+        of at most eta/d. What is made of released marks and counts is post-processing: which spellings are joined, the
+        sum of their counts, and which of them is the label.
 
         *Guarantee.* The share s of rho and eta of the reserve (:mod:`pgmpy_dp.private.noise.histogram`; ``proof.md``,
         section 3): with c = d or 2d, Gaussian noise of scale ``sqrt(c/(2 s rho))`` and a threshold T with
