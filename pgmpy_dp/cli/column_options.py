@@ -75,9 +75,7 @@ RecodeOption = Annotated[
 CodesOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--codes",
-        metavar="<str>",
-        help='Columns of codes, whose values are compared as they are written: "zip,version"; 02116 is not 2116.',
+        "--codes", metavar="<str>", help='Columns compared as they are written, where 02116 is not 2116: "zip".'
     ),
 ]
 ImpossibleOption = Annotated[

@@ -29,10 +29,7 @@ MaxCategoriesOption = Annotated[
     int, typer.Option("--max-categories", help="The most frequent categories of a column are kept, up to so many.")
 ]
 NoCodesOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-codes", help="Compare categories by what they mean: 7 and 7.0 are one, and so are 02116 and 2116."
-    ),
+    bool, typer.Option("--no-codes", help="Texts of numbers are numbers: 02116 is found as 2116.")
 ]
 UnitOption = Annotated[
     str | None,

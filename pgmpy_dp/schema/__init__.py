@@ -1,14 +1,6 @@
 """The public description of a table: its variables, the values they may take, and how a cell is read."""
 
-from pgmpy_dp.schema.cells import (
-    INTERRUPTS,
-    MISSING,
-    Identity,
-    clock_text,
-    duration_nanoseconds,
-    match_key,
-    moment_text,
-)
+from pgmpy_dp.schema.cells import INTERRUPTS, MISSING, clock_text, duration_nanoseconds, match_key, moment_text
 from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts, interval_states
 from pgmpy_dp.schema.labels import decode_label, encode_label
 from pgmpy_dp.schema.number import OUTSIDE, Date, Number
@@ -20,7 +12,6 @@ __all__ = [
     "MISSING",
     "OUTSIDE",
     "Date",
-    "Identity",
     "Number",
     "Reading",
     "Schema",

@@ -117,7 +117,7 @@ def readings_of(
     readings = {}
     for name in variables:
         strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
-        plain = Reading(strip, casefold, codes=name not in numbers and is_of_codes(name, said["codes"]))
+        plain = Reading(strip, casefold, codes=name in said["codes"])
         of_name = isinstance(said["missing"], Mapping)
         cells = said["missing"].get(name, ()) if of_name else said["missing"]
         keys = {plain.spelled(plain.key(cell)): cell for cell in cells}
@@ -131,11 +131,6 @@ def readings_of(
         if made.changes or made.codes:
             readings[name] = _checked(name, made, states.get(name, ()), numbers.get(name))
     return readings
-
-
-def is_of_codes(name: Hashable, codes: bool | Sequence[Hashable]) -> bool:
-    """Whether the option `codes` names a variable."""
-    return codes if isinstance(codes, bool) else name in codes
 
 
 def _checked(name: Hashable, reading: Reading, states: tuple, number: Number | None) -> Reading:

@@ -22,7 +22,7 @@ from pgmpy_dp.schema.labels import checked_states, decode_label, encode_label, s
 from pgmpy_dp.schema.number import Date, Number
 from pgmpy_dp.schema.provenance import Costs, cost_texts, costs_of, marked
 from pgmpy_dp.schema.reading import OPTIONS as READING
-from pgmpy_dp.schema.reading import Reading, decoded, encoded, is_of_codes, readings_of, said_of
+from pgmpy_dp.schema.reading import Reading, decoded, encoded, readings_of, said_of
 from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
 from pgmpy_dp.shown import quantity
@@ -131,7 +131,9 @@ class Schema(Mapping):
         if not variables:
             raise ValueError("variables={} is empty; declare at least one variable")
         self._variables = tuple(decode_label(encode_label(name)) for name in variables)
-        self._said = said_of(self._variables, missing, strip, casefold, recode, codes)
+        if codes is True:
+            codes = [name for name, declared in variables.items() if not isinstance(declared, Number)]
+        self._said = said_of(self._variables, missing, strip, casefold, recode, codes or ())
         states: dict[Hashable, tuple] = {}
         numbers: dict[Hashable, Number] = {}
         costs: dict[str, None] = {}
@@ -143,12 +145,11 @@ class Schema(Mapping):
             if isinstance(declared, Number):
                 _require_exactly(f"variables[{name!r}]", declared, (Number, Date))
                 numbers[name] = declared
-                if name in (() if isinstance(self._said["codes"], bool) else self._said["codes"]):
+                if name in self._said["codes"]:
                     raise ValueError(f"codes names {name!r}, a variable of numbers; list its states, or remove it")
             if not isinstance(declared, Number) or declared.divided:
                 listed = declared.states if isinstance(declared, Number) else declared
-                of_codes = name not in numbers and is_of_codes(name, self._said["codes"])
-                states[name] = checked_states(name, listed, of_codes)
+                states[name] = checked_states(name, listed, name in self._said["codes"])
         self._states = states
         self._numbers = numbers
         self._readings = readings_of(self._variables, self._states, self._numbers, self._said)

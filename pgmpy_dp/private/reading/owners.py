@@ -21,7 +21,8 @@ import pyarrow as pa
 
 from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, filled, places_among
 from pgmpy_dp.private.reading.source_base import Source
-from pgmpy_dp.schema import Identity, Schema, match_key
+from pgmpy_dp.schema import Schema, match_key
+from pgmpy_dp.schema.cells import Identity
 
 
 class GuessedTypesWarning(UserWarning):

@@ -55,8 +55,11 @@ class ParquetSource(Source):
 
     def types(self) -> list[Any]:
         # Of several files the type of one whose cells are refused the soonest: it is declared, too.
-        of_all = ([schema.field(name).type for schema in self._schemas] for name in self.names)
-        return [max(kinds, key=_oddity) for kinds in of_all]
+        types, of_all = pa.types, ([schema.field(name).type for schema in self._schemas] for name in self.names)
+        return [
+            max(kinds, key=lambda kind: (types.is_duration(kind) or types.is_time(kind), types.is_floating(kind)))
+            for kinds in of_all
+        ]
 
     def declared_kind(self, name: Hashable) -> str | None:
         column = self.names[self.positions([name])[0]]
@@ -76,13 +79,6 @@ class ParquetSource(Source):
                     columns = batch.schema.names
                     yield [batch.column(columns.index(each)) for each in wanted]
         self._marks.check()
-
-
-def _oddity(kind: pa.DataType) -> int:
-    """How odd a type is: durations and times are no numbers, floats no codes, and texts are the most usual."""
-    if pa.types.is_duration(kind) or pa.types.is_time(kind):
-        return 3
-    return 2 if pa.types.is_floating(kind) else 0 if pa.types.is_string(kind) or pa.types.is_large_string(kind) else 1
 
 
 def _declared_kind(declared: pa.DataType) -> str | None:
