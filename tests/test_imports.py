@@ -252,8 +252,9 @@ GIVEN_OUT = {
         "mixtures.operators.batched_membership.batched_membership",
         "mixtures.operators.kmeans.batched_kmeans",
     ),
-    "names of columns, which are public": (
-        *("private.data.columns.in_their_order", "private.reading.frames.column_names"),
+    "names of columns and what they are declared to hold, which is public": (
+        *(f"private.data.columns.{name}" for name in ("in_their_order", "text_columns")),
+        "private.reading.frames.column_names",
     ),
 }
 LISTED = {f"pgmpy_dp.{name}" for names in GIVEN_OUT.values() for name in names}

@@ -311,11 +311,8 @@ def _remedy(schema: Schema, name: Hashable) -> str:
     states = _states(schema.states[name])
     if name not in schema.numbers:
         cut = ", or a range from one cut to another, low:high" if schema.interval_cuts(name) else ""
-        cut = cut or (
-            ", or a range of them, low:high"
-            if int in map(type, schema.states[name]) and not schema.reading(name).codes
-            else ""
-        )
+        whole = int in map(type, schema.states[name]) and not schema.reading(name).codes
+        cut = cut or (", or a range of them, low:high" if whole else "")
         return f"is not a state of it; use {states}{cut}"
     kind = schema.numbers[name].kind
     return f"is no {kind}, range or state of it; use a {kind}, a range low:high, or {states}"

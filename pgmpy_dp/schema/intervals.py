@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from pgmpy_dp.schema.labels import short
 
@@ -93,14 +93,29 @@ def almost_intervals(states: Sequence, other: Hashable = None) -> list[str] | No
     return meant if between or not named or written == meant else None
 
 
-def refuse_almost_intervals(name: Hashable, states: tuple, other: Hashable | None) -> None:
-    """ValueError for states that look like intervals to a reader, and would be compared as texts."""
-    meant = almost_intervals(states, other)
-    if meant is not None:
-        raise ValueError(
-            f"variable {name!r} has the states {short(states)}, which look like intervals but would be compared as "
-            "texts, so that no number is counted in them; for a column of numbers declare "
-            f"{name!r}: Number(lower, upper, cuts={interval_cuts(meant)}), which has states for missing and outside "
-            f"numbers, or what interval_states gives, here {short(meant)}, and no other state; for a column of such "
-            f"texts pass Schema(..., texts=[{name!r}])"
-        )
+def refuse_almost_intervals(
+    variables: Mapping[Hashable, tuple],
+    other: Mapping[Hashable, Hashable],
+    texts: Iterable[Hashable],
+    passed: Collection[Hashable],
+) -> None:
+    """ValueError for states that look like intervals to a reader, and would be compared as texts.
+
+    Variables that `texts` names, after a check of it, and those that are `passed` may have them.
+    """
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise TypeError(f"texts={short(texts)} is not a list of names; pass texts=[name]")
+    texts = list(texts)
+    unknown = [name for name in texts if name not in variables]
+    if unknown:
+        raise ValueError(f"texts names {unknown}, which are not discrete variables of the schema; remove them")
+    for name, states in variables.items():
+        meant = None if name in texts or name in passed else almost_intervals(states, other.get(name))
+        if meant is not None:
+            raise ValueError(
+                f"variable {name!r} has the states {short(states)}, which look like intervals but would be compared as "
+                "texts, so that no number is counted in them; for a column of numbers declare "
+                f"{name!r}: Number(lower, upper, cuts={interval_cuts(meant)}), which has states for missing and "
+                f"outside numbers, or what interval_states gives, here {short(meant)}, and no other state; for a column "
+                f"of such texts pass Schema(..., texts=[{name!r}])"
+            )

@@ -133,6 +133,31 @@ def readings_of(
     return readings
 
 
+def others_of(
+    variables: Sequence[Hashable],
+    states: Mapping[Hashable, tuple],
+    numbers: Mapping[Hashable, Number],
+    readings: Mapping[Hashable, Reading],
+    other: Any,
+) -> dict[Hashable, Any]:
+    """The other-states of variables, in the order of these, each as it is among the states."""
+    if other is not None and not isinstance(other, Mapping):
+        raise TypeError(f"other={short(other)} is not a mapping; pass {{name: state}}")
+    checked = {}
+    for label, state in (other or {}).items():
+        name = decode_label(encode_label(label))
+        if name in numbers:
+            raise ValueError(f"other names {name!r}, a variable of numbers; use missing= and outside= of its Number")
+        if name not in states:
+            raise ValueError(f"other names {name!r}, which is not a discrete variable of the schema; remove it")
+        key = readings.get(name, Reading()).key
+        keys = {key(s): s for s in states[name]}
+        if key(state) not in keys:
+            raise ValueError(f"other[{name!r}]={state!r} is not among the states {short(states[name])}; add it to them")
+        checked[name] = keys[key(state)]
+    return {name: checked[name] for name in variables if name in checked}
+
+
 def _checked(name: Hashable, reading: Reading, states: tuple, number: Number | None) -> Reading:
     """The reading of one variable, with blank cells; ValueError where it would lose or confuse a state."""
     spelled: dict[tuple, Any] = {}

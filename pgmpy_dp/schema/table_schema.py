@@ -22,7 +22,7 @@ from pgmpy_dp.schema.labels import checked_states, decode_label, encode_label, s
 from pgmpy_dp.schema.number import Date, Number
 from pgmpy_dp.schema.provenance import Costs, cost_texts, costs_of, marked
 from pgmpy_dp.schema.reading import OPTIONS as READING
-from pgmpy_dp.schema.reading import Reading, decoded, encoded, readings_of, said_of
+from pgmpy_dp.schema.reading import Reading, decoded, encoded, others_of, readings_of, said_of
 from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
 from pgmpy_dp.shown import quantity
@@ -153,8 +153,9 @@ class Schema(Mapping):
         self._states = states
         self._numbers = numbers
         self._readings = readings_of(self._variables, self._states, self._numbers, self._said)
-        self._other = self._checked_other(other)
-        self._refuse_almost_intervals(texts)
+        self._other = others_of(self._variables, self._states, self._numbers, self._readings, other)
+        codes = [name for name, reading in self._readings.items() if reading.codes]
+        refuse_almost_intervals(self._states, self._other, texts, {*self._numbers, *codes})
         self._rules, self._zeros = self._checked_rules(impossible)
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
         self._discovered: Costs = ()
@@ -169,40 +170,6 @@ class Schema(Mapping):
             name: number if costs_of(number) == costs else dataclasses.replace(number, discovered=costs)
             for name, number in self._numbers.items()
         }
-
-    def _checked_other(self, other: Mapping | None) -> dict:
-        if other is None:
-            return {}
-        if not isinstance(other, Mapping):
-            raise TypeError(f"other={short(other)} is not a mapping; pass {{name: state}}")
-        checked = {}
-        for label, state in other.items():
-            name = decode_label(encode_label(label))
-            if name in self._numbers:
-                raise ValueError(
-                    f"other names {name!r}, a variable of numbers; use missing= and outside= of its Number"
-                )
-            if name not in self._states:
-                raise ValueError(f"other names {name!r}, which is not a discrete variable of the schema; remove it")
-            key = self.reading(name).key
-            keys = {key(s): s for s in self._states[name]}
-            if key(state) not in keys:
-                raise ValueError(
-                    f"other[{name!r}]={state!r} is not among the states {short(self._states[name])}; add it to them"
-                )
-            checked[name] = keys[key(state)]
-        return {name: checked[name] for name in self._variables if name in checked}
-
-    def _refuse_almost_intervals(self, texts: Iterable[Hashable]) -> None:
-        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-            raise TypeError(f"texts={short(texts)} is not a list of names; pass texts=[name]")
-        texts = list(texts)
-        unknown = [name for name in texts if name not in self._states]
-        if unknown:
-            raise ValueError(f"texts names {unknown}, which are not discrete variables of the schema; remove them")
-        for name, states in self._states.items():
-            if name not in texts and name not in self._numbers and not self.reading(name).codes:
-                refuse_almost_intervals(name, states, self._other.get(name))
 
     def _checked_rules(self, impossible: Iterable[str | Mapping]) -> tuple[tuple[Rule, ...], list[Box]]:
         if isinstance(impossible, str | bytes | Mapping) or not isinstance(impossible, Iterable):

@@ -223,12 +223,11 @@ def columns_to_look_at(
     function = columns_to_look_at
     known = arguments_of(function, adjacency=adjacency, n_records=n_records, random_state=random_state)
     limits = arguments_of(function, max_categories=max_categories, max_length=max_length, bins=bins)
-    df, codes = _codes(df, variables, codes)
     settings = plan.DiscoverSettings.of(
         variables,
         other=other,
         recode=recode,
-        codes=codes,
+        codes=_codes(df, variables, codes),
         impossible=impossible,
         reading={"missing": missing, "strip": strip, "casefold": casefold},
         **vars(limits),
@@ -248,16 +247,15 @@ def columns_to_look_at(
     return data, settings
 
 
-def _codes(df: Any, variables: Any, codes: bool | Iterable[Hashable] | None) -> tuple[Any, list[Hashable]]:
-    """The data, and the columns of codes: those that are named, and categories that are texts unless it is said."""
+def _codes(df: Any, variables: Any, codes: bool | Iterable[Hashable] | None) -> list[Hashable]:
+    """The columns of codes: those that are named, and categories that are texts unless it is said."""
     declared = variables if isinstance(variables, Mapping) else {}
     wanted = [name for name, said in declared.items() if isinstance(said, str) and said == plan.CATEGORIES]
     if isinstance(codes, bool):
-        return df, wanted if codes else []
+        return wanted if codes else []
     if isinstance(codes, str | bytes) or not isinstance(codes, Iterable | None):
         raise TypeError(f"codes={codes!r} is not a list of names; pass codes=[name], or True or False")
-    data, texts = text_columns(df, wanted) if wanted else (df, [])
-    return data, list(dict.fromkeys([*(codes or ()), *texts]))
+    return list(dict.fromkeys([*(codes or ()), *(text_columns(df, wanted) if wanted else ())]))
 
 
 def look_at(data: PrivateColumns, settings: plan.DiscoverSettings, budget: Budget) -> Discovery:

@@ -36,6 +36,7 @@ _ODD: tuple[Any, ...] = (
     *ODD_CELLS,
     *("7.0", " 7 ", 7, True, "TRUE", "other", "Other", "categories", "None", "[0,9)", "<5"),
     *("a\tb", "\x1b[31m", "a\u200bb", "x" * 101, "x" * 100, "Ulm ", "ULM", "nu\u0308rse", "\ufdd0", "9" * 400),
+    *("007", "+7", 7.5, "nan", "inf", "12E3", np.float32(7.0)),
     *(float("inf"), 1e300, 2.0**53, -0.0, ("a", ("b", None)), b"\xff", np.datetime64("NaT", "s"), {"a": 1}, 1 + 2j),
 )
 """Cells that might be a category twice, no category, or one that is something else too."""
@@ -70,7 +71,7 @@ def column_pairs(rng: np.random.Generator, adjacency: str) -> Iterator[tuple[pd.
 
 
 def column_cases() -> list[ReplayCase]:
-    """Categories and numbers together, in memory, spelled otherwise, and in a file; each alone."""
+    """Categories and numbers together, in memory, spelled otherwise, in a file, where they are codes; each alone."""
     numbers = {"age": VARIABLES["age"], "pay": VARIABLES["pay"]}
     spelled = {"strip": True, "casefold": True, "missing": ["?", 7], "recode": {"job": {"astronaut": "pilot"}}}
     variants: list[tuple[str, dict[str, Any], dict[str, Any], Budget]] = [
@@ -79,11 +80,14 @@ def column_cases() -> list[ReplayCase]:
         ("in a file", VARIABLES, {"strip": True}, BUDGET),
         ("categories", {"job": "categories"}, {"max_length": 3, "other": "nurse"}, BUDGET),
         *(("numbers", numbers, {"bins": 4}, budget) for budget in (Budget(epsilon=1.0), Budget(rho=0.1), BUDGET)),
+        ("codes", VARIABLES, {"codes": True}, BUDGET),
+        ("codes, spelled", VARIABLES, {**spelled, "codes": True, "max_categories": 2}, BUDGET),
+        ("codes no more, in a file", VARIABLES, {"codes": False}, BUDGET),
     ]
     cases = []
     for (name, variables, options, budget), adjacency in itertools.product(variants, ("add_remove", "replace_one")):
         fixed = {"variables": variables, "options": options, "budget": budget, "adjacency": adjacency, "name": name}
-        pairs, corpus = partial(column_pairs, adjacency=adjacency), 4 + len(_ODD) if name == "both" else 8
+        pairs, corpus = partial(column_pairs, adjacency=adjacency), 4 + len(_ODD) if name in ("both", "codes") else 8
         cases.append(ReplayCase(f"discover, {name}, {adjacency}, {budget}", partial(_found, **fixed), pairs, corpus))
         if name != "categories":
             persons = partial(unit_pairs, pairs=pairs, most=3, corpus=corpus)
@@ -105,7 +109,7 @@ def _found(
     n_records = (len(data) if unit is None else N_UNITS) if adjacency == "replace_one" else None
     ledger = Ledger(budget, adjacency=adjacency)
     asked = {"ledger": ledger, "n_records": n_records, "unit": unit, **options}
-    if name != "in a file":
+    if not name.endswith("in a file"):
         found = discover(data, variables, budget, **asked)
     else:
         with tempfile.TemporaryDirectory() as folder:

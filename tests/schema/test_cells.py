@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import datetime
 import decimal
 import math
 import pickle
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -264,3 +266,28 @@ class TestReaders:
         table = pa.table({"user": [1], "t": [1], "page": [1.0]})
         with pytest.raises(ValueError, match="is one of codes"):
             PrivateSequences(table, schema, unit="user", order="t", ledger=Budget(epsilon=1.0))
+
+
+def rendered(key: tuple, missing: str) -> str:
+    """A key as the page writes it."""
+    if key[0] in ("missing", "unreadable"):
+        return missing if key == MISSING else "outside"
+    if key[0] == "number":
+        return f"{key[1]:g}"
+    text = key[1].removeprefix(b"=") if key[0] == "unit" else key[1].encode()
+    return "itself" if text == b"\xff" else text.decode()
+
+
+def test_the_page_says_what_is_the_same():
+    page = (Path(__file__).parents[2] / "docs" / "cells.md").read_text(encoding="utf-8")
+    section = page.split("## What is the same")[1].split("\n## ")[0]
+    rows = [[part.strip() for part in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    assert len(rows) > 10 and rows[0][1:3] == ["state", "code"]
+    for cell, *said in rows[2:]:
+        value = ast.literal_eval(cell.strip("`"))
+        keys = [match_key(value, kind) for kind in ("meaning", "code", "unit", "integer")]
+        shown = [
+            rendered(key, missing)
+            for key, missing in zip(keys, ["missing", "missing", "nobody", "nobody"], strict=True)
+        ]
+        assert shown == said, cell

@@ -39,7 +39,7 @@ from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.reading.arrow_cells import Column, key_counts, key_ranks, keyed, quietly
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.source_base import EveryText
-from pgmpy_dp.private.reading.sources import open_source
+from pgmpy_dp.private.reading.sources import is_path, open_source
 from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label
 from pgmpy_dp.shown import quantity
 
@@ -159,10 +159,13 @@ def in_their_order(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
     return [name for _, name in sorted(zip(places, names, strict=True), key=lambda pair: pair[0])]
 
 
-def text_columns(data: Any, names: Iterable[Hashable]) -> tuple[Any, list[Hashable]]:
-    """The data, opened once, and the names of columns that hold texts by their declaration, which is public."""
-    source = open_source(data)
-    return source, [name for name in names if source.has_texts(name)]
+def text_columns(data: Any, names: Iterable[Hashable]) -> list[Hashable]:
+    """Names of the columns that hold texts by their declaration, which is public.
+
+    What another library streams is not opened for that: it may be handed out once.
+    """
+    declares = is_path(data) or hasattr(data, "columns") or hasattr(data, "schema")
+    return [name for name in names if open_source(data).has_texts(name)] if declares else []
 
 
 def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
