@@ -80,7 +80,7 @@ def plot_marginals(
     unknown = [name for scope in tables for name in scope if name not in states]
     if unknown:
         raise ValueError(f"scopes has {unknown[:3]}, which are not variables of the model; it has {list(states)}")
-    ours, theirs = _tables(model, tables, states), _tables(reference, tables, states)
+    ours, theirs = _tables(model, tables, states), _tables(reference, tables, states, getattr(model, "schema", None))
     if [table.shape for table in ours] != [table.shape for table in theirs]:
         raise ValueError("model and reference give a variable different states; use the same schema for both")
     distance = np.mean([0.5 * np.abs(a - b).sum() for a, b in zip(ours, theirs, strict=True)])
@@ -165,7 +165,7 @@ def _states(model: Any) -> dict[Hashable, list]:
     )
 
 
-def _tables(source: Any, scopes: list[tuple], states: dict[Hashable, list]) -> list[np.ndarray]:
+def _tables(source: Any, scopes: list[tuple], states: dict[Hashable, list], schema: Any = None) -> list[np.ndarray]:
     """Probabilities of each scope's cells."""
     if isinstance(source, Release):
         released = {
@@ -185,7 +185,8 @@ def _tables(source: Any, scopes: list[tuple], states: dict[Hashable, list]) -> l
                 raise ValueError(f"reference has not the model's states {states[name]} for variable {name!r}")
         return source.to_log_linear().marginals_of(scopes)
     names = list(dict.fromkeys(itertools.chain.from_iterable(scopes)))
-    codes = encode(source, Schema({name: states[name] for name in names}, texts=names))
+    compared = [name for name in names if schema is not None and name in schema and schema.reading(name).codes]
+    codes = encode(source, Schema({name: states[name] for name in names}, texts=names, codes=compared))
     tables = []
     for scope in scopes:
         shape = tuple(len(states[name]) for name in scope)

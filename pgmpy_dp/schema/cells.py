@@ -151,7 +151,7 @@ def _code_key(value: Any) -> tuple:
     name = _unit_name(value)
     if name is None:
         return _meaning_key(value)  # missing, or unreadable
-    if isinstance(value, float | np.floating | complex | np.complexfloating) and not _is_exact(value.real):
+    if isinstance(value, float | np.floating | complex | np.complexfloating) and not _is_exact(float(value.real)):
         return _UNREADABLE
     return ("text", name[1:].decode("utf-8"))
 

@@ -116,6 +116,6 @@ def refuse_almost_intervals(
                 f"variable {name!r} has the states {short(states)}, which look like intervals but would be compared as "
                 "texts, so that no number is counted in them; for a column of numbers declare "
                 f"{name!r}: Number(lower, upper, cuts={interval_cuts(meant)}), which has states for missing and "
-                f"outside numbers, or what interval_states gives, here {short(meant)}, and no other state; for a column "
-                f"of such texts pass Schema(..., texts=[{name!r}])"
+                f"outside numbers, or what interval_states gives, here {short(meant)}, and no other state; for a "
+                f"column of such texts pass Schema(..., texts=[{name!r}])"
             )

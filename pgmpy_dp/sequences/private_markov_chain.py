@@ -187,8 +187,9 @@ class PrivateMarkovChain(BasePrivateEstimator):
         graph.add_nodes_from(names)
         for scope in model.cliques.scopes:
             graph.add_edges_from(itertools.combinations(scope, 2))
-        (declared,) = self.release_.schema.values()
-        states = Schema(dict.fromkeys(names, declared), texts=() if isinstance(declared, Number) else names)
+        (declared,), codes = self.release_.schema.values(), bool(self.release_.schema.options["codes"])
+        texts = () if isinstance(declared, Number) else names
+        states = Schema(dict.fromkeys(names, declared), texts=texts, codes=codes)
         return MarkovNetwork.from_log_linear(model, graph, states, self.privacy_)
 
     def transition_probabilities(self) -> pd.DataFrame:

@@ -283,10 +283,9 @@ def _categories(curator: Curator, settings: DiscoverSettings, plan: _Shares) -> 
         for k, (column, label) in enumerate(labels):
             if column == number:
                 spellings.setdefault(reading.spelled(reading.key(label)), []).append(k)
-        ones = {max(places, key=counts.__getitem__): places for places in spellings.values()}
-        sums = {k: int(counts[places].sum()) for k, places in ones.items()}
+        sums = {max(places, key=counts.__getitem__): int(counts[places].sum()) for places in spellings.values()}
         kept = np.array(sorted(sorted(sums, key=lambda k: -sums[k])[: settings.max_categories]), dtype=np.intp)
-        is_plain = all(len(ones[k]) == 1 for k in kept.tolist())
+        is_plain = all(len(places) == 1 for places in spellings.values())
         summed = curator.picked(counts, kept) if is_plain else np.array([sums[k] for k in kept.tolist()])
         categories[name] = [labels[k][1] for k in kept], summed
     return categories

@@ -87,11 +87,11 @@ class Discovery(Shown):
             )
             for (name, labels), value in zip(counted, values, strict=True)
         }
-        sds = [math.sqrt(value.noise.variance) for value in values if value.noise is not None]
-        sds = [release.public["sd"]] if release.public.get("sd") else sds  # releases of before have none
+        deviations = (math.sqrt(value.noise.variance) for value in values if value.noise is not None)
+        sd = release.public.get("sd") or next(deviations, math.nan)  # releases of 0.3 do not say it
         threshold = release.public["threshold"]
         return cls(
-            *(release.schema, counts, sds[0] if sds else math.nan, math.nan if threshold is None else float(threshold)),
+            *(release.schema, counts, sd, math.nan if threshold is None else float(threshold)),
             *(n, n_sd, release, Privacy.of(release) if privacy is None else privacy),
         )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from pgmpy_dp import Budget, FewRecordsWarning, Ledger, Number, learn_linked
 from pgmpy_dp.auditing.replay import replay
 from pgmpy_dp.linked import LinkedSchema, PrivateLinkedTables, made_up_families
 from pgmpy_dp.linked.linked_plan import plan_linked
+from pgmpy_dp.linked.operators.wide_table import wide_table
 from pgmpy_dp.verbs import discover
 from tests.linked.families import FAMILIES, HOUSEHOLDS, PERSONS
 
@@ -112,3 +114,25 @@ class TestDiscover:
         with pytest.raises((TypeError, ValueError), match=message):
             discover(variables=described, **passed)
         assert not ledger.entries
+
+
+def test_codes_of_both_tables_stay_as_they_are_written(tmp_path):
+    """Found, checked and learned: rows of families have them twice, beside states of their own."""
+    regions, zips = ["01", "1", "+1"], ["02116", "2116"]
+    households = pd.DataFrame({"household": range(900), "region": [regions[k % 3] for k in range(900)]})
+    persons = pd.DataFrame({"household": [k // 2 for k in range(1800)], "zip": [zips[k % 2] for k in range(1800)]})
+    files = tmp_path / "households.csv", tmp_path / "persons.csv"
+    for frame, file in zip((households, persons), files, strict=True):
+        frame.to_csv(file, index=False)
+    described = {"parent": {"region": "categories"}, "child": {"zip": "categories"}, "key": "household", "most": 2}
+    budget = Budget(epsilon=100.0, delta=1e-9)
+    found = discover(files[0], described, budget, children=files[1]).schema
+    assert set(found.parent["region"]) == {*regions, "other"} and set(found.child["zip"]) == {*zips, "other"}
+    assert found.parent.reading("region").codes and found.child.reading("zip").codes
+    assert LinkedSchema.from_dict(found.to_dict()).child == found.child
+    wide = wide_table(found).schema
+    assert [name for name in wide if wide.reading(name).codes] == ["region", "a.zip", "b.zip"]
+    meant = discover(files[0], described, budget, children=files[1], codes=False).schema
+    assert meant.parent["region"] == (1, "other") and not meant.child.reading("zip").codes
+    named = discover(households, described, budget, children=persons, codes=["child.zip"]).schema
+    assert set(named.child["zip"]) == {*zips, "other"} and named.parent["region"] == (1, "other")

@@ -130,12 +130,15 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema
         names = dict(zip(child, slot, strict=True))
         for box in child.zeros:
             rules.append({names[name]: [child_states[name][k] for k in sorted(codes)] for name, codes in box.items()})
+    options = {} if parent is None else _options(parent)
+    of_children = [wide for slot in slots for name, wide in zip(child, slot, strict=True) if child.reading(name).codes]
+    options["codes"] = [*options.get("codes", ()), *of_children]
     schema = Schema(
         variables,
         other=None if parent is None else parent.other,
         texts=[name for name, declared in variables.items() if isinstance(declared, Sequence)],
         impossible=rules,
-        **({} if parent is None else _options(parent)),
+        **options,
     )
     return WideTable(
         schema, child, linked.size, tuple(patterns), slots, ordered, tuple(absent.values()), tuple(outside.values())
@@ -158,9 +161,7 @@ def _fresh(label: str, states: Sequence) -> str:
 
 def _options(parent: Schema) -> dict[str, Any]:
     """Return how cells of the parents' columns are read, and of no others."""
-    missing, named = parent.options["missing"], ("strip", "casefold", "codes")
-    return {
-        "missing": missing if isinstance(missing, dict) else dict.fromkeys(parent, missing) if missing else {},
-        "recode": parent.options["recode"],
-        **{name: list(parent) if parent.options[name] is True else parent.options[name] for name in named},
-    }
+    said = {name: list(parent) if value is True else value for name, value in parent.options.items()}
+    missing = said["missing"]
+    said["missing"] = missing if isinstance(missing, dict) else dict.fromkeys(parent, missing) if missing else {}
+    return said
