@@ -798,6 +798,9 @@ _ROWS = [
         "keys=rank.astype(np.uint64)",
         "test_discovery.py test_columns.py test_units.py",
     ),
+    ("any float is a code", "cells:_code_key", "not _is_exact(float(value.real))", "False", "test_cells.py"),
+    ("empty fields are codes", "source_base:EveryText.__contains__", 'text != "" or', "True or", "test_cells.py"),
+    ("integers are no codes", "coding:coding", "and not reading.codes", "", "test_cells.py test_reading_odd_cells.py"),
     ("labels of any length", "columns:_has_label", "if len(key[1]) > max_length:", "if False:", "test_columns.py"),
     (
         "divisions that somebody else has made",

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from pgmpy_dp import Budget, Ledger, Number, Schema
+from pgmpy_dp import Budget, Ledger, Number, Schema, TextFile
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator.curator_base import Curator
@@ -33,6 +33,7 @@ from pgmpy_dp.private.data.columns import (
     mark_row,
     number_counts,
     record_count,
+    text_columns,
 )
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
 from pgmpy_dp.private.noise.histogram import stability_histogram, tail_quantile
@@ -184,6 +185,11 @@ class TestReaders:
         found, counts = column_marks(made, ["a", "b"], 9)
         labels = [mark_label(key) for _, key in found]
         assert (labels, counts.tolist()) == ([None, 1, 7, None, "x"], [1, 2, 1, 1, 2])
+        written = TextFile(tmp_path / "written.txt", delimiter=";", decimal=",", thousands=".")
+        (tmp_path / "written.txt").write_bytes(b"a;b\n1.500;1,5\n1500;007\n")
+        found, _ = column_marks(columns(written, ["a", "b"], reading={"codes": True}), ["a", "b"], 9)
+        assert [mark_label(key) for _, key in found] == ["1.500", "1500", "007", "1,5"]
+        assert text_columns(written, ["a"]) == ["a"] and text_columns(pd.DataFrame({"a": ["x"]}), ["a"]) == []
         assert in_their_order(tmp_path / "records.csv", ["a", "b"]) == ["b", "a"]
         assert in_their_order(pd.DataFrame({"b": [1], "a": [2]}), ["a", "b"]) == ["b", "a"]
 

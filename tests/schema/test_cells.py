@@ -216,6 +216,7 @@ class TestReaders:
             file = TextFile(tmp_path / "a.csv", delimiter=";", **options)
             # 'nan' and ' 2116' are outside; an empty field is the text "", for it is a state
             assert counts(file, self.WHOLE) == [2, 1, 1, 1, 1, 1, 0, 1, 1, 0, 2]
+            assert counts(file, Schema({"c": ["2116", None]}, codes=True)) == [1, 2]
         named = Schema({"c": ["2116", "1,5", None]}, codes=True, strip=True)
         assert counts(TextFile(tmp_path / "a.csv", delimiter=";", decimal=","), named) == [2, 0, 2]
 
