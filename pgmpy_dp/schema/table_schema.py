@@ -262,6 +262,7 @@ class Schema(Mapping):
 
         Examples
         --------
+        >>> from pgmpy_dp.schema import match_key
         >>> code = Schema({"age": ["<25", "[25,45)", ">=45"]}).coder("age")
         >>> [code(match_key(cell)) for cell in (24.9, "25", 1e300, "[25,45)", "25 years", None)]
         [0, 1, 2, 1, -1, -1]

@@ -61,6 +61,7 @@ class OutsideCounted(Schema):
 
     Examples
     --------
+    >>> from pgmpy_dp.schema import match_key
     >>> counted = OutsideCounted(Schema({"age": ["<25", ">=25"], "sex": ["F", "?"]}, other={"sex": "?"}))
     >>> counted.cardinalities, [key_coder(counted, "sex")(match_key(cell)) for cell in ("F", "?", "M", None)]
     ({'age': 3, 'sex': 3}, [0, 1, 2, 2])
@@ -107,6 +108,7 @@ def key_coder(schema: Schema, name: Hashable) -> Callable[[tuple], int]:
 
     Examples
     --------
+    >>> from pgmpy_dp.schema import match_key
     >>> code = key_coder(Schema({"age": ["<25", "[25,45)", ">=45"]}), "age")
     >>> [code(match_key(cell)) for cell in (24.9, "25", 1e300, "[25,45)", "25 years", None)]
     [0, 1, 2, 1, -1, -1]

@@ -57,9 +57,9 @@ def warn_of_guessed_types(source: Source, unit: Hashable, schema: Schema | None 
     makes 7 unless another cell is no number. So one person's cell may join or part other people's records, and nothing
     here can tell.
     """
-    codes = [] if schema is None else [name for name in schema.states if schema.reading(name).codes]
+    named = {} if schema is None else {n: s for n, s in schema.states.items() if schema.reading(n).codes}
     # Words are themselves in any frame; of categories that are to be found nobody knows.
-    codes = [name for name in codes if any(match_key(s)[0] in ("number", "tuple") for s in schema.states[name])]
+    codes = [n for n, states in named.items() if any(match_key(s)[0] in ("number", "tuple") for s in states)]
     if source.guesses_types and (unit is not None or codes):
         what = f"codes={codes!r} names columns" if unit is None else f"unit={unit!r} is a column"
         warnings.warn(
