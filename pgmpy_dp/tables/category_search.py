@@ -279,7 +279,7 @@ def _categories(curator: Curator, settings: DiscoverSettings, plan: _Shares) -> 
     labels = category_labels(rows)
     categories = {}
     for number, name in enumerate(settings.categories):
-        reading, spellings = settings.schema.reading(name), {}
+        reading, spellings = settings.schema.reading(name), dict[tuple, list[int]]()
         for k, (column, label) in enumerate(labels):
             if column == number:
                 spellings.setdefault(reading.spelled(reading.key(label)), []).append(k)
