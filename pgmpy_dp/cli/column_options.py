@@ -40,7 +40,8 @@ NumberOption = Annotated[
         "--number",
         metavar="<str>",
         help='A column of numbers within bounds: "age=0:120", or "age=0:120:1" for whole ones. Add where to cut it, '
-        '"cuts 18,65" or "bins 12". Add "missing drop", "outside drop" or "outside state" if you like.',
+        '"cuts 18,65" or "bins 12". Add "missing drop", "outside drop" or "outside state" if you like. For "$10,300", '
+        '8.90%, 1.500 or 5k in cells add "units $,%,k=1000", "thousands ,", "decimal ,".',
     ),
 ]
 DateOption = Annotated[
@@ -48,7 +49,8 @@ DateOption = Annotated[
     typer.Option(
         "--date",
         metavar="<str>",
-        help='A column of days, like --number: "admitted=2001-01-01:2020-12-31 bins 20 format %d.%m.%Y".',
+        help='A column of days, like --number: "admitted=2001-01-01:2020-12-31 bins 20 format %d.%m.%Y". Several formats: '
+        '"format %d.%m.%Y format %Y-%m"; a month means its first day.',
     ),
 ]
 OtherOption = Annotated[
@@ -191,11 +193,14 @@ def declared_number(text: str, option: str) -> tuple[str, Number]:
         first, *words = shlex.split(said) or [""]
     except ValueError:
         ask_for(option, text, f"a quotation mark is not closed; write {_EXAMPLES[option]}")
-    bounds, allowed = first.split(":"), ["cuts", "bins", "missing", "outside", *(["format"] if is_date else [])]
+    bounds = first.split(":")
+    allowed = ["cuts", "bins", "missing", "outside", *(["format"] if is_date else ["units", "thousands", "decimal"])]
     if len(bounds) not in (2, 3):
         ask_for(option, text, f"write lower and upper bound with a colon between: {_EXAMPLES[option]}")
     options: dict[str, Any] = dict(zip(words[::2], words[1::2], strict=False))
-    if len(words) % 2 or set(words[::2]) - set(allowed) or 2 * len(options) < len(words):
+    formats = [said for word, said in zip(words[::2], words[1::2], strict=False) if word == "format"]
+    once = len(options) + max(len(formats) - 1, 0)
+    if len(words) % 2 or set(words[::2]) - set(allowed) or 2 * once < len(words):
         what = f"after the bounds write each of {', '.join(allowed)} once at most, and behind it a blank and its value"
         ask_for(option, text, f"{what}, without blanks in it: {_EXAMPLES[option]}")
     ends: list[Any] = bounds[:2] if is_date else _numbers(option, text, bounds[:2])
@@ -204,6 +209,11 @@ def declared_number(text: str, option: str) -> tuple[str, Number]:
     if "cuts" in options:
         cuts = options["cuts"].split(",")
         options["cuts"] = cuts if is_date else _numbers(option, text, cuts)
+    if "format" in options:
+        options["format"] = formats if len(formats) > 1 else formats[0]
+    if "units" in options:
+        factors = dict(unit.partition("=")[::2] for unit in options["units"].split(","))
+        options["units"] = {u: _numbers(option, text, [by])[0] if by else 1.0 for u, by in factors.items()}
     if "bins" in options:
         if not options["bins"].isdecimal():
             ask_for(option, text, "bins is not a whole number; write how many cells there are, such as bins 20")

@@ -133,7 +133,8 @@ def _texts(declared: Number | Sequence, drawn: np.ndarray, written: TextFile) ->
         if value is None or value != value:
             return ""
         if isinstance(declared, Date):
-            return as_day(value).strftime(declared.format) if declared.format else as_day(value).isoformat()
+            day = as_day(value)
+            return day.strftime(declared.formats[0]) if declared.formats else day.isoformat()
         if isinstance(declared, Number) and declared.whole:
             return as_written(str(int(value)))
         return as_written(repr(value)) if isinstance(value, float) else str(value)

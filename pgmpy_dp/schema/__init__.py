@@ -3,7 +3,7 @@
 from pgmpy_dp.schema.cells import INTERRUPTS, MISSING, clock_text, duration_nanoseconds, match_key, moment_text
 from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts, interval_states
 from pgmpy_dp.schema.labels import decode_label, encode_label
-from pgmpy_dp.schema.number import OUTSIDE, Date, Number
+from pgmpy_dp.schema.number import OUTSIDE, Date, Number, key_number
 from pgmpy_dp.schema.reading import Reading
 from pgmpy_dp.schema.table_schema import Schema
 
@@ -22,6 +22,7 @@ __all__ = [
     "encode_label",
     "interval_cuts",
     "interval_states",
+    "key_number",
     "match_key",
     "moment_text",
 ]

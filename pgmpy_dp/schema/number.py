@@ -17,10 +17,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
+from pgmpy_dp.schema.cells import match_key
+from pgmpy_dp.schema.numerals import checked_signs, checked_units, word_number, written_number
 from pgmpy_dp.schema.provenance import Costs
 
 OUTSIDE = "outside"
@@ -32,6 +35,13 @@ _FINER = 0.25  # width of fine cells over the distance from the lower bound, whe
 _LEAST = 1e-6  # of the range: at what distance fine cells stop getting narrower, where no resolution says it
 _EPOCH = date(1970, 1, 1).toordinal()
 _SOME_DAY = date(1999, 12, 31)
+
+
+def key_number(key: tuple) -> float | None:
+    """The number of a match key; None where it is missing, NaN where it is none. INF, inf and Infinity are the same."""
+    if key[0] == "text":
+        return word_number(key[1])
+    return None if key[0] == "missing" else key[1] if key[0] == "number" else math.nan
 
 
 def number_text(number: float) -> str:
@@ -66,6 +76,15 @@ class Number:
     outside : {"clip", "drop", "state"}, default "clip"
         "clip" counts a number beyond a bound as that bound, and a cell that is not a number as missing. "drop" does not
         count their records. "state" counts both in a state of their own, "outside".
+    units : str, list of str, or mapping of str to float, optional
+        Texts that may stand before or after a number in a cell, one on each side at most: ``["%", "$", "km"]``. They
+        are left out: "8.90%" is 8.9, "$10,300" with ``thousands=","`` is 10300. A mapping says by what each multiplies
+        the number: ``{"k": 1000, "%": 0.01}``. Cells that are numbers already, of a typed column too, stay as they are.
+    thousands : str, optional
+        Sign between groups of three digits in texts: a comma, a point, an apostrophe, an underscore or a blank.
+    decimal : {".", ","}, default "."
+        Sign before the fraction in texts. With a comma "1.500" is no number unless `thousands` is a point: then it is
+        1500. These three hold for texts alone, whatever a :class:`~pgmpy_dp.TextFile` says of its other columns.
     discovered : tuple of str
         What it cost to find its cuts: not to be passed, it comes with numbers of a `Schema` that says so
         (`Schema.discovered`). It has no part in whether two are equal.
@@ -74,7 +93,8 @@ class Number:
     ------
     TypeError, ValueError
         For bounds that are not finite or do not ascend, cuts that are outside them or do not ascend, and cuts together
-        with bins. For a range that is not a multiple of the resolution, and for cells without a value.
+        with bins. For a range that is not a multiple of the resolution, for cells without a value, and for units and
+        signs that could be confused with a number, or with each other.
 
     Examples
     --------
@@ -83,6 +103,9 @@ class Number:
     ('[0,18)', '[18,65)', '[65,120]', None)
     >>> Number(0, 1, bins=2, missing="drop").states
     ('[0,0.5)', '[0.5,1]')
+    >>> pay = Number(0, 100_000, units=["$"], thousands=",")
+    >>> [pay.reads(pay.key(cell)) for cell in ("$10,300.50", 7, "EUR 7", "Infinity")]
+    [10300.5, 7.0, nan, inf]
     """
 
     lower: float
@@ -92,6 +115,9 @@ class Number:
     resolution: float | None = dataclasses.field(default=None, kw_only=True)
     missing: str = dataclasses.field(default="state", kw_only=True)
     outside: str = dataclasses.field(default="clip", kw_only=True)
+    units: Any = dataclasses.field(default=(), kw_only=True)
+    thousands: str | None = dataclasses.field(default=None, kw_only=True)
+    decimal: str = dataclasses.field(default=".", kw_only=True)
     discovered: Costs = dataclasses.field(default=(), kw_only=True, compare=False, repr=False)
 
     kind: ClassVar[str] = "number"
@@ -119,6 +145,8 @@ class Number:
             choice = getattr(self, name)
             if choice not in allowed:
                 raise ValueError(f"{self._what} {name}={choice!r}; pass one of {', '.join(allowed)}")
+        object.__setattr__(self, "units", checked_units(self._what, self.units))
+        checked_signs(self._what, self.decimal, self.thousands)
         self._check_resolution()
         self._check_bins()
         # Reading and drawing ask for it cell by cell.
@@ -440,13 +468,45 @@ class Number:
         steps = {math.ceil(distance / self.resolution) for distance in rounded} | {1, last}
         return self.values_at(step for step in sorted(steps) if 0 < step <= last)
 
+    @property
+    def dressed(self) -> bool:
+        """Whether texts are read by other signs than a decimal point: by units, thousands or a decimal comma."""
+        return bool(self.units or self.thousands or self.decimal != ".")
+
+    def key(self, cell: object) -> tuple:
+        """The :func:`~pgmpy_dp.schema.cells.match_key` of a cell, in which a text has the number that it is written as.
+
+        Parameters
+        ----------
+        cell : object
+
+        Returns
+        -------
+        tuple
+            A function of the cell and of this declaration alone. It never raises.
+
+        Examples
+        --------
+        >>> comma = Number(0, 9_999, decimal=",", thousands=".", units=["€"])
+        >>> [comma.key(cell) for cell in ("1.500", b"2,5 \xe2\x82\xac", "2.5", 2.5)]
+        [('number', 1500.0), ('number', 2.5), ('text', '2.5'), ('number', 2.5)]
+        """
+        key = match_key(cell)
+        if not self.dressed or not isinstance(cell, str | bytes) or key[0] not in ("text", "number"):
+            return key
+        text = cell.decode() if isinstance(cell, bytes) else str.__str__(cell)
+        number = written_number(text, self.units, self.decimal, self.thousands)
+        if number is None:  # 1.5, which is 1 1/2 elsewhere, is no number where commas come before fractions
+            return ("text", text) if self.decimal == "," and "." in text else key
+        return ("number", number + 0.0)
+
     def reads(self, key: tuple) -> float | None:
         """The number that a cell holds; None where it is missing, NaN where it holds no number.
 
         Parameters
         ----------
         key : tuple
-            The cell's :func:`~pgmpy_dp.schema.cells.match_key`.
+            The cell's :meth:`key`.
 
         Returns
         -------
@@ -459,7 +519,7 @@ class Number:
         >>> [Number(0, 9).reads(match_key(cell)) for cell in ("7.5", None, "seven")]
         [7.5, None, nan]
         """
-        return None if key[0] == "missing" else key[1] if key[0] == "number" else math.nan
+        return key_number(key)
 
     def coder(self, dropped: int = -1) -> Callable[[tuple], int]:
         """A function from a cell's match key to the position of its state, or to `dropped`.
@@ -621,6 +681,8 @@ class Number:
                 content[field.name] = self._json(value)
             elif value != field.default:
                 content[field.name] = [self._json(cut) for cut in value] if field.name == "cuts" else value
+                if field.name == "units":
+                    content["units"] = dict(value)
         return content
 
     def _json(self, number: float) -> Any:
@@ -644,9 +706,11 @@ class Date(Number):
         As for :class:`Number`.
     resolution : float, default 1
         In whole days.
-    format : str, optional
-        How cells say a day beside ISO's ``2020-01-31``, for ``datetime.datetime.strptime``: ``"%d.%m.%Y"``. With a
-        format of digits alone, such as ``"%Y%m%d"``, whole numbers are days too.
+    format : str or list of str, optional
+        How cells say a day beside ISO's ``2020-01-31``, for ``datetime.datetime.strptime``: ``"%d.%m.%Y"``. Of several
+        the first that reads a cell says its day, whatever other cells are; samples are written in the first. With a
+        format of digits alone, such as ``"%Y%m%d"``, whole numbers are days too. One without a day, ``"%Y-%m"``, or
+        without a month, means the first of it.
 
     Raises
     ------
@@ -667,19 +731,12 @@ class Date(Number):
     def __post_init__(self) -> None:
         if not isinstance(self.resolution, numbers.Real) or not float(self.resolution).is_integer():
             raise ValueError(f"Date resolution={self.resolution!r} must be a whole number of days")
-        if self.format is not None:
-            if not isinstance(self.format, str):
-                raise TypeError(f"Date format={self.format!r} is not a text such as '%d.%m.%Y'")
-            try:
-                again = datetime.strptime(_SOME_DAY.strftime(self.format), self.format)
-            except ValueError as error:
-                raise ValueError(f"Date format={self.format!r} does not read a day: {error}") from None
-            if again.date() != _SOME_DAY:
-                raise ValueError(f"Date format={self.format!r} does not say a whole day; it needs year, month and day")
-            with contextlib.suppress(ValueError):
-                again = datetime.strptime("1999-11-12", self.format)
-            if (again.month, again.day) not in ((12, 31), (11, 12)):
-                raise ValueError(f"Date format={self.format!r} reads 1999-11-12 as another day than ISO; drop it")
+        if self.units or self.dressed:
+            raise ValueError("Date has units, thousands or decimal, which are for a Number; pass format='%d.%m.%Y'")
+        if self.format is not None and not isinstance(self.format, str):
+            object.__setattr__(self, "format", tuple(self.format) if isinstance(self.format, Iterable) else 0)
+        for written in self.formats:
+            _check_format(written)
         super().__post_init__()
 
     def _checked(self, name: str, value: Any) -> float:
@@ -717,28 +774,31 @@ class Date(Number):
         """
         if key[0] == "missing":
             return None
-        try:
-            if key[0] == "number":  # as are texts of digits
-                moment = datetime.strptime(f"{int(key[1]):0{self.digits}d}", self.format) if self.digits else None
-                return float(moment.toordinal() - _EPOCH) if moment and key[1].is_integer() else math.nan
-            text = key[1].strip()
-            moment = self._moment(text)
-            return float((moment if moment.tzinfo is None else moment.astimezone(UTC)).toordinal() - _EPOCH)
-        except Exception:  # no text, or no day
-            return math.nan
-
-    def _moment(self, text: str) -> datetime:
-        """Cells that are times have texts of ISO, whatever the format."""
-        if self.format is None or text[4:5] == "-":
-            with contextlib.suppress(ValueError):
-                return datetime.fromisoformat(text)
-        return datetime.strptime(text, self.format)
+        with contextlib.suppress(Exception):  # no text, or no day
+            text = key[1].strip() if key[0] == "text" else None
+            if text is not None and (not self.formats or text[4:5] == "-"):
+                # Cells that are times have texts of ISO, whatever the format.
+                with contextlib.suppress(ValueError):
+                    moment = datetime.fromisoformat(text)
+                    return float((moment if moment.tzinfo is None else moment.astimezone(UTC)).toordinal() - _EPOCH)
+            for written in self.formats:
+                digits = _digits(written)
+                if text is None and not (digits and key[1].is_integer()):  # texts of digits are numbers
+                    continue
+                with contextlib.suppress(ValueError):
+                    moment = datetime.strptime(text if text is not None else f"{int(key[1]):0{digits}d}", written)
+                    return float((moment if moment.tzinfo is None else moment.astimezone(UTC)).toordinal() - _EPOCH)
+        return math.nan
 
     @property
-    def digits(self) -> int:
-        """The number of digits that say a day, where `format` has nothing else; else 0."""
-        text = "" if self.format is None else _SOME_DAY.strftime(self.format)
-        return len(text) if text.isdecimal() else 0
+    def formats(self) -> tuple[str, ...]:
+        """All formats, in the order in which they are tried."""
+        return () if self.format is None else (self.format,) if isinstance(self.format, str) else self.format
+
+    @property
+    def digits(self) -> bool:
+        """Whether whole numbers may be days: some format has digits and nothing else."""
+        return any(map(_digits, self.formats))
 
     def text(self, number: float) -> str:
         """A day as labels and files say it.
@@ -756,3 +816,32 @@ class Date(Number):
 
     def _json(self, number: float) -> str:
         return self.text(number)
+
+
+def _check_format(written: Any) -> None:
+    """Refuse a format that does not read a day, a month or a year as it is, or that reads ISO's texts as others."""
+    if not isinstance(written, str):
+        raise TypeError(f"Date format={written!r} is not a text such as '%d.%m.%Y', nor a list of such")
+    said = _SOME_DAY.strftime(written)
+    try:
+        again = datetime.strptime(said, written)
+    except ValueError as error:
+        raise ValueError(f"Date format={written!r} does not read a day: {error}") from None
+    wholes = (_SOME_DAY, _SOME_DAY.replace(day=1), _SOME_DAY.replace(month=1, day=1))
+    if again.date() not in wholes or again.strftime(written) != said:
+        raise ValueError(
+            f"Date format={written!r} does not say a whole day, month or year; it needs the year, and the month with a "
+            "day: '%d.%m.%Y', '%Y-%m', '%Y'"
+        )
+    again = datetime(1999, 11, 12)
+    with contextlib.suppress(ValueError):
+        again = datetime.strptime("1999-11-12", written)
+    if (again.month, again.day) != (11, 12):
+        raise ValueError(f"Date format={written!r} reads 1999-11-12 as another day than ISO; drop it")
+
+
+@lru_cache(64)
+def _digits(written: str) -> int:
+    """The number of digits that say a day, where a format has nothing else; else 0."""
+    text = _SOME_DAY.strftime(written)
+    return len(text) if text.isdecimal() else 0

@@ -30,6 +30,8 @@ class Reading:
         Cells that are read as another.
     codes : bool
         Whether cells are compared as they are written, and not by what they mean.
+    dressed : Number, optional
+        The variable, if its texts have units or other signs, by which its cells have keys.
 
     Examples
     --------
@@ -44,14 +46,22 @@ class Reading:
     missing: frozenset[tuple] = frozenset()
     recode: Mapping[tuple, tuple] = dataclasses.field(default_factory=dict)
     codes: bool = False
+    dressed: Number | None = None
 
     @property
     def changes(self) -> bool:
         """Whether this reading changes the key of any cell."""
         return bool(self.strip or self.casefold or self.missing or self.recode)
 
+    @property
+    def as_written(self) -> bool:
+        """Whether fields of a text file are read as they are written, whatever its signs of numbers are."""
+        return self.codes or self.dressed is not None
+
     def key(self, cell: object) -> tuple:
         """The key by which a cell, or a state, is compared in this variable; it never raises."""
+        if self.dressed is not None:
+            return self.dressed.key(cell)
         return match_key(cell, "code" if self.codes else "meaning")
 
     def spelled(self, key: tuple) -> tuple:
@@ -117,7 +127,10 @@ def readings_of(
     readings = {}
     for name in variables:
         strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
+        number = numbers.get(name)
         plain = Reading(strip, casefold, codes=name in said["codes"])
+        if number is not None and number.dressed:
+            plain = dataclasses.replace(plain, dressed=number)
         of_name = isinstance(said["missing"], Mapping)
         cells = said["missing"].get(name, ()) if of_name else said["missing"]
         keys = {plain.spelled(plain.key(cell)): cell for cell in cells}
@@ -128,8 +141,8 @@ def readings_of(
             missing=frozenset(keys.keys() - {_UNREADABLE}),
             recode=_recoded(name, said["recode"].get(name, {}), plain),
         )
-        if made.changes or made.codes:
-            readings[name] = _checked(name, made, states.get(name, ()), numbers.get(name))
+        if made.changes or made.codes or made.dressed:
+            readings[name] = _checked(name, made, states.get(name, ()), number)
     return readings
 
 

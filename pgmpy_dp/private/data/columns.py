@@ -117,7 +117,9 @@ class PrivateColumns(PrivateData):
         source.require_types(self._schema)
         warn_of_guessed_types(source, self._unit, self._schema)
         keys = [self._schema.reading(name).key for name in self._schema.variables]
-        spelled = [EveryText() if self._schema.reading(name).codes else frozenset[str]() for name in schema.variables]
+        spelled = [
+            EveryText() if self._schema.reading(name).as_written else frozenset[str]() for name in schema.variables
+        ]
         with source.one_pass(names, [*spelled, None][: len(names)]) as batches:
             counted = cell_counts(batches, keys) if self._unit is None else drawn_counts(batches, self._key, keys)
         self._counted = counted

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pgmpy_dp.schema.numerals import THOUSANDS, numeral, plain_numeral
+
 CellReader = Callable[[bytes, frozenset[str]], Any]
 """From the bytes of a field, and texts that are taken as they are, to the cell that it is."""
 
@@ -17,9 +19,6 @@ UNREADABLE = b"\xff"
 
 _ESCAPES = ("\\u0041", "xn--bcher-kva", "+AGE-", "~{VyPD~}", "\x1b$B$\x1b(B")
 """What other encodings write other signs by, in bytes of ASCII: some of them warn, or take long, on odd ones."""
-
-_BLANKS = " \xa0\u202f"
-_THOUSANDS = {",": ",", ".": ".", "'": "'\u2019", "_": "_", **dict.fromkeys(_BLANKS, _BLANKS)}
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class TextFile:
         parts = self.path if isinstance(self.path, list | tuple) else [self.path]
         if not parts or not all(isinstance(part, str | Path) for part in parts):
             raise TypeError(f"path={self.path!r} names no file; pass a path, or a list of paths")
-        for name, values in (("delimiter", None), ("encoding", None), ("decimal", ".,"), ("thousands", _THOUSANDS)):
+        for name, values in (("delimiter", None), ("encoding", None), ("decimal", ".,"), ("thousands", THOUSANDS)):
             value = getattr(self, name)
             if value is None and name in ("delimiter", "thousands"):
                 continue
@@ -114,8 +113,8 @@ def cell_reader(written: TextFile) -> CellReader | None:
     is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
     if is_utf8 and decimal == "." and written.thousands is None:
         return None
-    numeral = _number(decimal, _THOUSANDS.get(written.thousands or "", ""))
-    doubtful = _number(decimal, ".") if decimal == "," and written.thousands != "." else None
+    number = re.compile(numeral(decimal, THOUSANDS.get(written.thousands or "", "")))
+    doubtful = re.compile(numeral(decimal, ".")) if decimal == "," and written.thousands != "." else None
 
     def read(field: bytes, spelled: frozenset[str]) -> Any:
         try:
@@ -126,23 +125,11 @@ def cell_reader(written: TextFile) -> CellReader | None:
         if text in spelled:
             return text
         stripped = text.strip()
-        if match := numeral.fullmatch(stripped):
-            whole = re.sub("[^0-9]", "", match["whole"])
-            fraction = match["fraction"]
-            return f"{match['sign']}{whole}{'' if fraction is None else '.' + fraction}{match['exponent'] or ''}"
+        if match := number.fullmatch(stripped):
+            return plain_numeral(match)
         return UNREADABLE if doubtful and doubtful.fullmatch(stripped) else text
 
     return read
-
-
-def _number(decimal: str, thousands: str) -> re.Pattern:
-    """Numbers as :func:`~pgmpy_dp.schema.cells.match_key` reads them, written with other signs."""
-    grouped = f"|[0-9]{{1,3}}(?:[{re.escape(thousands)}][0-9]{{3}})+" if thousands else ""
-    mark = re.escape(decimal)
-    return re.compile(
-        rf"(?P<sign>[+-]?)(?=[0-9]|{mark}[0-9])(?P<whole>[0-9]*{grouped})(?:{mark}(?P<fraction>[0-9]*))?"
-        r"(?P<exponent>[eE][+-]?[0-9]+)?"
-    )
 
 
 def _is_known(encoding: str) -> bool:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pgmpy_dp.private.silence import silence
-from pgmpy_dp.schema import INTERRUPTS, clock_text, duration_nanoseconds, match_key, moment_text
+from pgmpy_dp.schema import INTERRUPTS, clock_text, duration_nanoseconds, key_number, match_key, moment_text
 
 NOT_OURS = (*INTERRUPTS, MemoryError)
 """What is no failure to read a cell. Some failures are not an Exception: engines in Rust panic with their own class."""
@@ -181,7 +181,7 @@ def numbers(column: Column) -> np.ndarray:
             return plain
     cells = cells_of(column)
     keys = map(match_key, cells.listed)
-    return np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)[cells.places]
+    return np.array([key_number(key) for key in keys], dtype=np.float64)[cells.places]  # None is NaN here
 
 
 def number_columns(columns: Sequence[Column]) -> list[np.ndarray]:

@@ -50,7 +50,7 @@ _ROWS_IN_BLOCK = 1 << 20
 def spelled_texts(schema: Schema) -> list[frozenset[str] | None]:
     """The texts that each variable knows by their spelling, for readers of text files."""
     return [
-        (EveryText if schema.reading(name).codes else frozenset)(
+        (EveryText if schema.reading(name).as_written else frozenset)(
             s for s in (*schema.states[name], *dict(coding(schema, name).texts)) if isinstance(s, str)
         )
         for name in schema.variables
