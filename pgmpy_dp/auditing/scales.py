@@ -185,13 +185,10 @@ def _one_array(request: Request) -> tuple[list[float], list[float]]:
 
 
 def _matched_counts(request: Request) -> tuple[list[float], list[float]]:
-    """A record, and the pair of one that matches and one that does not, changes all of them.
-
-    The last count, of a text file's lines that are no record, such a line changes alone; in the place of a record, too.
-    """
+    """A record that matches changes the counts of all and of each column; in the place of a blank one, both of each."""
     curator: Any = request.curator
-    m = 1 + len(curator.facts.schema) + (curator.facts.n_records is None)
-    m += curator.facts.has_lines and str(curator.adjacency) == "replace_one"
+    replaces = str(curator.adjacency) == "replace_one"
+    m = 1 + len(curator.facts.schema) * (1 + replaces) + (curator.facts.n_records is None)
     l1, square = SENSITIVITIES["matched_counts"][str(curator.adjacency)]
     return _additive(request, [(m * l1, m * square)], np.ones(1))
 

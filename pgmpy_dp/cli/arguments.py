@@ -123,6 +123,8 @@ def as_written(path: Path, text: option.TextOptions, argument: str = "DATA") -> 
     passed = {name: value for name, value in vars(text).items() if value is not None}
     if text.delimiter in ("tab", "\\t"):
         passed["delimiter"] = "\t"
+    if text.columns is not None:
+        passed["columns"] = [name.strip() for name in next(csv.reader([text.columns]), [])]
     return TextFile(path, **passed) if passed else path
 
 

@@ -20,6 +20,13 @@ class TableAdjacency(StrEnum):
     REPLACE_ONE = "replace_one"
 
 
+class KeyKinds(StrEnum):
+    """The ways to compare keys of linked tables."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+
+
 class Structure(StrEnum):
     """The source of the graph when none is passed."""
 
@@ -102,6 +109,14 @@ Decimal = Annotated[str | None, typer.Option("--decimal", help='Text files: "." 
 Thousands = Annotated[
     str | None, typer.Option("--thousands", help='Text files: the sign between groups of three digits, such as ".".')
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        help='Text files without names in the first line: the name of each field, "age,sex,". One without a name is not '
+        "read, such as row names, or what is behind a delimiter at the end of a line.",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no notes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -137,6 +152,12 @@ class LinkedOptions:
     children: Children = None
 
 
+KeyKind = Annotated[
+    KeyKinds | None,
+    typer.Option("--key-kind", help="Linked tables: compare keys as they are written, or as integers: 7, 007, 7.0."),
+]
+
+
 @dataclass(frozen=True)
 class KeyOptions:
     """The key that joins two tables."""
@@ -158,6 +179,7 @@ class KeyOptions:
     names: Annotated[
         str, typer.Option("--names", help="Linked tables: what the tables are called: household,person.")
     ] = "parent,child"
+    key_kind: KeyKind = None
 
 
 @dataclass(frozen=True)
@@ -255,3 +277,4 @@ class TextOptions:
     encoding: Encoding = None
     decimal: Decimal = None
     thousands: Thousands = None
+    columns: Columns = None

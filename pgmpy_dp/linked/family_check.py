@@ -27,7 +27,7 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
 from pgmpy_dp.shown import quantity, shown
-from pgmpy_dp.tables.schema_check import ALL, NOISE, NOTHING, WORDS, percent, rounded, share_of, verdict_of
+from pgmpy_dp.tables.schema_check import ALL, NOISE, NOTHING, percent, rounded, share_of, verdict_of, words_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,13 +157,17 @@ class FamilyCheck(Shown):
             lines.append(f"  about {rounded(self.kinds[kind]):>9} (sd {self.sd:,.0f}) have {words}")
         names = [f"{shown(table)}.{shown(name)}" for table, name in self.table.index]
         width = max(map(len, names))
+        schemas = dict(zip(linked.names, (linked.parent, linked.child), strict=True))
         for name, row in zip(names, self.table.itertuples(), strict=True):
-            lines.append(f"  {name:<{width}}  declared in {row.share:.0%} (sd {row.sd:,.0f}): {WORDS[row.verdict]}")
+            schema = schemas[row.Index[0]]
+            words = words_of(row.verdict, schema and schema.numbers.get(row.Index[1]))
+            lines.append(f"  {name:<{width}}  declared in {row.share:.0%} (sd {row.sd:,.0f}): {words}")
         if self._without_children:
-            whole = '; with key_kind="integer" only whole numbers are one' if linked.key_kind == "integer" else ""
-            lines.append(
-                f"Hardly any of {parent} has {child}: compare how the two tables spell {shown(linked.key)}{whole}"
-            )
+            kind = 'with key_kind="integer" (--key-kind integer) 7, 007 and 7.0 are one, and as it is they are three'
+            if linked.key_kind == "integer":
+                kind = 'with key_kind="integer" only whole numbers are one; "text" compares keys as they are written'
+            key = shown(linked.key)
+            lines.append(f"Hardly any of {parent} has {child}: compare how the two tables spell {key}; {kind}")
         elif self.verdict not in (ALL, NOISE):
             lost = percent(self.n_units - self.n_matching, self.n_units)
             lines.append(f"A fit leaves {lost} of them out, and what is learned is of the others alone")

@@ -22,7 +22,7 @@ from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.operators.operator_base import planned_noise
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Schema, encode_label
+from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.shown import quantity, shown
 
 NOTHING = "nothing"
@@ -38,6 +38,13 @@ WORDS = {
     _PART: "its states match a part",
     ALL: "its states match",
 }
+_OF_NUMBERS = {
+    "number": "next to no cell is a number within its bounds; texts such as 8.90%, $10,300, 5k and 1,5 are read with "
+    'units, thousands and decimal of the Number: "pay=0:100000 units %,$,k=1000 thousands ,"',
+    "date": "next to no cell is a day within its bounds; texts such as 31.12.2020, 2020-12 and 202012 are read with "
+    'format, once or several times: "m=2020-01-01:2020-12-31 format %Y-%m format %d.%m.%Y"',
+}
+"""Public advice, the same whatever the cells are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +56,9 @@ class SchemaCheck(Shown):
     table : pandas.DataFrame
         One row for each variable: ``matched``, the estimated number of records whose cell has one of its states (an
         other-state takes further ones, which do not count here); ``sd``, its standard deviation; ``share``, its part of
-        the number of records; ``verdict``: "all", "in part", "less than half", "nothing", or "too noisy" to tell.
+        the number of records; ``verdict``: "all", "in part", "less than half", "nothing", or "too noisy" to tell;
+        ``blank``, the estimated number of cells that are read as missing, of the standard deviation `n_matching_sd`
+        (NaN in checks of before 0.4).
     n_records, n_records_sd : float
         The public number of records (with 0), or its estimate and standard deviation.
     n_matching, n_matching_sd : float
@@ -61,8 +70,10 @@ class SchemaCheck(Shown):
     privacy_ : Privacy
     n_no_record : float or None
         Of text files the estimated number of lines that are no record, since they have another number of fields than
-        the first line: the halves of a record with a line break in it, say. Its standard deviation is that of the other
-        counts. None for other data, and where units are protected: such a line names none.
+        the first line: the halves of a record with a line break in it, say. None for other data, and where units are
+        protected: such a line names none.
+    n_longer : float or None
+        Those of them that have one field more than the first line: of row names, or after a delimiter at the end.
     """
 
     table: pd.DataFrame
@@ -74,6 +85,7 @@ class SchemaCheck(Shown):
     release_: Release
     privacy_: Privacy
     n_no_record: float | None = None
+    n_longer: float | None = None
 
     @classmethod
     def of(cls, release: Release, privacy: Privacy | None = None) -> SchemaCheck:
@@ -85,14 +97,22 @@ class SchemaCheck(Shown):
         assert noise is not None
         sd = math.sqrt(noise.variance)
         n, n_sd = (counts[0], sd) if release.n_records is None else (float(release.n_records), 0.0)
-        matching, *columns = counts[1:] if release.n_records is None else counts
-        broken = columns.pop() if len(columns) > len(release.schema) else None
-        rows = [(matched, sd, share_of(matched, n), verdict_of(matched, sd, n, n_sd)) for matched in columns]
-        names = pd.Index(list(release.schema.variables), name="variable", tupleize_cols=False)
-        table = pd.DataFrame(rows, index=names, columns=["matched", "sd", "share", "verdict"])
+        matching, *rest = counts[1:] if release.n_records is None else counts
+        d, schema = len(release.schema), release.schema
+        columns, blanks, lines = rest[:d], [math.nan] * d, rest[d:]
+        if release.public.get("blank"):  # counted apart, so that the two are added where None is a state
+            blanks, lines = rest[d : 2 * d], rest[2 * d :]
+        rows = []
+        for name, matched, blank in zip(schema.variables, columns, blanks, strict=True):
+            with_none = _with_none(schema, name) and not math.isnan(blank)
+            number, deviation = (matched + blank, math.sqrt(2) * sd) if with_none else (matched, sd)
+            rows.append((number, deviation, share_of(number, n), verdict_of(number, deviation, n, n_sd), blank))
+        names = pd.Index(list(schema.variables), name="variable", tupleize_cols=False)
+        table = pd.DataFrame(rows, index=names, columns=["matched", "sd", "share", "verdict", "blank"])
         return cls(
             *(table, n, n_sd, matching, sd, verdict_of(matching, sd, n, n_sd)),
-            *(release, Privacy.of(release) if privacy is None else privacy, broken),
+            *(release, Privacy.of(release) if privacy is None else privacy),
+            *(sum(lines) if lines else None, lines[0] if len(lines) > 1 else None),
         )
 
     @property
@@ -113,11 +133,23 @@ class SchemaCheck(Shown):
     def _sd_of_difference(self) -> float:
         return math.hypot(self.n_records_sd, self.n_matching_sd)
 
+    def _of_lines(self, no_record: float) -> str:
+        """Advice on lines that are no record, where there are more than noise."""
+        if no_record < max(3 * self.n_matching_sd, self.n_records / 100):
+            return ""
+        if self.n_longer is None or self.n_longer < no_record / 2:
+            return ": with another number of fields than the first line; are there line breaks in cells?"
+        return (
+            ": each line has one field more than the header, as with row names before it or a delimiter behind it; name "
+            'every field, "" for one that has no name: TextFile(path, columns=["", "age", "sex"]), --columns ",age,sex"'
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The facts for programs, as JSON can hold them."""
-        names = ("n_records", "n_records_sd", "n_matching", "n_matching_sd", "verdict", "n_no_record", "failed")
+        names = ("n_records", "n_records_sd", "n_matching", "n_matching_sd", "verdict", "n_no_record", "n_longer", "failed")
         columns = [
-            {"variable": encode_label(name), **dict(zip(self.table.columns, values, strict=True))}
+            {"variable": encode_label(name)}
+            | {what: value for what, value in zip(self.table.columns, values, strict=True) if value == value}
             for name, *values in self.table.itertuples()
         ]
         return {name: getattr(self, name) for name in names} | {"columns": columns, **self.privacy_.told()}
@@ -134,20 +166,21 @@ class SchemaCheck(Shown):
         whole = f"about {rounded(self.n_matching)} ({share}, sd {self.n_matching_sd:,.0f})"
         lines.append(f"Inside the schema, so that a fit counts them: {whole}")
         if self.n_no_record is not None:
-            few = self.n_no_record < max(3 * self.n_matching_sd, self.n_records / 100)
-            advice = (
-                "" if few else ": with another number of fields than the first line; are there line breaks in cells?"
-            )
-            lines.append(f"Lines that are no record: about {rounded(self.n_no_record)}{advice}")
+            lines.append(f"Lines that are no record: about {rounded(self.n_no_record)}{self._of_lines(self.n_no_record)}")
         other, width = self.release_.schema.other, max(len(shown(name)) for name in self.table.index)
         for name, row in self.table.iterrows():
             of = f"{rounded(row.matched):>9} of {rounded(self.n_records)} ({percent(row.matched, self.n_records)})"
-            words = WORDS[row.verdict]
-            if name in self.release_.schema.numbers and row.verdict in (_LITTLE, _PART):
+            number = self.release_.schema.numbers.get(name)
+            words = words_of(row.verdict, number)
+            if number and row.verdict in (_LITTLE, _PART):
                 words += (
-                    "; compare the signs of decimals and thousands, leave out those of money, and see what stands "
-                    "where a number is missing"
+                    "; declare the signs of decimals and thousands, units and formats of days, and see what stands where "
+                    "a number is missing"
                 )
+            if row.blank > max(FEW * self.n_matching_sd, self.n_records / 100):
+                words += f"; about {rounded(row.blank)} are blank"
+                if not _with_none(self.release_.schema, name) and name not in other:
+                    words += ", which can be a state: None, on the command line the word blank"
             if name in other and row.verdict != ALL:
                 words += f" (other cells count as {other[name]!r})"
             lines.append(f"  {shown(name):<{width}}  about {of}, sd {row.sd:,.0f}: {words}")
@@ -226,6 +259,11 @@ def check_schema(
         return SchemaCheck.of(release, Privacy.of(release, table.ledger.entries))
 
 
+def words_of(verdict: str, number: Number | None) -> str:
+    """A verdict in words; where no cell of a number or a date matches, with the options that might read such cells."""
+    return _OF_NUMBERS[number.kind] if number is not None and verdict == NOTHING else WORDS[verdict]
+
+
 def verdict_of(matched: float, sd: float, n: float, n_sd: float) -> str:
     """The verdict on a noisy count, in words; counts of next to no records say nothing."""
     if n < max(FEW * n_sd, 1.0) or (matched < FEW * sd and matched + 3 * sd > n / 2):
@@ -248,6 +286,12 @@ def _keeps_all(schema: Schema, name: Hashable) -> str | None:
     return f"{name}: {type(number).__name__}(..., {', '.join(lacking)})" if lacking else None
 
 
+def _with_none(schema: Schema, name: Hashable) -> bool:
+    """Whether blank cells have a state of their own."""
+    declared = schema[name]
+    return None in (declared.states if isinstance(declared, Number) else declared)
+
+
 def share_of(matched: float, n: float) -> float:
     """A noisy count as a part of another, from 0 to 1."""
     return min(max(matched / max(n, 1.0), 0.0), 1.0)
@@ -264,7 +308,7 @@ def rounded(number: float) -> str:
 
 
 def run(table: PrivateTable, budget: Budget, random_state: int | None = None) -> Release:
-    """Release the numbers of records, of those that match in all columns and in each, and of lines that are no record.
+    """Release the numbers of records, of those that match in all columns and in each, of blank cells and other lines.
 
     Refuses other objects than a table and a budget, and a budget too small for any count.
 
@@ -282,10 +326,9 @@ def run(table: PrivateTable, budget: Budget, random_state: int | None = None) ->
     Notes
     -----
     Privacy
-        *Sensitivity.* m counts, each of records that meet a condition on their own cells: m in l1 and sqrt(m) in l2
-        norm under ``add_remove`` and ``replace_one``. m is the number of columns and 1, and 1 more where the number of
-        records is not public. Lines of text files that are no record are in a count of their own, which adds 1 to m
-        under ``replace_one`` alone.
+        *Sensitivity.* Counts of records that meet a condition on their own cells, of which one record moves m: m in l1
+        and sqrt(m) in l2 norm. For d columns m is d + 1 under ``add_remove``, and 1 more where the number of records is
+        not public, for a cell matches, or is blank, or neither. Under ``replace_one`` m is 2 d + 1.
 
         *Guarantee.* Laplace noise of scale ``m/epsilon``, epsilon-DP, or Gaussian noise of scale ``sqrt(m/(2 rho))``,
         rho-zCDP; an (epsilon, delta) budget takes whichever is smaller.
@@ -301,7 +344,7 @@ def run(table: PrivateTable, budget: Budget, random_state: int | None = None) ->
     >>> frame = pd.DataFrame({"sex": ["F", "M"] * 5000, "age": [30, 60] * 5000})
     >>> schema = {"sex": ["F", "M"], "age": ["30-59", "60-89"]}
     >>> table = PrivateTable(frame, schema, ledger=Budget(epsilon=1.0))
-    >>> records, matching, sex, age = run(table, Budget(epsilon=0.1))["matched"].array
+    >>> records, matching, sex, age, *blank = run(table, Budget(epsilon=0.1))["matched"].array
     >>> bool(sex > 8000), bool(age < 2000), str(table.ledger.left)
     (True, True, '0.9-DP')
     """
@@ -318,4 +361,6 @@ def run(table: PrivateTable, budget: Budget, random_state: int | None = None) ->
         fine=True,
     )
     matched = curator.ask(MatchedCounts(), share=1)
-    return curator.release("schema_check", {"settings": {"budget": budget.guarantee.to_dict()}}, {"matched": matched})
+    return curator.release(
+        "schema_check", {"settings": {"budget": budget.guarantee.to_dict()}, "blank": True}, {"matched": matched}
+    )

@@ -203,8 +203,8 @@ def _records(
         inside, parent_matches = np.ones(n_ids, dtype=bool), []
     else:
         variables = [Variable(schema, name) for name in columns]
-        inside = np.logical_and.reduce([m != v.states for m, v in zip(marked, variables, strict=True)])
-        parent_codes = np.column_stack([v.codes(m) * (m != v.states) for m, v in zip(marked, variables, strict=True)])
+        inside = np.logical_and.reduce([v.kept(m) for m, v in zip(marked, variables, strict=True)])
+        parent_codes = np.column_stack([v.codes(m) * v.kept(m) for m, v in zip(marked, variables, strict=True)])
         parent_matches = [m < v.states for m, v in zip(marked, variables, strict=True)]
     child_marks, order = taken[: len(child)], taken[len(child) :]
     child_codes = np.empty((len(child_owner), len(child)), dtype=np.int32)

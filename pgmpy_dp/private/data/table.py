@@ -173,7 +173,6 @@ class PrivateTable(PrivateData):
             n_records=self._n_records,
             by_shares=self._rows_per_unit == SHARES,
             is_part=self._is_part,
-            has_lines=self._has_lines,
             places=self._places,
         )
 
@@ -185,11 +184,6 @@ class PrivateTable(PrivateData):
     @property
     def _is_part(self) -> bool:
         return self._records.is_part
-
-    @property
-    def _has_lines(self) -> bool:
-        """Whether some lines of the data may be no record. One names no unit, so that with units it is nobody's."""
-        return isinstance(self._records, CodedRecords) and self._records.lines_without_record is not None
 
     @property
     def _rows_of_unit(self) -> int:  # type: ignore[override]
@@ -306,12 +300,14 @@ def share_grid(table: PrivateTable, scale: float = 1.0, most: int = GRID) -> int
 
 
 def matched_records(table: PrivateTable, grid: int | None = None) -> Sensitive:
-    """Count the records that match the schema: all, those in all columns, those in each column; lines of no record.
+    """Count the records that match the schema: all, those in all columns; in each column; blank cells; other lines.
 
-    The value has shape (2 + n_variables,). The first entry, the number of records, is left out where it is public:
-    (1 + n_variables,). A record matches in a column if its cell has one of the declared states; it matches in all if it
-    is not dropped. A cell that an other-state takes does the second and not the first. Of text files without units
-    there is one entry more, the last: how many lines are no record.
+    The value has shape (2 + 2 n_variables,). The first entry, the number of records, is left out where it is public:
+    (1 + 2 n_variables,). A record matches in a column if its cell has one of the declared states; it matches in all if
+    it is not dropped. A cell that an other-state takes does the second and not the first. Blank cells, those that are
+    read as missing, are counted apart in each column, and not among those that match, also where None is a state. Of
+    text files without units, whose lines may name none, there are two entries more: how many lines are no record,
+    since they have one field too many, and how many others.
 
     Each entry counts the records that meet a condition on their own cells, so
     :func:`~pgmpy_dp.private.data.contingency.match_sensitivity` of

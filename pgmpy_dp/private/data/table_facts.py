@@ -36,8 +36,6 @@ class TableFacts(Facts):
         Whether each of a unit's k records counts 1/k.
     is_part : bool
         Whether no record is outside the schema: of a random part of a table, and of rows made of linked tables.
-    has_lines : bool
-        Whether lines of the data may be no record.
     places : tuple, optional
         For each variable whose states merged, by its label in JSON, the state that each of its earlier states became.
     """
@@ -47,7 +45,6 @@ class TableFacts(Facts):
     n_records: int | None = None
     by_shares: bool = False
     is_part: bool = False
-    has_lines: bool = False
     places: tuple[tuple[Any, tuple[int, ...]], ...] | None = None
     _known: dict[Scope, tuple[Scope, tuple[int, ...]]] = field(default_factory=dict, init=False, repr=False)
 
@@ -70,12 +67,14 @@ class TableFacts(Facts):
     def most_matched(self) -> int:
         """The most counts of :func:`~pgmpy_dp.private.data.table.matched_records` that one record moves.
 
-        A line is a record and in the counts of records, 1 + n_variables or one more, or it is no record and in the last
-        count alone. So one that is added or removed moves either the former or the latter. One that is replaced by one
-        of the other kind moves both.
+        A record is in the count of all, unless that is public, in that of those that match in all columns or not, and
+        for each column in one of two counts or in neither: 2 + n_variables at most. A line that is no record is in one
+        of the last two and in no other. So what is added or removed moves no more than that. One in the place of
+        another moves the count of those that match in all columns, and of each column both counts; between a record
+        and a line that is none, 1 + n_variables and 1, which is no more, for there is a column.
         """
-        counts = 1 + len(self.schema) + (self.n_records is None)
-        return counts + (self.has_lines and self.adjacency is Adjacency.REPLACE_ONE)
+        columns = len(self.schema) * (2 if self.adjacency is Adjacency.REPLACE_ONE else 1)
+        return 1 + columns + (self.n_records is None)
 
     def parts(self, scale: float = 1.0, most: int = GRID) -> int:
         """Return into how many parts a unit's records are divided in exact statistics; 1 where each counts in full.

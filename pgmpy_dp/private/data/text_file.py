@@ -44,6 +44,9 @@ class TextFile:
     thousands : str, optional
         Sign between groups of three digits: a comma, a point, an apostrophe, an underscore or a blank, which stands
         for no-break blanks too. Default: none.
+    columns : list of str, optional
+        Names of all fields of a line, for a file whose first line is a record like all others. A field with the empty
+        name is never read: one of row names, say, or what is behind a delimiter at the end of each line.
 
     Raises
     ------
@@ -70,6 +73,7 @@ class TextFile:
     encoding: str = "utf-8"
     decimal: str = "."
     thousands: str | None = None
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         parts = self.path if isinstance(self.path, list | tuple) else [self.path]
@@ -88,6 +92,11 @@ class TextFile:
             raise ValueError(f"delimiter={sign!r} is not a single sign such as ';', ',', '|' or '\\t'; pass one")
         if self.thousands == self.decimal:
             raise ValueError(f"thousands={self.thousands!r} is decimal too; pass two different signs")
+        names = self.columns
+        if names is not None and (isinstance(names, str) or not all(isinstance(name, str) for name in names)):
+            raise TypeError(f"columns={names!r} is no list of texts; pass the name of each field, '' for one without")
+        if names is not None and not any(names):
+            raise ValueError(f"columns={names!r} names nothing; pass the name of each field of a line")
         if not _is_known(self.encoding):
             raise ValueError(
                 f"encoding={self.encoding!r} is not a text encoding that Python knows; pass 'utf-8', 'cp1252' "

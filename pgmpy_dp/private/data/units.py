@@ -105,7 +105,7 @@ class UnitRecords:
         return count_all(self.codes(), cardinalities, scopes, weights)
 
     def matched(self, grid: int = GRID) -> np.ndarray | None:
-        """Return counts as :func:`~pgmpy_dp.private.reading.frames.encode_and_match` does; None for a part."""
+        """Return counts as :meth:`~pgmpy_dp.private.reading.records.CodedRecords.matched` does; None for a part."""
         rows = self.rows()
         if rows.matched is None:
             return None
@@ -223,10 +223,11 @@ def _limited(
         )
         marks, owner = [column[keep] for column in marks], owner[keep]
         weights = np.ones(len(owner), dtype=np.int64)
-    inside = np.logical_and.reduce([column != v.states for column, v in zip(marks, variables, strict=True)])
+    inside = np.logical_and.reduce([v.kept(column) for column, v in zip(marks, variables, strict=True)])
     sizes, which = np.unique(weights, return_inverse=True)
     masks = [np.ones(len(owner), dtype=bool), inside]
-    masks += [column < variable.states for column, variable in zip(marks, variables, strict=True)]
+    masks += [(c < variable.states) & (c != variable.blank) for c, variable in zip(marks, variables, strict=True)]
+    masks += [column == variable.blank for column, variable in zip(marks, variables, strict=True)]
     counts = [np.bincount(which[mask], minlength=len(sizes)) for mask in masks]
     dtype = np.min_scalar_type(max(schema.cardinalities.values()) - 1)
     codes = np.empty((int(inside.sum()), len(schema)), dtype, order="F")

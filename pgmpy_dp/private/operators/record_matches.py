@@ -17,16 +17,18 @@ from pgmpy_dp.private.sensitive import Sensitive
 
 @dataclass(frozen=True, slots=True)
 class MatchedCounts(SumOperator[np.ndarray]):
-    """Noisy numbers of records: all, those that match the schema in all columns, and those that match in each column.
+    """Noisy numbers of records: all, those that match the schema in all columns, and in each column; and blank cells.
 
-    A record matches in a column if its cell has one of the declared states; a cell that an other-state takes does not.
-    It matches in all columns if it is not dropped: there an other-state does.
+    A record matches in a column if its cell has one of the declared states and is not blank; a cell that an other-state
+    takes does not match. A record matches in all columns if it is not dropped: there an other-state does, and a blank
+    cell where None is a state. A cell is blank if it is read as missing.
 
     Returns
     -------
-    ndarray of int64, shape (2 + n_variables,), or (1 + n_variables,) where the number of records is public
+    ndarray of int64, shape (2 + 2 n_variables,), or (1 + 2 n_variables,) where the number of records is public
         The number of records, unless it is public; of those that match in all columns; in each column, in the order of
-        the schema. Of text files without units one more: the number of lines that are no record. They may be negative.
+        the schema; of blank cells in each column. Of text files without units two more: the numbers of lines that are
+        no record, with one field too many and of all others. They may be negative.
 
     Raises
     ------
@@ -37,11 +39,10 @@ class MatchedCounts(SumOperator[np.ndarray]):
     Notes
     -----
     Privacy
-        *Sensitivity.* A record adds 0 or 1 to each of the m counts of records, so they move by at most m in l1 and
-        sqrt(m) in l2 norm under ``add_remove`` and ``replace_one``
-        (:func:`~pgmpy_dp.private.data.contingency.match_sensitivity`). A line that is no record is in the last count
-        and in none of these. Added or removed it moves one count by 1, where m is at least 2. In the place of a record,
-        or a record in its place, it moves one count more: m + 1 under ``replace_one`` for text files
+        *Sensitivity.* A record adds 0 or 1 to each count, and moves at most m of them: by at most m in l1 and sqrt(m) in
+        l2 norm (:func:`~pgmpy_dp.private.data.contingency.match_sensitivity`). Of a column a cell is in one of the two
+        counts, or in neither. So m is 2 + n_variables under ``add_remove``, and 1 + 2 n_variables under
+        ``replace_one``, where the number of records is public; lines that are no record move no more
         (:attr:`~pgmpy_dp.private.data.table_facts.TableFacts.most_matched`).
 
         *Guarantee.* The share s of the cost: Laplace noise of scale ``m/(s epsilon)`` or Gaussian noise of scale

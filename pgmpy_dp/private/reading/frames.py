@@ -51,7 +51,7 @@ def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]
     """Encode as :func:`encode` does, and count records: all, those kept, those with a declared state in each column.
 
     A cell that has no state of its own but is counted in an other-state has no declared one, and neither has one that
-    is outside the bounds of a number.
+    is outside the bounds of a number, or one that is read as missing.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]
     records = read_records(source, schema)
     matched = records.matched()
     assert matched is not None
-    return records.codes(), matched
+    return records.codes(), matched[: 2 + len(schema)]
 
 
 def column_names(data: Any) -> list[Hashable]:

@@ -66,13 +66,13 @@ class CodedRecords:
     codes : ndarray of shape (n, p), list of blocks, or None
         Column-major. A block is a list of p columns of some of the records. None: they are read again from `passes` in
         each pass.
-    matched : ndarray of int64, shape (2 + p,), or None
-        How many records there are, are kept, and have a declared state in each column; None where these are not to be
-        known.
+    matched : ndarray of int64, shape (2 + 2 p,), or None
+        How many records there are, are kept, and in each column have a declared state, and then a blank cell, in one of
+        the two or in neither; None where these are not to be known.
     passes : callable, optional
         Gives batches of columns of codes, always the same ones.
-    lines_without_record : int or None
-        Of the data, where they are of lines that may be no record.
+    lines_without_record : pair of int, or None
+        Of the data, where they are of lines that may be no record: those with one field too many, and all others.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class CodedRecords:
         codes: np.ndarray | list[list[np.ndarray]] | None,
         matched: np.ndarray | None,
         passes: Callable[[], Iterator[list[np.ndarray]]] | None = None,
-        lines_without_record: int | None = None,
+        lines_without_record: tuple[int, int] | None = None,
     ) -> None:
         self.lines_without_record = lines_without_record
         self._cardinalities = list(cardinalities)
@@ -95,7 +95,7 @@ class CodedRecords:
         return self._matched is None
 
     def matched(self, grid: int = 1) -> np.ndarray | None:
-        """Return numbers of records: all, those kept, those with a declared state in each column; None for a part."""
+        """Return numbers of records: all, kept, and with a declared state, with a blank cell in each column, or None."""
         return self._matched
 
     def counts(self, scopes: Sequence[Sequence[int]], grid: int = 1) -> list[np.ndarray]:
@@ -171,7 +171,7 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
     >>> table = pa.table({"a": ["no", "yes", "?"], "b": [0, 5, 1]})
     >>> records = read_records(open_source(table), schema)
     >>> records.codes().tolist(), records.matched().tolist()
-    ([[0, 0], [1, 1]], [3, 2, 2, 2])
+    ([[0, 0], [1, 1]], [3, 2, 2, 2, 0, 0])
     """
     schema.require_discrete()
     if (coded := source.coded(schema)) is not None:
@@ -180,7 +180,7 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
     variables = [Variable(schema, name) for name in schema.variables]
     kept: list[list[np.ndarray]] | None = []
     last: list[list[np.ndarray]] = []
-    matched, cells = np.zeros(2 + len(schema), dtype=np.int64), 0
+    matched, cells = np.zeros(2 + 2 * len(schema), dtype=np.int64), 0
     with source.one_pass(schema.variables, spelled) as batches:
         for columns in batches:
             codes, numbers = coded_batch(variables, columns)
@@ -205,19 +205,21 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
 
 
 def coded_batch(variables: Sequence[Variable], columns: Sequence[Column]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Columns of codes of the records that count, and how many there are, are kept, and match in each column."""
-    codes, matches = [], []
+    """Columns of codes of the records that count; how many there are, are kept, and match or are blank in each column."""
+    codes, matches, blanks = [], [], []
     keep = np.ones(len(columns[0]), dtype=bool)
     for variable, column in zip(variables, columns, strict=True):
         marks = variable.marks(column)
-        matches.append(np.count_nonzero(marks < variable.states))
+        blanks.append(np.count_nonzero(marks == variable.blank))
+        declared = np.count_nonzero(marks < variable.states)
+        matches.append(declared - blanks[-1] if variable.blank < variable.states else declared)
         column_codes = variable.codes(marks)
         keep &= column_codes != variable.states
         codes.append(column_codes)
     number = int(np.count_nonzero(keep))
     if number < len(keep):
         codes = [column[keep] for column in codes]
-    return codes, np.array([len(keep), number, *matches], dtype=np.int64)
+    return codes, np.array([len(keep), number, *matches, *blanks], dtype=np.int64)
 
 
 def _block(batches: Sequence[Sequence[np.ndarray]], cardinalities: Sequence[int]) -> list[np.ndarray]:

@@ -50,8 +50,8 @@ class Source(ABC):
     guesses_types = False
     """Whether these are of a library whose readers guess the type of a column from its cells."""
 
-    lines_without_record: int | None = None
-    """How many lines were no record, after a pass; None where the data are not of lines. As private as the records."""
+    lines_without_record: tuple[int, int] | None = None
+    """Lines that were no record in a pass: with one field too many, others. None of other data. Private as records."""
 
     names: list[Any]
     """Its columns."""

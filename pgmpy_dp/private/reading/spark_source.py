@@ -126,7 +126,7 @@ class _SparkRecords(CodedRecords):
             rows = list(_rows(coded.select("matched", "version"), at_once=True))
             _require_version({row.version for row in rows})
             parts = [
-                np.zeros(2 + len(cardinalities), np.int64),
+                np.zeros(2 + 2 * len(cardinalities), np.int64),
                 *(np.frombuffer(row.matched, np.int64) for row in rows),
             ]
             matched = np.sum(parts, axis=0)

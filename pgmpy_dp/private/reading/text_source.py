@@ -31,7 +31,7 @@ _BYTES_AT_ONCE = 1 << 21
 
 
 class TextSource(Source):
-    """Text files whose first line holds names; each further line is a record, read on its own as text.
+    """Text files whose first line has names, unless `written` has; each further line is a record, read on its own.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class TextSource(Source):
     """
 
     is_ours = True
-    lines_without_record = 0
+    lines_without_record = 0, 0
 
     def __init__(self, files: Sequence[str], separator: str, written: TextFile | None = None) -> None:
         self._files = list(files)
@@ -65,6 +65,9 @@ class TextSource(Source):
         self._separator = separator
         self._written = written or TextFile(self._files)
         self._cell = cell_reader(self._written)
+        if self._written.columns is not None:  # the first line is a record, which decides nothing
+            self.names = list(self._written.columns)
+            return
         lines = [told(name, _first_line, name) for name in files]
         headers = [header_names(name, line, separator, self._written) for name, line in zip(files, lines, strict=True)]
         self._header = lines[0]
@@ -75,6 +78,8 @@ class TextSource(Source):
 
     def positions(self, names: Sequence[Hashable]) -> list[int]:
         """As :meth:`~pgmpy_dp.private.reading.source_base.Source.positions`, with messages that know the first line."""
+        if self._written.columns is not None:
+            return super().positions(names)
         names = named_columns(self.names, names)
         counts, file = Counter(self.names), self._files[0]
         message = missing_columns(file, self._header, self.names, self._separator, self._written, names)
@@ -91,8 +96,10 @@ class TextSource(Source):
     def all_names(self) -> list[str]:
         """The names, to read every column; ValueError where some are numbers: such a first line may be a record.
 
-        Libraries give columns the numbers from 0 on as names; these are taken, blanks aside.
+        Libraries give columns the numbers from 0 on as names; these are taken. A field without a name is left out.
         """
+        if self._written.columns is not None:
+            return [name for name in self.names if name]
         fields = [name.encode(self._written.encoding).removeprefix(codecs.BOM_UTF8) for name in self.names]
         cells = [self._cell(field, frozenset()) if self._cell else field for field in fields]
         named = [name for name in self.names if name]
@@ -101,15 +108,15 @@ class TextSource(Source):
                 f"the first line of {self._files[0]!r} has numbers for names, not quoted here in case it is a record; "
                 "put a line of names before it, or pass columns"
             )
-        return self.names
+        return named
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         positions = self.positions(names)
         spellings = list(spelled) or [frozenset()] * len(positions)
-        self.lines_without_record = 0
+        self.lines_without_record = 0, 0
         self._marks.check()
         for name in self._files:
-            for block in _blocks(name):
+            for block in _blocks(name, self._written.columns is None):
                 columns = self._fields(block, positions)
                 yield [self._cells(fields, texts) for fields, texts in zip(columns, spellings, strict=True)]
         self._marks.check()
@@ -129,10 +136,12 @@ class TextSource(Source):
         # Lines that are not as most are, one by one.
         lines = [(k, block[starts[k] : ends[k]].rstrip(b"\r\n")) for k in np.flatnonzero(odd).tolist()]
         whole[[k for k, line in lines if not line]] = False
-        split = [(k, split_fields(line, self._separator)) for k, line in lines if b'"' in line]
-        rows = [(k, row) for k, row in split if len(row) == width]
-        assert self.lines_without_record is not None
-        self.lines_without_record += sum(bool(line) and not whole[k] for k, line in lines) - len(rows)
+        split = {k: split_fields(line, self._separator) for k, line in lines if b'"' in line}
+        rows = [(k, row) for k, row in split.items() if len(row) == width]
+        wider = np.diff(last, prepend=-1) == width + 1
+        longer = sum(len(split[k]) == width + 1 if k in split else bool(line) and wider[k] for k, line in lines)
+        others = sum(bool(line) and not whole[k] for k, line in lines) - len(rows) - longer
+        self.lines_without_record = self.lines_without_record[0] + int(longer), self.lines_without_record[1] + others
         offsets = np.append(0, cuts + 1).astype(np.int64)
         fields = pa.Array.from_buffers(pa.large_binary(), len(cuts), [None, pa.py_buffer(offsets), pa.py_buffer(block)])
         first = last[whole] - (width - 1)
@@ -164,10 +173,11 @@ class TextSource(Source):
             return field
 
 
-def _blocks(name: str) -> Iterator[bytes]:
-    """Whole lines but the first, some at a time."""
+def _blocks(name: str, has_header: bool) -> Iterator[bytes]:
+    """Whole lines but those of names, some at a time."""
     with told(name, _open, name) as file:
-        told(name, file.readline)
+        if has_header:
+            told(name, file.readline)
         rest: list[bytes] = []
         while block := told(name, file.read, _BYTES_AT_ONCE):
             end = block.rfind(b"\n") + 1

@@ -31,7 +31,7 @@ from pgmpy_dp.private.reading.arrow_cells import (
     plain_numbers,
     quietly,
 )
-from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema import MISSING, Schema
 
 _MOST_KNOWN = 1 << 16
 _MOST_LISTED = 1 << 16  # integers among the cuts, whose marks are listed
@@ -41,7 +41,8 @@ class Variable:
     """Marks of the cells of one discrete variable of K states.
 
     A mark k below K is of a cell that has the declared state k; K is of a cell whose record does not count; K + 1 + k
-    is of one that counts in state k and has no declared state (an other-state, or a number outside of its bounds).
+    is of one that counts in state k and has no declared state (an other-state, or a number outside of its bounds). A
+    cell that is read as missing has the mark `blank`, that of the state None where this is declared, else the last.
 
     Parameters
     ----------
@@ -52,6 +53,7 @@ class Variable:
     ----------
     states : int
         K.
+    blank : int
     dtype : numpy.dtype
         Of marks and codes.
 
@@ -59,21 +61,25 @@ class Variable:
     --------
     >>> variable = Variable(Schema({"a": ["no", "yes"]}, other={"a": "no"}), "a")
     >>> variable.marks(pa.array(["yes", "no", None, "?"])).tolist()
-    [1, 0, 3, 3]
-    >>> variable.codes(variable.marks(pa.array(["yes", "?"]))).tolist()
-    [1, 0]
+    [1, 0, 5, 3]
+    >>> variable.codes(variable.marks(pa.array(["yes", "?", None]))).tolist()
+    [1, 0, 0]
     """
 
     def __init__(self, schema: Schema, name: Hashable) -> None:
         self.states = size = schema.cardinality(name)
         self._has_others = name in schema.other or name in schema.numbers
-        self.dtype = np.min_scalar_type(2 * size if self._has_others else size)
-        self._key, self._code = schema.reading(name).key, key_coder(schema, name)
+        last = 2 * size + 1 if self._has_others else size + 1
+        self.dtype = np.min_scalar_type(last)
+        self._code, self._read, self._key = key_coder(schema, name), schema.reading(name), schema.reading(name).key
+        states = schema.states[name]
+        self.blank = states.index(None) if None in states else last
+        self._blank_code = code if (code := self._code(MISSING)) != DROPPED else size
         counted = OutsideCounted(schema) if self._has_others else schema
         self._code_apart, self._outside = key_coder(counted, name), counted.cardinality(name) - self._has_others
         self._known: dict[str | bytes, int] = {}
         self._last: tuple[Any, ...] = (None, None, None)
-        self._missing = self._mark(self._key(None))
+        self._missing = self._mark(MISSING)
         made = coding(schema, name)
         self._decides_numbers = made.decides_numbers
         if made.decides_numbers:
@@ -85,9 +91,16 @@ class Variable:
 
     def codes(self, marks: np.ndarray) -> np.ndarray:
         """Positions of states, K for a cell whose record does not count."""
-        if not self._has_others:
-            return marks
-        return np.where(marks > self.states, marks - self.dtype.type(self.states + 1), marks)
+        if not self._has_others:  # the last mark is of blank cells that do not count
+            return marks if self.blank < self.states else np.minimum(marks, self.dtype.type(self.states))
+        codes = np.where(marks > self.states, marks - self.dtype.type(self.states + 1), marks)
+        if self.blank > self.states:
+            codes[marks == self.blank] = self._blank_code
+        return codes
+
+    def kept(self, marks: np.ndarray) -> np.ndarray:
+        """Return which records this variable lets count."""
+        return self.codes(marks) != self.states
 
     def _marks(self, column: Column) -> np.ndarray:
         if isinstance(column, Cells):
@@ -128,6 +141,8 @@ class Variable:
         return marks
 
     def _mark(self, key: tuple) -> int:
+        if self._read(key) == MISSING:
+            return self.blank
         return self._joined(self._code(key), self._code_apart(key))
 
     def _joined(self, code: int, apart: int) -> int:
@@ -143,7 +158,7 @@ class Variable:
         self._cuts = np.array(cuts, dtype=np.float64)
         self._pieces = np.array([self._joined(_between(made, x), _between(apart, x)) for x in first], self.dtype)
         alone = sorted({number for number, _ in (*made.numbers, *apart.numbers)})
-        self._alone = [(number, self._joined(made.of_number(number), apart.of_number(number))) for number in alone]
+        self._alone = [(number, self._mark(("number", number))) for number in alone]
         ends = [*(number for number in alone if math.isfinite(number)), *cuts]
         self._table: np.ndarray | None = None
         self._low: int
