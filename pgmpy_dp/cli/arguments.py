@@ -39,19 +39,29 @@ def parse_assignment(text: str, option: str, empty: bool = False) -> tuple[str, 
     return name.strip(), value
 
 
-def parse_states(text: str, option: str) -> tuple[str, list[str]]:
+BLANK = "blank"
+"""The word for the state of empty cells; the text is written in quotation marks."""
+
+
+def parse_states(text: str, option: str) -> tuple[str, list[Any]]:
     """Both sides of ``name=state,state``, in which quotation marks and brackets keep a comma inside a state.
+
+    For --variable the word blank without marks is the state None, of cells that are empty or read as missing.
 
     Examples
     --------
     >>> parse_states('age=<18,[18,65),"65, or more"', "--variable")
     ('age', ['<18', '[18,65)', '65, or more'])
+    >>> parse_states('q=1,blank,"blank"', "--variable")
+    ('q', ['1', None, 'blank'])
     """
     name, values = parse_assignment(text, option)
     if name[0] in "\"'":
         ask_for(option, text, f'{name} begins with a quotation mark; put marks around the whole: "sex=F,M"')
     parts = [part[1].strip() for part in _STATE.finditer(values)]
-    states = [part[1:-1].replace('""', '"') if _QUOTED.fullmatch(part) else part for part in parts]
+    states: list[Any] = [part[1:-1].replace('""', '"') if _QUOTED.fullmatch(part) else part for part in parts]
+    if option == "--variable":
+        states = [None if part == BLANK else state for part, state in zip(parts, states, strict=True)]
     for part in parts:
         if _QUOTED.fullmatch(part):
             continue
@@ -97,6 +107,8 @@ def are_linked(tables: option.LinkedOptions, data: Path | None) -> bool:
     if tables.parents is None and tables.children is None:
         if data is None:
             ask_for("DATA", None, "pass the file of the records, or --parents and --children for two tables")
+        if tables.key_kind is not None:
+            ask_for("--key-kind", str(tables.key_kind), "it is for linked tables; leave it out")
         return False
     if data is not None:
         ask_for("DATA", str(data), "--parents and --children are the data; leave it out")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pgmpy_dp.cli.application import ask_for, note
-from pgmpy_dp.cli.arguments import parse_assignment, parse_states
+from pgmpy_dp.cli.arguments import BLANK, parse_assignment, parse_states
 from pgmpy_dp.cli.files import load_schema
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SchemaOption = Annotated[
 ]
 VariableOption = Annotated[
     list[str] | None,
-    typer.Option("--variable", metavar="<str>", help='A column and all of its possible values: "sex=F,M".'),
+    typer.Option("--variable", metavar="<str>", help='A column and all of its possible values: "sex=F,M"; the word blank for empty cells: "q=1,2,blank".'),
 ]
 CutsOption = Annotated[
     list[str] | None,
@@ -65,7 +65,8 @@ MissingOption = Annotated[
     typer.Option(
         "--missing",
         metavar="<str>",
-        help='Cells that are read as missing, in all columns or in one: "?,NA", "age=-9,999".',
+        help='Cells that are read as missing, in all columns or in one: "?,NA", "age=-9,999", "age=" for empty texts. '
+        "Empty fields of text files are missing in any case.",
     ),
 ]
 StripOption = Annotated[bool, typer.Option("--strip", help="Blanks around values make no difference.")]
@@ -119,6 +120,7 @@ class ColumnOptions:
     impossible: ImpossibleOption = None
 
 
+_WORDS_OF_BLANK = ("missing", "empty", "na", "n/a", "nan", "null", "none", "unknown")
 _RANGE = re.compile(r"\s*[0-9.]+\s*(?:-|–|to)\s*[0-9.]+\s*")
 _CELL = r'\s*(?:"(?P<{0}_marked>(?:[^"]|"")*)"|(?P<{0}>[^=,"]*?))\s*'
 _PAIR = re.compile(f"{_CELL.format('cell')}={_CELL.format('state')}(?:,|$)")
@@ -148,9 +150,13 @@ def described(passed: ColumnOptions, states: dict[str, Any] | None = None) -> Sc
             cut = f'--number "{name}=LOWER:UPPER cuts {_cuts(meant)}" or --cuts "{name}={_cuts(meant)}"'
             what = f"intervals, but compared as texts; for a column of numbers write {cut}"
             ask_for(f"the list of states of {name}", listed, f"{what}; for one of such texts add --texts {name}")
-        ranges = [state for state in listed if _RANGE.fullmatch(state)]
+        texts_of = [state for state in listed if state is not None]
+        ranges = [state for state in texts_of if _RANGE.fullmatch(state)]
         if ranges:
             note(f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; see --number")
+        words = [state for state in texts_of if state.strip().casefold() in _WORDS_OF_BLANK]
+        if words and len(texts_of) == len(listed):
+            note(f"{name}: {words[0]!r} is a text like any other; empty cells are {BLANK}: {name}=...,{BLANK}")
     return Schema(columns, other=others, texts=texts, impossible=impossible, **reading_options(columns, passed.reading))
 
 
@@ -237,7 +243,14 @@ def reading_options(names: Iterable[str], options: ReadingOptions) -> dict[str, 
     everywhere: list[str] = []
     named: dict[str, list[str]] = {}
     for text in options.missing or []:
-        if "=" in text:
+        if not text.strip():
+            what = f'empty cells of a column are missing by "age=", and a state of their own by --variable "age=...,{BLANK}"'
+            ask_for("--missing", text, f"{what}; other cells that are read as missing are listed: ?,NA")
+        if text.rstrip().endswith("=") and text.count("=") == 1:
+            name = text.strip()[:-1].strip()
+            _known(name, names, "--missing", text)
+            named.setdefault(name, []).append("")
+        elif "=" in text:
             name, cells = parse_states(text, "--missing")
             _known(name, names, "--missing", text)
             named.setdefault(name, []).extend(cells)

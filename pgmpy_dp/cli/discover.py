@@ -89,8 +89,8 @@ def discover(
     children is protected: in each table one random row of it counts. A column is of the table that has it; of both,
     write household.region, with one of --names before it.
 
-    The exit code is 1 if next to no records were seen, or if no category of a column is frequent enough. If the schema
-    cannot be written once it is paid for, the release is kept beside it (schema.release.npz).
+    A column in which no category is frequent enough is left out of the schema. The exit code is 1 if next to no records
+    were seen, or if that is so of all columns. If the schema cannot be written once it is paid for, the release is kept beside it (schema.release.npz).
     """
     from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.verbs import discover as discovery_of
@@ -150,7 +150,15 @@ def _described(
     if parents is not None and not parent:
         ask_for("--parents", str(tables.parents), "no column of it was described; leave it out")
     order = [name.strip() for name in (linked.order or "").split(",") if name.strip()]
-    said = {"key": linked.key, "most": linked.most, "counts": linked.count or (), "order": order, "names": names}
+    key_kind = None if tables.key_kind is None else str(tables.key_kind)
+    said = {
+        "key_kind": key_kind,
+        "key": linked.key,
+        "most": linked.most,
+        "counts": linked.count or (),
+        "order": order,
+        "names": names,
+    }
     return {"parent": parent or None, "child": child, **said}
 
 

@@ -56,6 +56,7 @@ def _linked_schema(
     tables: option.LinkedOptions, described: column_options.ColumnOptions, unit: str | None
 ) -> LinkedSchema:
     """A file of a linked schema; or, of one file and its unit, a schema of its columns."""
+    from pgmpy_dp.linked import LinkedSchema
     from pgmpy_dp.linked.private_linked_network import schema_of_one_file
 
     if unit is not None:
@@ -66,6 +67,8 @@ def _linked_schema(
         ask_for("--schema", None, "pass JSON of a LinkedSchema; for one file with several rows a person --unit too")
     column_options.require_alone(described, "a schema was passed too; write it into that file")
     schema = load_linked_schema(described.schema)
+    if tables.key_kind is not None:
+        schema = LinkedSchema.from_dict(schema.to_dict() | {"key_kind": str(tables.key_kind)})
     if schema.parent is None and tables.parents is not None:
         ask_for("--parents", str(tables.parents), "the schema has no columns of parents; leave it out")
     if schema.parent is not None and tables.parents is None:

@@ -144,18 +144,19 @@ class BudgetOptions:
         return Budget(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
 
 
+KeyKind = Annotated[
+    KeyKinds | None,
+    typer.Option("--key-kind", help="Linked tables: compare keys as they are written, or as integers: 7, 007, 7.0."),
+]
+
+
 @dataclass(frozen=True)
 class LinkedOptions:
     """Two tables that belong together, or one with several records of a person."""
 
     parents: Parents = None
     children: Children = None
-
-
-KeyKind = Annotated[
-    KeyKinds | None,
-    typer.Option("--key-kind", help="Linked tables: compare keys as they are written, or as integers: 7, 007, 7.0."),
-]
+    key_kind: KeyKind = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,6 @@ class KeyOptions:
     names: Annotated[
         str, typer.Option("--names", help="Linked tables: what the tables are called: household,person.")
     ] = "parent,child"
-    key_kind: KeyKind = None
 
 
 @dataclass(frozen=True)

@@ -176,8 +176,8 @@ def hardly_any(column: str, share: float) -> str | None:
         return None
     return (
         f"{column} has a value within its bounds in {100 * share:.2f} % of the records, so that a mean would be noise. "
-        "Cells are read as 1010.5 and 2020-12-31; others need TextFile(thousands=..., decimal=...), Date(format=...), "
-        "another spelling ($1,010.00 and 2020-12 are texts), or states instead of numbers"
+        "Cells are read as 1010.5 and 2020-12-31; $1,010.00, 8.9% and 1,5 need units, thousands or decimal of the "
+        "Number, 2020-12 and 31.12.2020 a format of the Date ('%Y-%m'), durations states instead of numbers"
     )
 
 

@@ -54,7 +54,7 @@ class LinkedDiscovery(Shown):
 
     @property
     def failed(self) -> bool:
-        """Whether next to no families were seen, or no category of a column is frequent enough."""
+        """Whether next to no families were seen, or nothing was found in any column of a table."""
         return any(part.failed for part in self.parts)
 
     def to_json(self, path: str | Path) -> None:
@@ -136,7 +136,9 @@ def discover_linked(
     questions: dict[str, tuple[PrivateColumns, DiscoverSettings, Budget]] = {}
     for which, df, cost in (("parent", parents, spent[0]), ("child", children, spent[1])):
         if wanted[which]:
-            table = columns_to_look_at(df, declared[which], cost, ledger, unit=linked.key, **readings[which], **options)
+            table = columns_to_look_at(
+                df, declared[which], cost, ledger, unit=linked.unit, **readings[which], **options
+            )
             questions[which] = (*table, cost)
     parts: dict[str, Discovery] = {}
     for which, question in questions.items():
@@ -147,7 +149,9 @@ def discover_linked(
                 error.earlier = earlier.release_  # type: ignore[attr-defined]
                 error.add_note("What was found in the parents is paid for: it is this exception's .earlier")
             raise
-    schemas = [parts[which].schema if which in parts else stand_ins[which] for which in declared]
+    schemas: list[Any] = [parts[which].schema if which in parts else stand_ins[which] for which in declared]
+    if "child" in parts and not set(linked.order) <= set(schemas[1]):  # a column that nothing was found in
+        schemas[1] = parts["child"].release_.schema
     result = LinkedDiscovery(LinkedSchema(schemas[0], schemas[1], **said), parts.get("parent"), parts.get("child"))
     for part in result.parts:
         with handed_over(part.release_):

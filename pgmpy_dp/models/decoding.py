@@ -100,7 +100,7 @@ class Values:
     def drawn(self, codes: np.ndarray, uniform: np.ndarray) -> tuple[Number | Sequence, np.ndarray]:
         """`declared` and its numbers, or its states and which of them; see :meth:`numbers` and :meth:`refined`."""
         if isinstance(self.declared, Number):
-            return self.declared, self.numbers(codes, uniform)
+            return self.declared, self.rounded(self.numbers(codes, uniform))
         return self.finer, self.refined(codes, uniform)
 
     def refined(self, codes: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -144,6 +144,42 @@ class Values:
             sizes = np.diff(number.firsts)[cell]
             drawn = number.within((np.minimum(np.floor(position * sizes), sizes - 1) + 0.5) / sizes, cell)
         return np.where(known, drawn, np.nan)
+
+    def rounded(self, drawn: np.ndarray) -> np.ndarray:
+        """Numbers with two more digits than their cell is wide, within it; in a resolution they are as they were.
+
+        Parameters
+        ----------
+        drawn : ndarray of float64, shape (n,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+
+        Examples
+        --------
+        >>> Values(Number(0, 1, cuts=[0.25])).rounded(np.array([0.1234567, 0.2499999, 1.0]))
+        array([0.123, 0.249, 1.   ])
+        """
+        number = self.number
+        if number.resolution is not None:
+            return drawn
+        edges = np.array(number.edges)
+        cell = np.clip(np.searchsorted(edges, drawn, side="right") - 1, 0, len(edges) - 2)
+        digits = np.clip(2 - np.floor(np.log10(np.diff(edges))), -300, 300)
+        scale = 10.0 ** np.abs(digits)
+        up, scale = digits[cell] > 0, scale[cell]
+        low, high = edges[cell], edges[cell + 1]
+
+        def steps(x: np.ndarray) -> np.ndarray:
+            return np.where(up, x * scale, x / scale)
+
+        # The upper end belongs to the next cell, but for the last.
+        last = np.where(cell == len(edges) - 2, np.floor(steps(high)), np.ceil(steps(high)) - 1)
+        whole = np.minimum(np.rint(steps(drawn)), last)
+        made = np.where(up, whole / scale, whole * scale)
+        fits = (made >= low) & ((made < high) | ((cell == len(edges) - 2) & (made <= high)))
+        return np.where(fits, made, np.where(made < low, low, drawn))
 
     def _placed(self, codes: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The state of `declared` at each quantile of its state, and the position in it, from 0 to 1."""

@@ -29,6 +29,9 @@ from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.tables import category_search as plan
 
 
+_TO_KEEP = "to keep such a column spend more, ask for fewer columns, or list its states"
+
+
 @dataclass(frozen=True, eq=False)
 class Discovery(Shown):
     """A discovered schema and its cost; ``str`` of it is a summary to read.
@@ -36,7 +39,7 @@ class Discovery(Shown):
     Attributes
     ----------
     schema : Schema
-        All columns. Categories are in a fixed order: numbers, texts, missing (None), and the other-state last.
+        All columns but `left_out`. Categories are in a fixed order: numbers, texts, missing (None), and the other-state last.
     counts : dict of hashable to pandas.Series
         For each column that was looked at, about how many records each of its categories or cells has. Categories have
         noise of standard deviation `sd`, and are those that reached the threshold: the counts of the smallest are
@@ -91,7 +94,8 @@ class Discovery(Shown):
         sd = release.public.get("sd") or next(deviations, math.nan)  # releases of 0.3 do not say it
         threshold = release.public["threshold"]
         return cls(
-            *(release.schema, counts, sd, math.nan if threshold is None else float(threshold)),
+            *(_without_poor(release.schema, counts), counts, sd),
+            math.nan if threshold is None else float(threshold),
             *(n, n_sd, release, Privacy.of(release) if privacy is None else privacy),
         )
 
@@ -121,8 +125,13 @@ class Discovery(Shown):
 
     @property
     def failed(self) -> bool:
-        """Whether next to no records were seen, or no category of a column is frequent enough."""
-        return bool(self.few or self.poor)
+        """Whether next to no records were seen, or nothing was found in any column."""
+        return bool(self.few or (self.poor and not self.left_out))
+
+    @property
+    def left_out(self) -> list:
+        """The columns that are not in the schema, since all cells would be in one state and nothing is learned of it."""
+        return [name for name in self.release_.schema if name not in self.schema]
 
     def columns(self) -> list[dict[str, Any]]:
         """The facts on each column that was looked at, for programs."""
@@ -134,6 +143,7 @@ class Discovery(Shown):
     def to_dict(self) -> dict[str, Any]:
         """The facts for programs, as JSON can hold them."""
         told = {"n_records": self.n_records, "n_records_sd": self.n_records_sd, "columns": self.columns()}
+        told["left_out"] = [encode_label(name) for name in self.left_out]
         return {**told, "threshold": self.release_.public["threshold"], **self.privacy_.told()}
 
     def __str__(self) -> str:
@@ -143,29 +153,31 @@ class Discovery(Shown):
             lines[0] += ": next to nothing; there are few records, or the budget is too small"
         if not math.isnan(self.threshold):
             lines.append(f"Categories that about {quantity(self.threshold, 'record')} or more have (sd {self.sd:,.0f})")
-        width = max(len(shown(name)) for name in self.schema.variables)
-        lines += [f"  {shown(name):<{width}}  {self._told(name)}" for name in self.schema.variables]
+        columns = self.release_.schema.variables
+        width = max(len(shown(name)) for name in columns)
+        lines += [f"  {shown(name):<{width}}  {self._told(name)}" for name in columns]
         lines.append(f"Spent {self.privacy_}")
         return "\n".join(lines)
 
     def _told(self, name: Hashable) -> str:
-        number = self.schema.numbers.get(name)
+        number = self.release_.schema.numbers.get(name)
         if number is not None and not number.divided:
             return f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, which fits divide"
         if name not in self.counts:
-            return f"as declared, {quantity(self.schema.cardinality(name), 'state')}"
+            return f"as declared, {quantity(self.release_.schema.cardinality(name), 'state')}"
         if number is not None:
             cuts = [number.text(cut) for cut in number.edges[1:-1]]
             return _short(f"{quantity(number.cells, 'cell')}: ", cuts, "cut at ")
         counts = self.counts[name]
         rest = self.n_records - float(counts.sum())
         other = f"; about {max(rest, 0.0):,.0f} others"
-        if self.schema.other.get(name) is not None:
-            other += f" are {self.schema.other[name]!r}"
-        elif self.schema.states[name]:
+        if self.release_.schema.other.get(name) is not None:
+            other += f" are {self.release_.schema.other[name]!r}"
+        elif self.release_.schema.states[name]:
             other += " do not count"
         if not len(counts):
-            return f"no category has so many records{other}"
+            left = f"; left out of the schema: {_TO_KEEP}" if name in self.left_out else other
+            return f"no category has so many records{left}"
         most = counts.sort_values(ascending=False, kind="stable")
         names = ["missing" if s is None else shown(s) for s in most.index]
         return _short(f"{quantity(counts, 'category')}: ", names) + other
@@ -267,7 +279,7 @@ def look_at(data: PrivateColumns, settings: plan.DiscoverSettings, budget: Budge
 
 def warn_of_few(discovery: Discovery) -> None:
     """Warn the caller's caller with a `FewRecordsWarning` where there is next to nothing."""
-    if discovery.failed:
+    if discovery.few or discovery.poor:
         warnings.warn(_few(discovery), FewRecordsWarning, stacklevel=3)
 
 
@@ -280,8 +292,19 @@ def _few(discovery: Discovery) -> str:
         )
     return (
         f"no category of {discovery.poor} has some {quantity(discovery.threshold, 'record')} or more, so that all of "
-        "them are one state; spend more, ask for fewer columns, or list their states"
+        f"them are one state{', and the schema leaves them out' if discovery.left_out else ''}; {_TO_KEEP}"
     )
+
+
+def _without_poor(schema: Schema, counts: Mapping[Hashable, pd.Series]) -> Schema:
+    """The schema without columns of categories in which all cells are one state; whole where nothing would be left."""
+
+    def has_states(name: Hashable) -> bool:
+        known = {None, plan.CATEGORIES, schema.other.get(name)}
+        return name not in counts or name in schema.numbers or bool(set(schema.states[name]) - known)
+
+    kept = [name for name in schema if has_states(name)]
+    return schema.subset(kept) if kept and len(kept) < len(schema) else schema
 
 
 def _short(start: str, parts: list[str], more: str = "", most: int = 60) -> str:

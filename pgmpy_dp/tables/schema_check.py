@@ -146,7 +146,16 @@ class SchemaCheck(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The facts for programs, as JSON can hold them."""
-        names = ("n_records", "n_records_sd", "n_matching", "n_matching_sd", "verdict", "n_no_record", "n_longer", "failed")
+        names = (
+            "n_records",
+            "n_records_sd",
+            "n_matching",
+            "n_matching_sd",
+            "verdict",
+            "n_no_record",
+            "n_longer",
+            "failed",
+        )
         columns = [
             {"variable": encode_label(name)}
             | {what: value for what, value in zip(self.table.columns, values, strict=True) if value == value}
@@ -166,7 +175,9 @@ class SchemaCheck(Shown):
         whole = f"about {rounded(self.n_matching)} ({share}, sd {self.n_matching_sd:,.0f})"
         lines.append(f"Inside the schema, so that a fit counts them: {whole}")
         if self.n_no_record is not None:
-            lines.append(f"Lines that are no record: about {rounded(self.n_no_record)}{self._of_lines(self.n_no_record)}")
+            lines.append(
+                f"Lines that are no record: about {rounded(self.n_no_record)}{self._of_lines(self.n_no_record)}"
+            )
         other, width = self.release_.schema.other, max(len(shown(name)) for name in self.table.index)
         for name, row in self.table.iterrows():
             of = f"{rounded(row.matched):>9} of {rounded(self.n_records)} ({percent(row.matched, self.n_records)})"

@@ -35,12 +35,13 @@ from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.data_base import Facts, PrivateData, checked_public_count
 from pgmpy_dp.private.data.units import drawn_rows, fresh_key
 from pgmpy_dp.private.discovered import require_same_promise
+from pgmpy_dp.private.entry import decode_unit, encode_unit
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.reading.arrow_cells import Column, key_counts, key_ranks, keyed, quietly
 from pgmpy_dp.private.reading.owners import Owners, warn_of_guessed_types
 from pgmpy_dp.private.reading.source_base import EveryText
 from pgmpy_dp.private.reading.sources import is_path, open_source
-from pgmpy_dp.schema import MISSING, Number, Schema, decode_label, encode_label
+from pgmpy_dp.schema import MISSING, Number, Schema
 from pgmpy_dp.shown import quantity
 
 _KINDS = ("missing", "number", "text")
@@ -104,26 +105,28 @@ class PrivateColumns(PrivateData):
         random_state: int | None = None,
     ) -> None:
         self._schema = Schema.coerce(schema, "schema")
-        self._unit = None if unit is None else decode_label(encode_label(unit))
-        if self._unit is not None and self._unit in schema:
+        self._unit = None if unit is None else decode_unit(encode_unit(unit))
+        column = getattr(self._unit, "column", self._unit)
+        if column is not None and column in schema:
             raise ValueError(f"unit={unit!r} is a column that is asked about too; leave it out of the variables")
         super().__init__(adjacency, ledger)
         require_same_promise(schema, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
         self._key = fresh_key(random_state)
         self._n_records = checked_public_count("n_records", n_records, self._adjacency)
         source = open_source(data)
-        names = [*schema.variables, *(() if self._unit is None else (self._unit,))]
+        names = [*schema.variables, *(() if column is None else (column,))]
         source.positions(names)  # all are there
         source.require_types(self._schema)
-        warn_of_guessed_types(source, self._unit, self._schema)
+        warn_of_guessed_types(source, column, self._schema)
         keys = [self._schema.reading(name).key for name in self._schema.variables]
         spelled = [
             EveryText() if self._schema.reading(name).as_written else frozenset[str]() for name in schema.variables
         ]
         with source.one_pass(names, [*spelled, None][: len(names)]) as batches:
-            counted = cell_counts(batches, keys) if self._unit is None else drawn_counts(batches, self._key, keys)
-        self._counted = counted
-        self._counted = self._counted or [Counter() for _ in schema.variables]
+            owners = Owners("integer" if getattr(self._unit, "kind", None) == "integer" else "unit")
+            drawn = column is not None
+            counted = drawn_counts(batches, self._key, keys, owners) if drawn else cell_counts(batches, keys)
+        self._counted = counted or [Counter() for _ in schema.variables]
 
     @property
     def schema(self) -> Schema:
@@ -144,7 +147,7 @@ class PrivateColumns(PrivateData):
 
     def _public(self) -> dict[str, Any]:
         facts: dict[str, Any] = {"n_records": self._n_records}
-        return facts if self._unit is None else facts | {"unit": encode_label(self._unit), "rows_per_unit": 1}
+        return facts if self._unit is None else facts | {"unit": encode_unit(self._unit), "rows_per_unit": 1}
 
     def __repr__(self) -> str:
         unit = "" if self._unit is None else f"unit={self._unit!r}, "
@@ -186,7 +189,10 @@ def cell_counts(batches: Iterable[Sequence[Column]], keys: Sequence[Callable[[An
 
 
 def drawn_counts(
-    batches: Iterable[Sequence[Column]], key: bytes, cell_keys: Sequence[Callable[[Any], tuple]]
+    batches: Iterable[Sequence[Column]],
+    key: bytes,
+    cell_keys: Sequence[Callable[[Any], tuple]],
+    owners: Owners | None = None,
 ) -> list[Counter[tuple]]:
     """Count units by a key of each column, from the one record that is drawn of each unit: **to be noised**.
 
@@ -198,6 +204,8 @@ def drawn_counts(
         By which records are drawn; see the module.
     cell_keys : sequence of callable
         From a cell of each column to its key.
+    owners : Owners, optional
+        New ones, by which units are told apart; default: as texts.
 
     Examples
     --------
@@ -207,7 +215,7 @@ def drawn_counts(
     >>> [dict(counts) for counts in drawn_counts([columns], b"key", [match_key])]
     [{('number', 1.0): 1, ('number', 2.0): 1}]
     """
-    owners, parts = Owners(), []
+    owners, parts = owners or Owners(), []
     for *columns, whose in batches:
         owners.add(whose)
         parts.append(columns)
