@@ -57,12 +57,15 @@ def linked_sample(
     out_children: Path | None,
     random_state: int | None,
     labels: bool,
+    ids: str | None,
     style: StyleOptions,
     overwrite: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
     """Draw synthetic parents with their children, and write both tables."""
+    from pgmpy_dp.models.answers import fresh_ids
+
     if out_children is None:
         ask_for("--out-children", None, "the model is of linked tables; pass --out-parents and --out-children")
     require_writable(overwrite, (path,), out_parents=out_parents, out_children=out_children)
@@ -74,7 +77,11 @@ def linked_sample(
         None if out is None else (out, suffix_of(out, option), style.written(out, suffix_of(out, option)))
         for option, out in outs.items()
     ]
-    drawn = model.sampled_columns(n, random_state, labels)
+    drawn = list(model.sampled_columns(n, random_state, labels))
+    if ids is not None:
+        if any(ids in map(str, columns) for columns in drawn):
+            ask_for("--id", ids, "it is a column of the model; pass the name of a new one")
+        drawn[1] = {ids: fresh_ids(ids, (), len(drawn[1][model.linked.key][1])), **drawn[1]}
     contents = []
     for columns, how in zip(drawn, written, strict=True):
         if how is None:

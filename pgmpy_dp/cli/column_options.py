@@ -24,7 +24,11 @@ SchemaOption = Annotated[
 ]
 VariableOption = Annotated[
     list[str] | None,
-    typer.Option("--variable", metavar="<str>", help='A column and all of its possible values: "sex=F,M"; the word blank for empty cells: "q=1,2,blank".'),
+    typer.Option(
+        "--variable",
+        metavar="<str>",
+        help='A column and all of its possible values: "sex=F,M"; the word blank for empty cells: "q=1,2,blank".',
+    ),
 ]
 CutsOption = Annotated[
     list[str] | None,
@@ -49,8 +53,8 @@ DateOption = Annotated[
     typer.Option(
         "--date",
         metavar="<str>",
-        help='A column of days, like --number: "admitted=2001-01-01:2020-12-31 bins 20 format %d.%m.%Y". Several formats: '
-        '"format %d.%m.%Y format %Y-%m"; a month means its first day.',
+        help='A column of days, like --number: "admitted=2001-01-01:2020-12-31 bins 20 format %d.%m.%Y". Repeat format '
+        "for several; %Y-%m reads months, as their first day.",
     ),
 ]
 OtherOption = Annotated[
@@ -244,7 +248,7 @@ def reading_options(names: Iterable[str], options: ReadingOptions) -> dict[str, 
     named: dict[str, list[str]] = {}
     for text in options.missing or []:
         if not text.strip():
-            what = f'empty cells of a column are missing by "age=", and a state of their own by --variable "age=...,{BLANK}"'
+            what = f'empty cells are missing by "age=", and a state by --variable "age=...,{BLANK}"'
             ask_for("--missing", text, f"{what}; other cells that are read as missing are listed: ?,NA")
         if text.rstrip().endswith("=") and text.count("=") == 1:
             name = text.strip()[:-1].strip()

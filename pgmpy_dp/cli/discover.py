@@ -90,7 +90,8 @@ def discover(
     write household.region, with one of --names before it.
 
     A column in which no category is frequent enough is left out of the schema. The exit code is 1 if next to no records
-    were seen, or if that is so of all columns. If the schema cannot be written once it is paid for, the release is kept beside it (schema.release.npz).
+    were seen, or if that is so of all columns. If the schema cannot be written once it is paid for, the release is kept
+    beside it (schema.release.npz).
     """
     from pgmpy_dp.private.ledger import Ledger
     from pgmpy_dp.verbs import discover as discovery_of
@@ -104,9 +105,11 @@ def discover(
     if are_linked(tables, data):
         files = {"--parents": tables.parents, "--children": tables.children}
         records, children = (None if file is None else as_written(file, text, way) for way, file in files.items())
-        variables = _described(declared, linked, tables, records, children)
+        variables = described_tables(declared, linked, tables, records, children)
+        if records is not None and not variables["parent"]:
+            ask_for("--parents", str(tables.parents), "no column of it was described; leave it out")
         of_table = dict(zip(variables["names"], (variables["parent"] or {}, variables["child"]), strict=True))
-        cells = _reading_of(of_table, reading)
+        cells = reading_of_tables(of_table, reading)
     else:
         assert data is not None
         records = as_written(data, text)
@@ -133,7 +136,7 @@ def discover(
         raise typer.Exit(CHECK_FAILED)
 
 
-def _described(
+def described_tables(
     declared: dict[str, Any], linked: option.KeyOptions, tables: option.LinkedOptions, parents: Any, children: Any
 ) -> dict[str, Any]:
     """The arguments of a schema of linked tables, from options."""
@@ -147,22 +150,13 @@ def _described(
     if len(set(names)) != 2 or not all(names):
         ask_for("--names", linked.names, "write two names: household,person")
     parent, child = columns_by_table(declared, dict(zip(names, (parents, children), strict=True))).values()
-    if parents is not None and not parent:
-        ask_for("--parents", str(tables.parents), "no column of it was described; leave it out")
     order = [name.strip() for name in (linked.order or "").split(",") if name.strip()]
+    said = {"key": linked.key, "most": linked.most, "counts": linked.count or (), "order": order, "names": names}
     key_kind = None if tables.key_kind is None else str(tables.key_kind)
-    said = {
-        "key_kind": key_kind,
-        "key": linked.key,
-        "most": linked.most,
-        "counts": linked.count or (),
-        "order": order,
-        "names": names,
-    }
-    return {"parent": parent or None, "child": child, **said}
+    return {"parent": parent or None, "child": child, "key_kind": key_kind, **said}
 
 
-def _reading_of(tables: dict[str, dict[str, Any]], options: column_options.ReadingOptions) -> dict[str, Any]:
+def reading_of_tables(tables: dict[str, dict[str, Any]], options: column_options.ReadingOptions) -> dict[str, Any]:
     """The options of reading cells of both tables, for all columns, or for one, perhaps after its table's name."""
     names = {f"{table}.{column}": (column, f"{table}.{column}") for table, some in tables.items() for column in some}
 

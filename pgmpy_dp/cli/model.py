@@ -220,6 +220,10 @@ def sample(
         Method,
         typer.Option("--method", help="Records that together are like the model, or each drawn by itself."),
     ] = Method.STRATIFIED,
+    ids: Annotated[
+        str | None,
+        typer.Option("--id", help="Name of a new column of unique numbers, of linked tables among the children."),
+    ] = None,
     copies: Annotated[
         int | None,
         typer.Option(
@@ -240,10 +244,10 @@ def sample(
     random. "independent" records are a random sample, for analyses that assume one. With --evidence all records fulfil
     it.
 
-    Columns come in the order of the schema. Numbers and dates are drawn within their intervals, in their resolution. A
-    missing one is an empty cell. Dates are written as 2020-01-31, or in the format of their variable. --delimiter,
-    --encoding, --decimal and --thousands write the file as that of the records was written. States are spelled as in
-    the schema.
+    Columns come in the order of the schema, those of one state last. Numbers and dates are drawn within their
+    intervals, in their resolution, or with two more digits than an interval is wide. A missing one is an empty cell.
+    Dates are written as 2020-01-31, or in the first format of their variable. --delimiter, --encoding, --decimal and
+    --thousands write the file as that of the records was written. States are spelled as in the schema.
 
     Of a model of linked tables --n parents are drawn with their children, into --out-parents and --out-children. Keys
     are fresh numbers.
@@ -261,7 +265,7 @@ def sample(
                 ask_for(name, str(value), "it is for models of one table; leave it out")
         if method == Method.INDEPENDENT:
             ask_for("--method", "independent", "linked tables are drawn in one way; leave it out")
-        linked_sample(model, n, out_parents, out_children, random_state, labels, style, overwrite, quiet, as_json)
+        linked_sample(model, n, out_parents, out_children, random_state, labels, ids, style, overwrite, quiet, as_json)
         return
     for name, path in {"--out-parents": out_parents, "--out-children": out_children}.items():
         if path is not None:
@@ -276,6 +280,8 @@ def sample(
     for file in outs:
         require_writable(overwrite, (model,), printed=not as_json, out=file)
     saved = load_saved_model(model)
+    if ids is not None and ids in map(str, saved.nodes):
+        ask_for("--id", ids, "it is a column of the model; pass the name of a new one")
     known = _known(saved, {str(name): name for name in saved.nodes}, evidence)
     networks: list[Answers] = [saved]
     if copies is not None:
@@ -285,7 +291,7 @@ def sample(
     note(f"drawing {quantity(n * len(outs), 'record')}", quiet or n * len(outs) < 500_000)  # they take seconds
     for file, drawn in zip(outs, networks, strict=True):
         try:
-            columns = sampled_columns(drawn, n, stream, labels, evidence=known, method=method.value)
+            columns = sampled_columns(drawn, n, stream, labels, evidence=known, method=method.value, ids=ids)
         except ImpossibleEvidence:
             ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
         content = parquet_of(columns) if suffix == ".parquet" else text_of(columns, written, style.safe, quiet)

@@ -113,8 +113,8 @@ Columns = Annotated[
     str | None,
     typer.Option(
         "--columns",
-        help='Text files without names in the first line: the name of each field, "age,sex,". One without a name is not '
-        "read, such as row names, or what is behind a delimiter at the end of a line.",
+        help='Text files without names in the first line: the name of each field, "age,sex,". One without a name is '
+        "not read, such as row names, or what is behind a delimiter at the end of a line.",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that exist.")]

@@ -11,7 +11,7 @@ import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, as_document, ask_for, command, show
-from pgmpy_dp.cli.arguments import as_written
+from pgmpy_dp.cli.arguments import are_linked, as_written, parse_assignment
 from pgmpy_dp.cli.files import STANDARD_OUTPUT, load_schema, require_writable, write_output
 from pgmpy_dp.shown import quantity, shown
 
@@ -26,6 +26,8 @@ from pgmpy_dp.shown import quantity, shown
     "schema --from-header records.csv --out schema.json",
     "schema --codebook codebook.csv --other occupation=unknown --out schema.json",
     "schema --as-public found.json --out public.json",
+    "schema --parents households.csv --children persons.csv --key household --most 6 --variable region=N,S "
+    '--number "age=0:99:1" --out linked.json',
 )
 def schema(
     *,
@@ -50,6 +52,8 @@ def schema(
             help="Schema that was found in records, to be written without what it cost: for records of other people.",
         ),
     ] = None,
+    tables: option.LinkedOptions,
+    linked: option.KeyOptions,
     text: option.TextOptions,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default, and -: standard output.")] = None,
     overwrite: option.Overwrite = False,
@@ -73,6 +77,10 @@ def schema(
     A number beyond its bounds counts as the bound, and a missing one has a state of its own, unless --number says
     otherwise. --missing, --strip, --casefold and --recode say which spellings mean the same.
 
+    --parents and --children write the schema of linked tables with the column --key in common, of which no line but
+    the first is read. A column belongs to the table that has it; of both, write household.region, with one of --names
+    before it. Columns that no option describes are listed with an empty list of states, to fill in or to delete.
+
     --as-public is for a schema that discover wrote: other commands add what it cost, and refuse a ledger that did not
     pay for it. In records of other people than those whom it was found in, it is known without a look at them.
 
@@ -86,6 +94,9 @@ def schema(
         if path is not None and as_public is not None:
             ask_for(name, str(path), "--as-public was passed too; pass one of them")
     states = None if codebook is None else _read_codebook(codebook)
+    if tables.children is not None or tables.parents is not None:
+        _of_tables(tables, linked, declared, states, other, reading, text, out, as_json)
+        return
     options = column_options.ColumnOptions(as_public, declared, other, texts, reading, impossible)
     if from_header is not None:
         _template(from_header, text, options, states, out, as_json)
@@ -149,6 +160,63 @@ def _template(
     listed = ", ".join(map(shown, empty))
     told = f"Wrote {out}: {quantity(names, 'column')}, {len(empty)} of which lack their states: {listed}"
     show({"schema": str(out), "variables": len(names), "without_states": empty}, told, as_json)
+
+
+def _of_tables(
+    tables: option.LinkedOptions,
+    linked: option.KeyOptions,
+    declared: column_options.DeclarationOptions,
+    states: dict[str, list[str]] | None,
+    other: list[str] | None,
+    reading: column_options.ReadingOptions,
+    text: option.TextOptions,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Write the schema of linked tables, by their first lines; columns that are not described have no states."""
+    from pgmpy_dp.cli.discover import described_tables, reading_of_tables
+    from pgmpy_dp.linked import LinkedSchema
+    from pgmpy_dp.linked.linked_discovery import reading_of_table
+    from pgmpy_dp.schema import Schema
+
+    are_linked(tables, None)
+    files = {"--parents": tables.parents, "--children": tables.children}
+    data = [None if file is None else as_written(file, text, way) for way, file in files.items()]
+    said = described_tables(column_options.declarations(states or {}, declared), linked, tables, *data)
+    of_table = dict(zip(said["names"], (said["parent"] or {}, said["child"]), strict=True))
+    cells, others = (
+        reading_of_tables(of_table, reading),
+        dict(parse_assignment(each, "--other") for each in other or []),
+    )
+    schemas: dict[str, Schema | None] = {"parent": None, "child": None}
+    columns_of: dict[str, list[str]] = {}
+    for part, (table, columns), file in zip(schemas, of_table.items(), files.values(), strict=True):
+        if file is None:
+            continue
+        columns_of[part] = [n for n in header(file, text, f"--{part}") if n != linked.key]
+        of_other = {n: others[full] for n in columns for full in (n, f"{table}.{n}") if full in others}
+        options = reading_of_table(table, columns, cells)
+        # A schema has to have a variable: without any, the first column stands in, as for one table.
+        schemas[part] = Schema(columns or {columns_of[part][0]: ["some", "states"]}, other=of_other, **options)
+    schema = LinkedSchema(**(said | schemas))
+    document, empty = schema.to_dict(), []
+    for (part, names), columns in zip(
+        columns_of.items(), of_table.values() if data[0] else [said["child"]], strict=True
+    ):
+        known = {entry["name"]: entry for entry in document[part]["variables"] if entry["name"] in columns}
+        document[part]["variables"] = [known.get(name, {"name": name, "states": []}) for name in names]
+        empty += [name for name in names if name not in known]
+    if out is None:
+        show(document, "", as_json=True)
+    elif empty:
+        write_output(out, (as_document(document) + "\n").encode())
+    else:
+        schema.to_json(out)
+    if out is not None:
+        lacking = f", {len(empty)} of which lack their states: {', '.join(map(shown, empty))}" if empty else ""
+        number = quantity(sum(map(len, columns_of.values())), "column")
+        told = f"Wrote {out}: {number} of {quantity(columns_of, 'table')}{lacking}"
+        show({"schema": str(out), "without_states": empty}, told, as_json)
 
 
 def _read_codebook(path: Path) -> dict[str, list[str]]:

@@ -114,7 +114,7 @@ def discover_linked(
         raise ValueError("parents and parent: pass a table and its columns, or None for both")
     declared: dict[str, Any] = {"parent": parent, "child": child}
     readings = {
-        which: _reading_of(table, columns or {}, reading)
+        which: reading_of_table(table, columns or {}, reading)
         for table, (which, columns) in zip(said["names"], declared.items(), strict=True)
     }
     bins = options.get("bins")
@@ -195,7 +195,7 @@ def columns_by_table(declared: Mapping[str, Any], tables: Mapping[str, Any]) -> 
     return {t: {name: c[name] for name in in_their_order(tables[t], c)} if c else {} for t, c in by_table.items()}
 
 
-def _reading_of(table: str, columns: Mapping[Any, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
+def reading_of_table(table: str, columns: Mapping[Any, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
     """The options for reading one table's cells: those of all columns, and those of one that the table has."""
 
     def in_table(names: Any) -> dict[Hashable, Any]:

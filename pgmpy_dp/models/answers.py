@@ -331,6 +331,7 @@ class Answers:
         *,
         evidence: Mapping[Hashable, Any] | None = None,
         method: SamplingMethod = "stratified",
+        ids: Hashable = None,
     ) -> dict[Hashable, Drawn]:
         """The columns of `MarkovNetwork.sample`, which has the parameters, as arrays."""
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
@@ -346,14 +347,15 @@ class Answers:
         stream = rng.spawn(1)[0] if values else rng
         order = [name for name in self.schema or () if name in codes]
         order += [name for name in codes if name not in order]
-        columns: dict[Hashable, Drawn] = {}
+        columns: dict[Hashable, Drawn] = {} if ids is None else {ids: fresh_ids(ids, order, int(n))}
         for name in order:
             if name not in values:
                 columns[name] = states[name], codes[name]
                 continue
             uniform = uniforms(codes[name], stream, method)
             columns[name] = (known[name] if name in known else values[name]).drawn(codes[name], uniform)
-        return columns
+        constants = {} if self.schema is None else self.schema.constants
+        return columns | {name: ((state,), np.zeros(n, dtype=np.intp)) for name, state in constants.items()}
 
     def _drawn(
         self, known: Mapping[Hashable, np.ndarray], n: int, rng: np.random.Generator, method: SamplingMethod
@@ -418,6 +420,13 @@ def log_linear_of_tables(
     with np.errstate(divide="ignore"):
         theta = cliques.join([np.log(np.asarray(table)) for table in tables])
     return LogLinearModel(cliques, theta, memory_limit, inference)
+
+
+def fresh_ids(name: Hashable, taken: Iterable[Hashable], n: int) -> Drawn:
+    """A column of the numbers 1 to n, which say nothing of a record; ValueError for a name that is taken."""
+    if name in {*taken, *map(str, taken)}:
+        raise ValueError(f"ids={name!r} is a column of the model; pass the name of a new one")
+    return Number(0, max(n, 1), resolution=1, missing="drop"), np.arange(1.0, n + 1)
 
 
 def sampled_columns(answers: Answers, n: int, random_state: Any, labels: bool, **options: Any) -> dict[Hashable, Drawn]:

@@ -172,12 +172,13 @@ class Values:
         low, high = edges[cell], edges[cell + 1]
 
         def steps(x: np.ndarray) -> np.ndarray:
-            return np.where(up, x * scale, x / scale)
+            with np.errstate(over="ignore"):
+                return np.where(up, x * scale, x / scale)
 
         # The upper end belongs to the next cell, but for the last.
         last = np.where(cell == len(edges) - 2, np.floor(steps(high)), np.ceil(steps(high)) - 1)
         whole = np.minimum(np.rint(steps(drawn)), last)
-        made = np.where(up, whole / scale, whole * scale)
+        made = np.where(up, whole / scale, whole * scale) + 0.0
         fits = (made >= low) & ((made < high) | ((cell == len(edges) - 2) & (made <= high)))
         return np.where(fits, made, np.where(made < low, low, drawn))
 

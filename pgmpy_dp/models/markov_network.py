@@ -627,6 +627,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         *,
         evidence: Mapping[Hashable, Any] | None = None,
         method: SamplingMethod = "stratified",
+        ids: Hashable = None,
     ) -> pd.DataFrame:
         """Draw synthetic records, independent, or stratified, so that together they are as like the model as can be.
 
@@ -645,14 +646,16 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         method : {"stratified", "independent"}, default "stratified"
             Whether the records of each configuration are split in the model's proportions, rounded up or down at
             random, or each is drawn by itself; see Notes.
+        ids : hashable, optional
+            The name of a first column of fresh identifiers, the numbers 1 to n, which say nothing of a record.
 
         Returns
         -------
         pandas.DataFrame
             n rows; one column for each node, in the order of the schema (without one, of the nodes). Numbers and days
-            are drawn within their cell, in their resolution: whole ones as int64, or pandas' Int64 where they can be
-            missing, others as float64 with NaN, days as datetime64 with NaT. What counted as "outside" is missing too.
-            Other variables have the names of their states.
+            are drawn within their cell, in their resolution or two more digits than it is wide: whole ones as int64, or
+            pandas' Int64 where they can be missing, others as float64 with NaN, days as datetime64 with NaT. What
+            counted as "outside" is missing too. Other variables have the names of their states.
 
         Raises
         ------
@@ -683,7 +686,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         >>> set(model.sample(9, evidence={"rain": "y"})["rain"])
         {'y'}
         """
-        drawn = self._sampled(n, random_state, labels, evidence=evidence, method=method)
+        drawn = self._sampled(n, random_state, labels, evidence=evidence, method=method, ids=ids)
         columns = [as_series(*column) for column in drawn.values()]
         frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(n))
         # An Index of tuples would become a MultiIndex.

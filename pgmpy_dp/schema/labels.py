@@ -96,6 +96,11 @@ def checked_states(name: Hashable, declared: Any, codes: bool = False) -> tuple:
     return states
 
 
+def is_constant(declared: Any) -> bool:
+    """Whether a declaration is a list of one state."""
+    return isinstance(declared, list | tuple) and len(declared) == 1
+
+
 def require_declared(variables: Iterable[Hashable], argument: str, names: Iterable[Hashable]) -> None:
     """Raise a ValueError for names that are none of the schema's `variables`."""
     if unknown := sorted(map(repr, set(names).difference(variables))):

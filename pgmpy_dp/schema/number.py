@@ -474,7 +474,7 @@ class Number:
         return bool(self.units or self.thousands or self.decimal != ".")
 
     def key(self, cell: object) -> tuple:
-        """The :func:`~pgmpy_dp.schema.cells.match_key` of a cell, in which a text has the number that it is written as.
+        r"""The match key of a cell, in which a text has the number that it is written as.
 
         Parameters
         ----------
@@ -487,8 +487,8 @@ class Number:
 
         Examples
         --------
-        >>> comma = Number(0, 9_999, decimal=",", thousands=".", units=["€"])
-        >>> [comma.key(cell) for cell in ("1.500", b"2,5 \xe2\x82\xac", "2.5", 2.5)]
+        >>> comma = Number(0, 9_999, decimal=",", thousands=".", units=["EUR"])
+        >>> [comma.key(cell) for cell in ("1.500", b"2,5 EUR", "2.5", 2.5)]
         [('number', 1500.0), ('number', 2.5), ('text', '2.5'), ('number', 2.5)]
         """
         key = match_key(cell)

@@ -18,13 +18,14 @@ from typing import Any
 
 from pgmpy_dp.schema.cells import MISSING
 from pgmpy_dp.schema.intervals import interval_cuts, refuse_almost_intervals
-from pgmpy_dp.schema.labels import checked_states, decode_label, encode_label, short
+from pgmpy_dp.schema.labels import checked_states, decode_label, encode_label, is_constant, short
 from pgmpy_dp.schema.number import Date, Number
 from pgmpy_dp.schema.provenance import Costs, cost_texts, costs_of, marked
 from pgmpy_dp.schema.reading import OPTIONS as READING
 from pgmpy_dp.schema.reading import Reading, decoded, encoded, others_of, readings_of, said_of
 from pgmpy_dp.schema.rules import Box, Column, Rule, leave_something, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
+from pgmpy_dp.schema.template import declarations_like
 from pgmpy_dp.shown import quantity
 
 
@@ -34,10 +35,10 @@ class Schema(Mapping):
     Parameters
     ----------
     variables : mapping of hashable to (sequence of states, Number or Date)
-        At least two states for each variable without numbers. Every table, factor and code of this package uses their
-        order. Names and states are text, integers, booleans, finite floats or tuples of these. A state may also be
-        None, which stands for missing values. Of a Schema its declarations are taken, all or some, and what these cost
-        (`discovered`); its options are not.
+        At least two states for each variable without numbers; one with a single state is among the `constants`. Every
+        table, factor and code of this package uses their order. Names and states are text, integers, booleans, finite
+        floats or tuples of these. A state may also be None, which stands for missing values. Of a Schema its
+        declarations are taken, all or some, and what these cost (`discovered`); its options are not.
     other : mapping of hashable to state, optional
         For a discrete variable, the state that counts every value outside the declared ones (missing values too).
         Without such a state, a record with an outside value is dropped, in silence, inside the boundary.
@@ -64,6 +65,9 @@ class Schema(Mapping):
     ----------
     variables : tuple
         All names, in order.
+    constants : mapping of name to state
+        Columns that were declared with one state. They are no variables: they are not read, nothing is learned of them
+        nor spent on them, and samples of one table have them.
     states : mapping of name to tuple
         Discrete variables only: those with states, and numbers that are divided (:attr:`Number.states`).
     numbers : mapping of name to Number
@@ -83,7 +87,7 @@ class Schema(Mapping):
     Raises
     ------
     TypeError, ValueError
-        For an empty schema, a variable with fewer than two states, states that cannot be told apart, or an other-state
+        For an empty schema, a variable without states, states that cannot be told apart, or an other-state
         that is not among the states. For states that look like intervals of numbers but are not read as such
         (`almost_intervals`), since no number would be counted in them. For rules that cannot be read, name what is not
         in the schema, compare with a number inside a cell, forbid nothing, or leave no record possible.
@@ -98,6 +102,7 @@ class Schema(Mapping):
     """
 
     __slots__ = (
+        "_constants",
         "_discovered",
         "_identity",
         "_numbers",
@@ -128,8 +133,13 @@ class Schema(Mapping):
                 f"variables={short(variables)} is not a mapping; pass {{name: [state, state, ...]}} or "
                 "{name: Number(lower, upper)}"
             )
+        alone = {decode_label(encode_label(n)): of[0] for n, of in variables.items() if is_constant(of)}
+        variables = {name: declared for name, declared in variables.items() if not is_constant(declared)}
         if not variables:
-            raise ValueError("variables={} is empty; declare at least one variable")
+            raise ValueError(
+                f"variables={short(alone)} is empty, or has columns of one state alone; declare at least one with more"
+            )
+        self._constants = {name: decode_label(encode_label(state)) for name, state in alone.items()}
         self._variables = tuple(decode_label(encode_label(name)) for name in variables)
         if codes is True:
             codes = [name for name, declared in variables.items() if not isinstance(declared, Number)]
@@ -209,6 +219,11 @@ class Schema(Mapping):
     def states(self) -> Mapping[Any, tuple]:
         """States of each discrete variable."""
         return MappingProxyType(self._states)
+
+    @property
+    def constants(self) -> Mapping[Any, Any]:
+        """The state of each column that has one alone."""
+        return MappingProxyType(self._constants)
 
     @property
     def numbers(self) -> Mapping[Any, Number]:
@@ -369,6 +384,7 @@ class Schema(Mapping):
         """
         rules = self.impossible if impossible is None else tuple(impossible)
         content = {name: variables.get(name, self[name]) for name in self._variables}
+        content |= {name: [state] for name, state in self._constants.items()}
         listed = {n: states for n, states in variables.items() if not isinstance(states, Number)}
         left = {n: self._left(n, states) for n, states in listed.items()}
         other = {n: state for n, state in self._other.items() if state in listed.get(n, (state,))}
@@ -377,7 +393,7 @@ class Schema(Mapping):
             name: {cell: state for cell, state in recoded.items() if name not in left or left[name](state)}
             for name, recoded in self._said["recode"].items()
         }
-        texts = [name for name, declared in content.items() if not isinstance(declared, Number)]
+        texts = [name for name in self._variables if not isinstance(content[name], Number)]
         made = Schema(content, other=other, texts=texts, impossible=rules, **{**self._said, "recode": recode})
         made._mark(tuple(dict.fromkeys((*self._discovered, *made._discovered))))  # of what is replaced too
         return made
@@ -486,7 +502,7 @@ class Schema(Mapping):
             for option, value in self._said.items()
         }
         return Schema(
-            {name: self[name] for name in names},
+            {name: self[name] for name in names} | {name: [state] for name, state in self._constants.items()},
             other={n: self._other[n] for n in names if n in self._other},
             texts=[name for name in names if name in self._states],
             impossible=[str(rule) for rule in self._rules if rule.names <= set(names)],
@@ -608,6 +624,8 @@ class Schema(Mapping):
                 if name in self._other:
                     entry["other"] = encode_label(self._other[name])
             variables.append(entry)
+        alone = self._constants.items()
+        variables += [{"name": encode_label(name), "states": [encode_label(state)]} for name, state in alone]
         reading = {
             option: said
             for option in READING
@@ -650,7 +668,7 @@ class Schema(Mapping):
         if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
             states = {name: [decode_label(s) for s in listed] for name, listed in content["domain"].items()}
             said = {name: content[name] for name in ("other", "codes", "impossible") if name in content}
-            return cls(states, texts=states, **said)
+            return cls(states, texts=[name for name in states if len(states[name]) > 1], **said)
         version = content.get("version") if isinstance(content, Mapping) else None
         if not isinstance(content, Mapping) or content.get("format") != "pgmpy_dp.schema":
             raise ValueError(
@@ -688,7 +706,7 @@ class Schema(Mapping):
             if not isinstance(entry.get("codes", False), bool):
                 raise ValueError(f"variable {name!r} has codes={short(entry['codes'])}; write true or false")
             codes += [name] * entry.get("codes", False)
-        texts = [name for name in variables if not isinstance(variables[name], Number)]
+        texts = [n for n, declared in variables.items() if not isinstance(declared, Number) and len(declared) > 1]
         reading = {option: decoded(content[option]) for option in READING if option in content}
         rules = content.get("impossible", ())
         made = cls(variables, other=other, texts=texts, codes=codes, impossible=rules, **reading)
@@ -758,6 +776,32 @@ class Schema(Mapping):
             For other content; a TypeError or KeyError for some of it.
         """
         return cls.from_dict(json_content(text))
+
+    @classmethod
+    def like(cls, frame: Any) -> dict[Any, Any]:
+        """The names and types of a frame's columns, as declarations to be filled in; no value is looked at.
+
+        Parameters
+        ----------
+        frame : frame of pandas, polars, pyarrow or another that narwhals takes
+
+        Returns
+        -------
+        dict
+            By name: the class :class:`~pgmpy_dp.Number` or :class:`~pgmpy_dp.Date`, in whose place one with bounds has
+            to be put; the two truth values; or an empty list, to be filled with the states. A library may have chosen a
+            type by what the cells are (one odd cell makes texts of numbers), so that a type is as private as they are.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> columns = Schema.like(pd.DataFrame({"sex": ["F"], "age": [30], "smokes": [True]}))
+        >>> columns
+        {'sex': [], 'age': <class 'pgmpy_dp.schema.number.Number'>, 'smokes': [False, True]}
+        >>> Schema(columns | {"sex": ["F", "M"], "age": Number(0, 120)}).variables
+        ('sex', 'age', 'smokes')
+        """
+        return declarations_like(frame)
 
     @classmethod
     def coerce(cls, value: Schema | Mapping | None, argument: str = "state_names") -> Schema:

@@ -28,7 +28,6 @@ from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.tables import category_search as plan
 
-
 _TO_KEEP = "to keep such a column spend more, ask for fewer columns, or list its states"
 
 
@@ -39,7 +38,8 @@ class Discovery(Shown):
     Attributes
     ----------
     schema : Schema
-        All columns but `left_out`. Categories are in a fixed order: numbers, texts, missing (None), and the other-state last.
+        All columns but `left_out`. Categories are in a fixed order: numbers, texts, missing (None), and the other-state
+        last.
     counts : dict of hashable to pandas.Series
         For each column that was looked at, about how many records each of its categories or cells has. Categories have
         noise of standard deviation `sd`, and are those that reached the threshold: the counts of the smallest are
@@ -130,7 +130,7 @@ class Discovery(Shown):
 
     @property
     def left_out(self) -> list:
-        """The columns that are not in the schema, since all cells would be in one state and nothing is learned of it."""
+        """The columns that are not in the schema, since all their cells would be in one state."""
         return [name for name in self.release_.schema if name not in self.schema]
 
     def columns(self) -> list[dict[str, Any]]:

@@ -140,8 +140,8 @@ class SchemaCheck(Shown):
         if self.n_longer is None or self.n_longer < no_record / 2:
             return ": with another number of fields than the first line; are there line breaks in cells?"
         return (
-            ": each line has one field more than the header, as with row names before it or a delimiter behind it; name "
-            'every field, "" for one that has no name: TextFile(path, columns=["", "age", "sex"]), --columns ",age,sex"'
+            ": each line has one field more than the header, as with row names before it or a delimiter behind it; "
+            'name every field, "" for one that has no name: TextFile(path, columns=["", "age", "sex"]), --columns ",age,sex"'
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -185,8 +185,8 @@ class SchemaCheck(Shown):
             words = words_of(row.verdict, number)
             if number and row.verdict in (_LITTLE, _PART):
                 words += (
-                    "; declare the signs of decimals and thousands, units and formats of days, and see what stands where "
-                    "a number is missing"
+                    "; declare the signs of decimals and thousands, units and formats of days, and see what stands "
+                    "where a number is missing"
                 )
             if row.blank > max(FEW * self.n_matching_sd, self.n_records / 100):
                 words += f"; about {rounded(row.blank)} are blank"

@@ -95,7 +95,7 @@ class CodedRecords:
         return self._matched is None
 
     def matched(self, grid: int = 1) -> np.ndarray | None:
-        """Return numbers of records: all, kept, and with a declared state, with a blank cell in each column, or None."""
+        """Return numbers of records: all, kept; with a declared state, and with a blank cell, in each column."""
         return self._matched
 
     def counts(self, scopes: Sequence[Sequence[int]], grid: int = 1) -> list[np.ndarray]:
@@ -205,7 +205,7 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
 
 
 def coded_batch(variables: Sequence[Variable], columns: Sequence[Column]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Columns of codes of the records that count; how many there are, are kept, and match or are blank in each column."""
+    """Columns of codes of the records that count; how many there are, are kept, and match or are blank in each."""
     codes, matches, blanks = [], [], []
     keep = np.ones(len(columns[0]), dtype=bool)
     for variable, column in zip(variables, columns, strict=True):
