@@ -127,7 +127,7 @@ def header(path: Path, text: option.TextOptions, argument: str) -> list[str]:
     """The names of a file's columns, by its first line alone."""
     from pgmpy_dp.private.reading.frames import column_names
 
-    names = [str(name) for name in column_names(as_written(path, text, argument))]
+    names = [str(name) for name in column_names(as_written(path, text, argument)) if str(name)]
     signs = [sign for sign in ";\t|" if sign in names[0]]
     if len(names) == 1 and signs and text.delimiter is None:
         sign = "tab" if signs[0] == "\t" else f"'{signs[0]}'"

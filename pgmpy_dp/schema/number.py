@@ -731,10 +731,10 @@ class Date(Number):
     def __post_init__(self) -> None:
         if not isinstance(self.resolution, numbers.Real) or not float(self.resolution).is_integer():
             raise ValueError(f"Date resolution={self.resolution!r} must be a whole number of days")
-        if self.units or self.dressed:
+        if self.dressed:
             raise ValueError("Date has units, thousands or decimal, which are for a Number; pass format='%d.%m.%Y'")
         if self.format is not None and not isinstance(self.format, str):
-            object.__setattr__(self, "format", tuple(self.format) if isinstance(self.format, Iterable) else 0)
+            object.__setattr__(self, "format", tuple(self.format) if isinstance(self.format, Iterable) else (self.format,))
         for written in self.formats:
             _check_format(written)
         super().__post_init__()

@@ -85,11 +85,8 @@ def table_pairs(
 
 
 def check_pairs(rng: np.random.Generator, adjacency: str) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """First pairs of which one record matches in all columns and, where it is replaced, the other in none.
-
-    In a text file the other is no record: it has more fields than there are columns.
-    """
-    first, none = ({name: [cell] for name, cell in row.items()} for row in (_FIRST, dict.fromkeys(STATES, "?,?")))
+    """First pairs of which one record matches in all columns and, where it is replaced, the other is blank in all."""
+    first, none = ({name: [cell] for name, cell in row.items()} for row in (_FIRST, dict.fromkeys(STATES)))
     rows = pd.DataFrame({name: cell * 7 for name, cell in first.items()}, dtype=object)
     one, other = (pd.concat([rows, pd.DataFrame(row, dtype=object)], ignore_index=True) for row in (first, none))
     yield (rows, one) if adjacency == "add_remove" else (one, other)

@@ -22,7 +22,7 @@ from pgmpy_dp.private.data.table import matched_records
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.reading import records as reading_records
-from pgmpy_dp.schema import interval_cuts, match_key
+from pgmpy_dp.schema import MISSING, interval_cuts, match_key
 from pgmpy_dp.tables import schema_check
 from tests.private.test_engines import LAZY, SCHEMA, TEXTS, arrow, ibis_sqlite, many_rows
 
@@ -35,15 +35,19 @@ def exact(data, schema=SCHEMA, n_records=None, **options) -> list[int]:
 
 
 def by_hand(rows: list[dict], schema: Schema) -> list[int]:
-    """Cell by cell, from `match_key` alone."""
-    own = []
+    """Cell by cell, from `match_key` alone: what matches is not blank, blank cells are in counts of their own."""
+    own, blank = [], []
     for name, states in schema.states.items():
         keys, cuts = {match_key(state) for state in states}, interval_cuts(states)
         cells = [match_key(row[name]) for row in rows]
         own.append([key in keys or bool(cuts and key[0] == "number") for key in cells])
+        blank.append([key == MISSING for key in cells])
     kept = [column for name, column in zip(schema.states, own, strict=True) if name not in schema.other]
+    declared = [
+        sum(match and not empty for match, empty in zip(*both, strict=True)) for both in zip(own, blank, strict=True)
+    ]
     whole = [all(cells) for cells in zip(*kept, strict=True)] if kept else [True] * len(rows)
-    return [len(rows), sum(whole), *map(sum, own)]
+    return [len(rows), sum(whole), *declared, *map(sum, blank)]
 
 
 class TestReaders:
@@ -52,7 +56,7 @@ class TestReaders:
 
     def test_some_of_everything(self):
         assert self.WANTED[0] == 600 and 100 < self.WANTED[1] < 590
-        assert sum(0 < n < 600 for n in self.WANTED[2:]) >= 7
+        assert sum(0 < n < 600 for n in self.WANTED[2:11]) >= 7 and sum(0 < n < 600 for n in self.WANTED[11:]) >= 5
 
     def test_in_memory(self):
         table = arrow(self.ROWS)
@@ -64,7 +68,7 @@ class TestReaders:
         schema = Schema({"x": Number(0, 9, cuts=[5], outside=outside, missing="drop")})
         frame = pd.DataFrame({"x": [1, 7, 9, 10, -1]})
         for data in (frame, pl.from_pandas(frame).lazy()):
-            assert exact(data, schema) == [5, 3 if outside == "drop" else 5, 3]
+            assert exact(data, schema) == [5, 3 if outside == "drop" else 5, 3, 0]
 
     @pytest.mark.parametrize("engine", LAZY)
     def test_engines(self, engine):
@@ -91,12 +95,12 @@ class TestReaders:
         (tmp_path / "records.csv").write_text("\n".join(lines), encoding="utf-8")
         table = PrivateTable(tmp_path / "records.csv", schema, ledger=Budget(epsilon=1.0))
         # Lines of another number of fields are no records, whatever they hold; there are two.
-        assert matched_records(table).value.tolist() == [*by_hand(rows, schema), 2]
+        assert matched_records(table).value.tolist() == [*by_hand(rows, schema), 1, 1]
 
     def test_intervals(self):
         rows = [{"age": a, "sex": s} for a in (24, 25.0, "30", "old", None, "[25,45)") for s in ("F", "f", None)]
         wanted = by_hand(rows, AGES)
-        assert wanted == [18, 12, 12, 12]
+        assert wanted == [18, 12, 12, 6, 3, 6]
         frame = pd.DataFrame(rows, dtype=object)
         texts = frame.astype("string")
         for data in (frame, pl.from_pandas(texts).lazy(), LAZY[0](pl.from_pandas(texts).to_arrow())):
@@ -105,7 +109,7 @@ class TestReaders:
     def test_a_public_number_is_not_counted(self):
         assert exact(arrow(self.ROWS), n_records=600) == self.WANTED[1:]
         assert exact(arrow(self.ROWS), n_records=600, adjacency="replace_one") == self.WANTED[1:]
-        assert exact(arrow([]), n_records=None) == [0] * 11
+        assert exact(arrow([]), n_records=None) == [0] * 20
 
 
 @pytest.mark.parametrize("name", list(SCHEMA) + list(AGES))
@@ -121,7 +125,7 @@ def test_the_outside_has_a_code_of_its_own(name):
 
 
 class TestSensitivity:
-    CELLS = (*itertools.product(["a", "?"], [0, 1, "?"]),)
+    CELLS = (*itertools.product(["a", "?", None], [0, None, "?"]),)
     STATES = Schema({"x": ["a", "b"], "y": [0, 1]}, other={"y": 0})
 
     @classmethod
@@ -148,7 +152,7 @@ class TestSensitivity:
             for one, other in itertools.combinations(self.CELLS, 2)
         ]
         assert max(added) == 1.0
-        # A column with an other-state never keeps a record out; one that matches nowhere is out by another column.
+        # A column with an other-state never keeps a record out; a blank one is out by another column.
         assert max(replaced) == 1.0
 
 
@@ -169,7 +173,8 @@ class TestLines:
         return made
 
     def test_what_is_no_record(self, table, tmp_path):
-        wanted = [5, 3, 4, 4, 3]  # a half of a quoted field has as many fields as it should, here
+        # A half of a quoted field has as many fields as it should, here; one line has a field too many, and two too few.
+        wanted = [5, 3, 4, 4, 0, 0, 1, 2]
         assert matched_records(table(self.LINES)).value.tolist() == wanted
         assert matched_records(table(self.LINES, n_records=9)).value.tolist() == wanted[1:]
         packed = tmp_path / "packed.csv.gz"
@@ -177,7 +182,7 @@ class TestLines:
         both = PrivateTable([tmp_path / "records.csv", packed], self.SCHEMA, ledger=Budget(epsilon=1.0))
         assert matched_records(both).value.tolist() == [2 * count for count in wanted]
         owned = table(self.LINES, unit="text")
-        assert matched_records(owned).value.shape == (4,)  # a line that is no record is nobody's
+        assert matched_records(owned).value.shape == (6,)  # a line that is no record is nobody's
 
     def test_exhaustive_neighbours(self, table):
         attained = {}
@@ -187,7 +192,7 @@ class TestLines:
             for rows in itertools.combinations_with_replacement(self.LINES[::2], 2):
                 sides = [(rows, (*rows, line)) for line in self.LINES]
                 if adjacency == "replace_one":
-                    sides = [((*rows, one), (*rows, two)) for one, two in itertools.combinations(self.LINES, 2)]
+                    sides = [((*rows, one), (*rows, two)) for one, two in itertools.combinations((*self.LINES, ",,t"), 2)]
                 for one, other in sides:
                     first, second = counts(one), counts(other)
                     change = np.abs(first.value - second.value)
@@ -197,10 +202,10 @@ class TestLines:
         assert set(attained.values()) == {1.0}
 
     def test_scales(self, table):
-        for (adjacency, n), m in {("add_remove", None): 4, ("add_remove", 9): 3, ("replace_one", 9): 4}.items():
+        for (adjacency, n), m in {("add_remove", None): 4, ("add_remove", 9): 3, ("replace_one", 9): 5}.items():
             lines = table(self.LINES, adjacency=adjacency, n_records=n)
             release = schema_check.run(lines, Budget(epsilon=1.0))
-            assert release.noise[0].scale == m and release.values[0].shape == (5 if n is None else 4,)
+            assert release.noise[0].scale == m and release.values[0].shape == (8 if n is None else 7,)
 
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
     def test_replay(self, table, adjacency):
@@ -223,16 +228,17 @@ class TestOperator:
         return TableCurator(table, budget, what="check", columns=["x", "y"])
 
     def test_scales(self):
-        for options, m in (({}, 4), ({"n_records": 100}, 3), ({"n_records": 100, "adjacency": "replace_one"}, 3)):
+        for options, m in (({}, 4), ({"n_records": 100}, 3), ({"n_records": 100, "adjacency": "replace_one"}, 5)):
+            size = 5 + (not options)
             pure, gauss = self.curator(Budget(epsilon=1.0), **options), self.curator(Budget(rho=0.5), **options)
-            assert pure.ask(MatchedCounts(), Fraction(1, 2)).shape == (m,)
-            assert gauss.ask(MatchedCounts(), 1).shape == (m,)
+            assert pure.ask(MatchedCounts(), Fraction(1, 2)).shape == (size,)
+            assert gauss.ask(MatchedCounts(), 1).shape == (size,)
             assert pure.answers[0].noise[0].scale == 2.0 * m and pure.left == Fraction(1, 2)
             assert gauss.answers[0].noise[0].scale == pytest.approx(m**0.5, rel=1e-12)
 
     def test_little_noise_is_the_counts(self):
         # P(any noise is not 0) < 4 exp(-1000/4).
-        assert self.curator(Budget(epsilon=1000.0)).ask(MatchedCounts(), 1).tolist() == [100, 50, 50, 100]
+        assert self.curator(Budget(epsilon=1000.0)).ask(MatchedCounts(), 1).tolist() == [100, 50, 50, 100, 0, 0]
 
     @pytest.mark.parametrize("budget", [Budget(rho=0.5), Budget(epsilon=1.0)])
     def test_a_part_is_refused_before_it_is_debited(self, budget):

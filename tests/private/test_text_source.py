@@ -253,8 +253,8 @@ def test_a_file_that_grows_while_it_is_read_is_refused_before_the_charge(tmp_pat
     path.write_text("job\noffice\nnone\n")
     blocks = text_source._blocks
 
-    def growing(name):
-        yield from blocks(name)
+    def growing(name, has_header):
+        yield from blocks(name, has_header)
         with path.open("a") as file:
             file.write("needle\n")
 

@@ -123,14 +123,14 @@ class TestWhichRecordsCount:
     def test_records_outside_the_schema_are_drawn_and_then_dropped(self):
         data = frame({"u": [(9, "no")] * 3, "v": [(0, "no")]})
         assert counted(data) == [(0, 0)]
-        assert matched_records(table(data, 2)).value.tolist() == [3, 1, 1, 3]
+        assert matched_records(table(data, 2)).value.tolist() == [3, 1, 1, 3, 0, 0]
         assert matched_records(table(data, "shares")).value.tolist() == [
             *(3 * (GRID // 3) + GRID, GRID),
-            *(GRID, 3 * (GRID // 3) + GRID),
+            *(GRID, 3 * (GRID // 3) + GRID, 0, 0),
         ]
         other = Schema(STATES, other={"a": 2})
         assert counted(data, 2, schema=other) == [(0, 0), (2, 0), (2, 0)]
-        assert matched_records(table(data, 2, schema=other)).value.tolist() == [3, 3, 1, 3]
+        assert matched_records(table(data, 2, schema=other)).value.tolist() == [3, 3, 1, 3, 0, 0]
 
     def test_a_table_without_records_and_one_of_nobody_s_are_like_others(self):
         for data in (frame({}), frame({None: [(0, "no")], math.nan: [(1, "no")]})):

@@ -69,7 +69,7 @@ class TestVerdicts:
         schema = pgmpy_dp.Schema({"sex": STATES["sex"], "age": pgmpy_dp.Number(0, 5000)})
         verdicts, found = self.verdicts(frame(age=cost), schema)
         assert verdicts == {"sex": "all", "age": "in part"}
-        assert str(found).count("; compare the signs of decimals and thousands") == 1
+        assert str(found).count("; declare the signs of decimals and thousands") == 1
 
     def test_no_record_matches_in_all_columns(self):
         data = frame(sex=["F", "f"] * (N // 2), age=["x", "40"] * (N // 2))

@@ -40,7 +40,7 @@ class MatchedCounts(SumOperator[np.ndarray]):
     -----
     Privacy
         *Sensitivity.* A record adds 0 or 1 to each count, and moves at most m of them: by at most m in l1 and sqrt(m)
-        in l2 norm (:func:`~pgmpy_dp.private.data.contingency.match_sensitivity`). Of a column a cell is in one of the two
+        in l2 norm (:func:`~pgmpy_dp.private.data.contingency.match_sensitivity`). Of a column a cell is in one of both
         counts, or in neither. So m is 2 + n_variables under ``add_remove``, and 1 + 2 n_variables under
         ``replace_one``, where the number of records is public; lines that are no record move no more
         (:attr:`~pgmpy_dp.private.data.table_facts.TableFacts.most_matched`).

@@ -96,7 +96,7 @@ class TextSource(Source):
     def all_names(self) -> list[str]:
         """The names, to read every column; ValueError where some are numbers: such a first line may be a record.
 
-        Libraries give columns the numbers from 0 on as names; these are taken. A field without a name is left out.
+        Libraries give columns the numbers from 0 on as names; these are taken, blanks aside.
         """
         if self._written.columns is not None:
             return [name for name in self.names if name]
@@ -108,7 +108,7 @@ class TextSource(Source):
                 f"the first line of {self._files[0]!r} has numbers for names, not quoted here in case it is a record; "
                 "put a line of names before it, or pass columns"
             )
-        return named
+        return self.names
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         positions = self.positions(names)
