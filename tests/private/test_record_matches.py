@@ -192,7 +192,9 @@ class TestLines:
             for rows in itertools.combinations_with_replacement(self.LINES[::2], 2):
                 sides = [(rows, (*rows, line)) for line in self.LINES]
                 if adjacency == "replace_one":
-                    sides = [((*rows, one), (*rows, two)) for one, two in itertools.combinations((*self.LINES, ",,t"), 2)]
+                    sides = [
+                        ((*rows, one), (*rows, two)) for one, two in itertools.combinations((*self.LINES, ",,t"), 2)
+                    ]
                 for one, other in sides:
                     first, second = counts(one), counts(other)
                     change = np.abs(first.value - second.value)
