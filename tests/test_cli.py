@@ -771,6 +771,77 @@ def test_codes_are_declared_or_not(coded):
     )
 
 
+def test_discover_leaves_out_what_it_could_not_fill(folder):
+    lines = "".join(f"k{k},{'xy'[k % 2]}\n" for k in range(2_000))
+    (folder / "keys.csv").write_text("key,c\n" + lines)
+    told = run("discover keys.csv --categories key,c --epsilon 1 --delta 1e-6 --out c.json", 0)
+    assert list(Schema.from_json("c.json")) == ["c"] and "left out of the schema: to keep such a column" in told.stdout
+
+
+def test_blank_is_the_state_of_empty_cells(folder):
+    (folder / "q.csv").write_text("q,r\n" + "1,a\n,a\n2,b\n" * 400)
+    run('schema --variable "q=1,2,blank" --variable "r=a,b" --missing "q=" --out q.json')
+    assert Schema.from_json("q.json")["q"] == ("1", "2", None)
+    assert "about 400 are blank" in run("check q.csv --schema q.json --epsilon 100").stdout
+    assert Schema.from_dict(json.loads(run("""schema --variable 'q=1,"blank"'""").stdout))["q"] == ("1", "blank")
+    said = run('check q.csv --variable "q=1,2,missing" --epsilon 100').stderr
+    assert "'missing' is a text like any other; empty cells are blank: q=...,blank" in said
+    refused = run('schema --variable q=1,2 --missing ""', 2).stderr
+    assert 'missing by "age="' in refused and "all=" not in refused
+
+
+def test_numbers_with_signs_are_declared_on_the_command_line(folder):
+    lines = '"$1,000.50",8.9%,2020-01\n"$5k",0.5%,31.12.2020\n' * 300
+    (folder / "m.csv").write_text("pay,rate,m\n" + lines)
+    options = '--number "pay=0:9000 cuts 3000 units $,k=1000 thousands ," --number "rate=0:10 cuts 5 units %"'
+    options += ' --date "m=2020-01-01:2020-12-31 cuts 2020-07-01 format %Y-%m format %d.%m.%Y"'
+    found = json.loads(run(f"check m.csv {options} --epsilon 100 --json").stdout)
+    assert [column["verdict"] for column in found["columns"]] == ["all"] * 3
+    run(f"fit m.csv {options} --epsilon 100 --delta 1e-9 --out m.npz --overwrite")
+    drawn = run("sample m.npz --n 20 --out - --id number").stdout.splitlines()
+    assert drawn[0] == "number,pay,rate,m" and [line.split(",")[0] for line in drawn[1:]] == list(
+        map(str, range(1, 21))
+    )
+    assert all(len(line.split(",")[2]) < 8 for line in drawn[1:]) and re.fullmatch(r"2020-\d\d", drawn[1].split(",")[3])
+    assert "--id is 'pay'" in run("sample m.npz --n 2 --out - --id pay", 2).stderr
+    assert "once at most" in run('schema --number "pay=0:9 units $ units %"', 2).stderr
+
+
+def test_files_without_names_and_headers_with_too_many_commas(folder):
+    (folder / "bare.csv").write_text("F,20,\nM,30,\n" * 300)
+    declared = '--variable "sex=F,M" --number "age=0:99" --epsilon 100'
+    assert "about 600 (100%" in run(f"check bare.csv --columns sex,age, {declared}").stdout
+    (folder / "h.csv").write_text("a,b,,\n1,2,,\n")
+    template = json.loads(run("schema --from-header h.csv").stdout)
+    assert [entry["name"] for entry in template["variables"]] == ["a", "b"]
+
+
+def test_the_kind_of_a_key_and_a_schema_of_linked_tables_from_options(folder):
+    (folder / "p.csv").write_text("cust,seg\n" + "".join(f"{k},{'ab'[k % 2]}\n" for k in range(400)))
+    (folder / "c.csv").write_text("cust,score\n" + "".join(f"{k}.0,{'hl'[k % 2]}\n" for k in range(400)))
+    tables = "--parents p.csv --children c.csv"
+    linked = f'{tables} --key cust --most 2 --variable seg=a,b --variable "score=h,l"'
+    run(f"schema {linked} --out l.json")
+    told = run(f"check {tables} --schema l.json --epsilon 100", 1).stdout
+    assert "Hardly any of parent has child" in told and "--key-kind integer" in told
+    assert "about       400" in run(f"check {tables} --schema l.json --key-kind integer --epsilon 100").stdout
+    assert "--key-kind" in run("check p.csv --variable seg=a,b --epsilon 1 --key-kind text", 2).stderr
+    run(f"schema {tables} --key cust --most 2 --variable seg=a,b --out t.json")
+    template = json.loads((folder / "t.json").read_text())
+    assert template["child"]["variables"] == [{"name": "score", "states": []}]
+    budget = "--epsilon 2 --delta 1e-6 --ledger lk.ledger --budget-epsilon 9 --budget-delta 1e-5"
+    run(f"discover {tables} --key cust --most 2 --categories seg,score --key-kind integer {budget} --out d.json")
+    assert "Inside the schema" in run(f"check {tables} --schema d.json --epsilon 0.5 --ledger lk.ledger").stdout
+    refused = run(f"check {tables} --schema d.json --key-kind text --epsilon 0.5 --ledger lk.ledger", 2).stderr
+    assert "was discovered under unit" in refused
+
+
+def test_columns_of_one_state_cost_nothing_and_are_in_samples(folder):
+    (folder / "k.csv").write_text("a,c\n" + "x,NL\ny,NL\n" * 300)
+    run("fit k.csv --variable a=x,y --variable c=NL --epsilon 9 --delta 1e-9 --out k.npz")
+    assert set(run("sample k.npz --n 6 --out -").stdout.split()) == {"a,c", "x,NL", "y,NL"}
+
+
 def test_discover_ends_with_1_where_it_found_nothing(folder):
     told = run("discover records.csv --categories diary --epsilon 1 --delta 1e-6 --out found.json", 1)
     assert "no category has so many records" in told.stdout and NEEDLE not in told.output

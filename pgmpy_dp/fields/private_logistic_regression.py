@@ -134,7 +134,9 @@ class PrivateLogisticRegression(BaseTableEstimator):
             what = f"has {len(states)} states" if states else "is a number"
             if len(states) == 3 and (other := schema.other.get(self.target)) is not None:
                 listed = [state for state in states if state != other]
-                what += f", one of which takes all other cells: schema.replaced({{{self.target!r}: {listed!r}}}) has two"
+                what += (
+                    f", one of which takes all other cells: schema.replaced({{{self.target!r}: {listed!r}}}) has two"
+                )
             raise ValueError(
                 f"target={self.target!r} {what}; pass {_BINARY}, or merge states, or fit one regression for each "
                 "state against the others, with a part of the budget"

@@ -141,7 +141,7 @@ class SchemaCheck(Shown):
             return ": with another number of fields than the first line; are there line breaks in cells?"
         return (
             ": each line has one field more than the header, as with row names before it or a delimiter behind it; "
-            'name every field, "" for one without a name: TextFile(path, columns=["", "age", "sex"]), --columns ",age,sex"'
+            'name every field, "" for one without a name: TextFile(path, columns=["", "age"]), --columns ",age"'
         )
 
     def to_dict(self) -> dict[str, Any]:

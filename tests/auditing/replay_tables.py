@@ -255,8 +255,8 @@ def _check(data: pd.DataFrame, *, budget: Budget, adjacency: str, other: dict, i
         return check_schema(data, budget, schema, adjacency=adjacency, n_records=n_records)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "records.csv"
-        lines = [",".join(map(str, row)) for row in (list(STATES), *data.to_numpy().tolist())]
-        path.write_bytes("\n".join(lines).encode("utf-8", "replace"))
+        cells = [["" if cell is None else str(cell) for cell in row] for row in data.to_numpy().tolist()]
+        path.write_bytes("\n".join(map(",".join, (list(STATES), *cells))).encode("utf-8", "replace"))
         return check_schema(path, budget, schema, adjacency=adjacency, n_records=n_records)
 
 

@@ -173,7 +173,7 @@ class TestLines:
         return made
 
     def test_what_is_no_record(self, table, tmp_path):
-        # A half of a quoted field has as many fields as it should, here; one line has a field too many, and two too few.
+        # A half of a quoted field has as many fields as it should, here; one line has one too many, two too few.
         wanted = [5, 3, 4, 4, 0, 0, 1, 2]
         assert matched_records(table(self.LINES)).value.tolist() == wanted
         assert matched_records(table(self.LINES, n_records=9)).value.tolist() == wanted[1:]

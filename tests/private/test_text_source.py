@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgmpy_dp import Budget, PrivateTable, Schema
+from pgmpy_dp import Budget, PrivateTable, Schema, TextFile
 from pgmpy_dp.private.data.table import contingency_tables, shared_codes
 from pgmpy_dp.private.reading import records, text_source
 from pgmpy_dp.schema import interval_cuts, interval_states
@@ -246,6 +246,20 @@ def test_a_file_that_changes_is_told_and_not_quoted(tmp_path, name, monkeypatch)
     with pytest.raises(OSError, match="was changed while it was in use") as caught:
         shared_codes(table)
     assert "needle" not in str(caught.value)
+
+
+@pytest.mark.parametrize("first", ["a,1", "\ufeffb,2", '"a', "7,7", "", "PAR1,1", "x" * 200_000])
+def test_without_a_header_every_line_is_a_record_whatever_the_first_is(tmp_path, first):
+    """What the first line holds decides nothing: not an error, and not how others are read."""
+    (tmp_path / "a.csv").write_text(f"{first}\nb,2\na,1\n", encoding="utf-8")
+    schema = Schema({"c": ["a", "b"], "d": [1, 2]})
+    rows = read(TextFile(tmp_path / "a.csv", columns=["c", "d"]), schema)
+    assert rows[-2:] == [[1, 1], [0, 0]] and len(rows) == (3 if first == "a,1" else 2)
+    with pytest.raises(ValueError, match=r"no column for \['e'\]"):
+        read(TextFile(tmp_path / "a.csv", columns=["c", "d"]), Schema({"e": [1, 2]}))
+    for columns, error in (("c,d", TypeError), (["", ""], ValueError), ([1, 2], TypeError)):
+        with pytest.raises(error, match="columns="):
+            TextFile(tmp_path / "a.csv", columns=columns)
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused_before_the_charge(tmp_path, monkeypatch):

@@ -35,7 +35,7 @@ def slowly(text: str, decimal: str, thousands: str | None) -> float | None:
         if rest.endswith(unit):
             rest, factor = rest[: -len(unit)].rstrip(), factor * Fraction(repr(by))
             break
-    whole, mark, fraction = rest.partition(decimal)
+    whole, _, fraction = rest.partition(decimal)
     groups = whole.split(thousands) if thousands and thousands in whole else [whole]
     if len(groups) > 1 and not (1 <= len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])):
         return None
@@ -101,7 +101,7 @@ def test_units_that_could_be_part_of_a_number_are_refused(units, error):
 
 def test_signs_that_are_none_are_refused():
     for options in ({"thousands": "x"}, {"decimal": ";"}, {"thousands": ",", "decimal": ","}, {"thousands": ""}):
-        with pytest.raises(ValueError, match="pass (one|two)"):
+        with pytest.raises(ValueError, match=r"pass (one|two)"):
             Number(0, 9, **options)
 
 

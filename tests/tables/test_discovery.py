@@ -132,7 +132,19 @@ class TestWhatIsFound:
         assert two.schema["c"] == ("category 7", "category 8", "other")
         with pytest.warns(FewRecordsWarning, match=r"no category of \['c'\]"):
             none = discover(frame, {"c": "categories"}, BUDGET, max_length=9)
-        assert none.schema["c"] == (None, "other") and none.poor == ["c"]
+        assert none.schema["c"] == (None, "other") and none.poor == ["c"] and none.failed and none.left_out == []
+
+    def test_a_column_in_which_nothing_is_found_is_left_out(self):
+        frame = pd.DataFrame({"key": [f"k{k}" for k in range(4_000)], "c": ["a", "b"] * 2_000, "d": "one"})
+        with pytest.warns(
+            FewRecordsWarning, match=r"no category of \['key'\] .* and the schema leaves them out; to keep"
+        ):
+            found = discover(frame, {"key": "categories", "c": "categories", "d": ["one"]}, BUDGET)
+        assert list(found.schema) == ["c"] and found.left_out == found.poor == ["key"] and not found.failed
+        assert found.schema.discovered and found.schema.constants == {"d": "one"}
+        assert "left out of the schema: to keep such a column" in str(found) and found.to_dict()["left_out"] == ["key"]
+        again = Discovery.of(found.release_)
+        assert again.schema == found.schema and str(again) == str(found)
 
     @pytest.mark.parametrize(("other", "states"), [("b", ("a", "b")), (None, ("a", "b")), ("rest", ("a", "b", "rest"))])
     def test_the_other_state(self, other, states):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import warnings
 
@@ -120,6 +121,56 @@ class TestWhatIsLeftOut:
         assert str(again) == str(found)
         path.write_text("sex,age\n" + "F;30\n" * 500)
         assert check_schema(path, BUDGET, STATES).n_no_record == 500 and check_schema(path, BUDGET, STATES).failed
+
+    @pytest.mark.parametrize(
+        ("lines", "columns"),
+        [("k,F,30\n", ["", "sex", "age"]), ("F,30,\n", ["sex", "age", ""]), ('"F",30,"x"\n', None)],
+    )
+    def test_lines_with_one_field_more_are_told(self, tmp_path, lines, columns):
+        path, schema = tmp_path / "records.csv", {"sex": ["F", "M"], "age": pgmpy_dp.Number(0, 99)}
+        path.write_text("sex,age\n" + lines * 500 + "F\n" * 7)
+        found = check_schema(path, BUDGET, schema)
+        assert (found.n_no_record, found.n_longer, found.n_records) == (507, 500, 0)
+        assert "each line has one field more than the header" in str(found) and found.to_dict()["n_longer"] == 500
+        path.write_text("sex,age\n" + "F,30\n" * 500 + "F\n" * 400 + lines)
+        assert "are there line breaks in cells?" in str(check_schema(path, BUDGET, schema))
+        if columns:
+            path.write_text(lines * 500)
+            named = check_schema(pgmpy_dp.TextFile(path, columns=columns), BUDGET, schema)
+            assert named.n_matching == named.n_records == 500 and named.n_no_record == 0
+
+    def test_blank_cells_are_told_apart(self, tmp_path):
+        """Where blank is a state and where it is not, in a frame and in a file; the two counts add up."""
+        cells = ["1"] * 500 + [None] * 300 + ["-9"] * 100 + ["odd"] * 100
+        data = pd.DataFrame({"q": cells, "r": cells, "s": cells, "n": cells})
+        schema = pgmpy_dp.Schema(
+            {"q": ["1", "2"], "r": ["1", "2", None], "s": ["1", "rest"], "n": pgmpy_dp.Number(0, 9)},
+            missing=["-9"],
+            other={"s": "rest"},
+        )
+        data.to_csv(tmp_path / "a.csv", index=False)
+        for records in (data, tmp_path / "a.csv"):
+            found = check_schema(records, BUDGET, schema)
+            assert found.table["blank"].tolist() == [400] * 4
+            assert found.table["matched"].tolist() == [500, 900, 500, 900] and found.n_matching == 500
+            text = str(found)
+            assert text.count("about 400 are blank") == 4 and text.count("can be a state: None") == 1
+            assert str(SchemaCheck.of(found.release_)) == text
+
+    def test_a_number_that_matches_nothing_is_told_the_options_that_may_read_it(self):
+        data = frame(age=["$1,000", "8.9%"] * (N // 2)).assign(day=["2020-01", "31.12.2020"] * (N // 2))
+        schema = {"age": pgmpy_dp.Number(0, 99), "day": pgmpy_dp.Date("2020-01-01", "2020-12-31"), "sex": ["x", "y"]}
+        text = str(check_schema(data, BUDGET, schema))
+        assert text.count("units, thousands and decimal of the Number") == text.count("format %Y-%m") == 1
+        assert text.count("declare numbers as Number") == 1  # of the column of states alone
+
+    def test_a_check_of_before_blank_cells_were_counted_is_read(self):
+        release = check_schema(frame(), BUDGET, STATES).release_
+        facts = {name: value for name, value in release.facts.items() if name != "blank"}
+        old = dataclasses.replace(release, facts=facts, values=(release.values[0][:4],))
+        found = SchemaCheck.of(old)
+        assert found.table["blank"].isna().all() and "blank" not in found.to_dict()["columns"][0]
+        assert found.table["matched"].tolist() == [N, N] and "blank" not in str(found)
 
     def test_records_left_out_are_told_with_what_keeps_them(self):
         age = pgmpy_dp.Number(0, 120, cuts=[45], missing="drop", outside="drop")
