@@ -160,7 +160,7 @@ class FamilyCheck(Shown):
         schemas = dict(zip(linked.names, (linked.parent, linked.child), strict=True))
         for name, row in zip(names, self.table.itertuples(), strict=True):
             schema = schemas[row.Index[0]]
-            words = words_of(row.verdict, schema and schema.numbers.get(row.Index[1]))
+            words = words_of(row.verdict, None if schema is None else schema.numbers.get(row.Index[1]))
             lines.append(f"  {name:<{width}}  declared in {row.share:.0%} (sd {row.sd:,.0f}): {words}")
         if self._without_children:
             kind = 'with key_kind="integer" (--key-kind integer) 7, 007 and 7.0 are one, and as it is they are three'

@@ -67,7 +67,7 @@ def checked_units(what: str, units: Any) -> Units:
                 f"{what} units has {unit!r}, which is empty, long or looks like a part of a number; pass texts such as "
                 "'%', '$', 'km', of at most 20 signs and without digits"
             )
-        if not (math.isfinite(factor) and factor > 0) or unit in pairs:
+        if not (math.isfinite(factor) and float(factor) > 0) or unit in pairs:
             raise ValueError(f"{what} units has {unit!r} twice, or for {factor!r}; pass one positive number for each")
         pairs[unit] = float(factor)
     return tuple(pairs.items())

@@ -133,13 +133,13 @@ class Schema(Mapping):
                 f"variables={short(variables)} is not a mapping; pass {{name: [state, state, ...]}} or "
                 "{name: Number(lower, upper)}"
             )
-        alone = {decode_label(encode_label(n)): of[0] for n, of in variables.items() if is_constant(of)}
+        alone: dict[Any, Any] = {n: [*of][0] for n, of in variables.items() if is_constant(of)}  # type: ignore[misc]
         variables = {name: declared for name, declared in variables.items() if not is_constant(declared)}
         if not variables:
             raise ValueError(
-                f"variables={short(alone)} is empty, or has columns of one state alone; declare at least one with more"
+                f"variables={short(alone)} is empty, or has columns of one state alone; declare at least one variable of two"
             )
-        self._constants = {name: decode_label(encode_label(state)) for name, state in alone.items()}
+        self._constants = {decode_label(encode_label(n)): decode_label(encode_label(s)) for n, s in alone.items()}
         self._variables = tuple(decode_label(encode_label(name)) for name in variables)
         if codes is True:
             codes = [name for name, declared in variables.items() if not isinstance(declared, Number)]

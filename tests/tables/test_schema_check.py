@@ -166,8 +166,8 @@ class TestWhatIsLeftOut:
 
     def test_a_check_of_before_blank_cells_were_counted_is_read(self):
         release = check_schema(frame(), BUDGET, STATES).release_
-        facts = {name: value for name, value in release.facts.items() if name != "blank"}
-        old = dataclasses.replace(release, facts=facts, values=(release.values[0][:4],))
+        facts, public = ({n: v for n, v in of.items() if n != "blank"} for of in (release.facts, release.public))
+        old = dataclasses.replace(release, facts=facts, public=public, values=(release.values[0][:4],))
         found = SchemaCheck.of(old)
         assert found.table["blank"].isna().all() and "blank" not in found.to_dict()["columns"][0]
         assert found.table["matched"].tolist() == [N, N] and "blank" not in str(found)
