@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from pgmpy_dp.schema.cells import MISSING
 from pgmpy_dp.schema.intervals import interval_cuts, refuse_almost_intervals
@@ -133,11 +133,12 @@ class Schema(Mapping):
                 f"variables={short(variables)} is not a mapping; pass {{name: [state, state, ...]}} or "
                 "{name: Number(lower, upper)}"
             )
-        alone: dict[Any, Any] = {n: [*of][0] for n, of in variables.items() if is_constant(of)}  # type: ignore[misc]
+        alone: dict[Any, Any] = {n: next(iter(cast(list, of))) for n, of in variables.items() if is_constant(of)}
         variables = {name: declared for name, declared in variables.items() if not is_constant(declared)}
         if not variables:
             raise ValueError(
-                f"variables={short(alone)} is empty, or has columns of one state alone; declare at least one variable of two"
+                f"variables={short(alone)} is empty, or has columns of one state alone; declare at least one variable "
+                "of two states, or a Number"
             )
         self._constants = {decode_label(encode_label(n)): decode_label(encode_label(s)) for n, s in alone.items()}
         self._variables = tuple(decode_label(encode_label(name)) for name in variables)

@@ -262,7 +262,7 @@ class TestOperator:
         release = schema_check.run(table, Budget(epsilon=0.25))
         (entry,) = table.ledger.entries
         assert entry.cost == PureDP(0.25) == release.guarantee and entry.columns == ("x",)
-        assert release.kind == "schema_check" and release.values[0].shape == (3,)
+        assert release.kind == "schema_check" and release.values[0].shape == (4,)
         assert str(table.ledger.left) == "0.75-DP"
 
     @pytest.mark.parametrize(("delta", "noise"), [(1e-12, "discrete_laplace"), (1e-2, "discrete_gaussian")])
