@@ -338,9 +338,9 @@ def equal_rows(rows: np.ndarray) -> list[tuple[tuple[int, ...], np.ndarray]]:
         return []
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
-    starts = np.flatnonzero(np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)]))
-    parts = np.split(order, starts[1:])
-    return [(tuple(ordered[start].tolist()), part) for start, part in zip(starts, parts, strict=True)]
+    starts = np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1)) + 1
+    keys, ends = ordered[[0, *starts]].tolist(), [0, *starts.tolist(), len(rows)]
+    return [(tuple(key), order[start:end]) for key, (start, end) in zip(keys, itertools.pairwise(ends), strict=True)]
 
 
 def table_sums(table: np.ndarray, axes: Axes, wanted: set[Axes]) -> dict[Axes, np.ndarray]:

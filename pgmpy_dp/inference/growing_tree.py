@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -398,41 +399,41 @@ def min_fill_cliques(
     ['0b1011', '0b1110', '0b1100', '0b1000']
     """
     adjacent = dict(neighbours)
-    logs = {v: math.log(sizes[v]) for v in adjacent}
-    limit = math.log(max_cells) + 1e-9 if max_cells < math.inf else math.inf
-    known: dict[int, tuple[int, float]] = {}
+    known: dict[int, tuple[int, int]] = {}  # new edges, of both directions, and cells
+    changed: Iterable[int] = adjacent
     order: dict[int, int] = {}
     eliminated: list[tuple[int, int]] = []  # clique and its other variables
     while adjacent:
-        for v, near in adjacent.items():
-            if v not in known:
-                missing = 0
-                for u in _bits(near):
-                    missing += (near & ~adjacent[u] & ~(1 << u)).bit_count()
-                known[v] = (missing, logs[v] + sum(logs[u] for u in _bits(near)))
+        for v in changed:
+            near = adjacent[v]
+            others = _bits(near)
+            missing = sum([(near & ~adjacent[u]).bit_count() for u in others]) - len(others)  # none has itself
+            known[v] = missing, sizes[v] * math.prod([sizes[u] for u in others])
         v = min(adjacent, key=known.__getitem__)
         near = adjacent.pop(v)
-        if known.pop(v)[1] > limit:
+        missing, cells = known.pop(v)
+        if cells > max_cells:
             return None
         order[v] = len(eliminated)
         eliminated.append((near | 1 << v, near))
-        touched = near
+        gone, touched = ~(1 << v), 0
         for u in _bits(near):
             old = adjacent[u]
-            adjacent[u] = (old | near) & ~(1 << u) & ~(1 << v)
-            touched |= old
-        # What a variable would need changes where edges among its neighbours were made: at distance two at most.
-        for u in _bits(near):
+            adjacent[u] = (old | near & ~(1 << u)) & gone
             touched |= adjacent[u]
-        for u in _bits(touched):
-            known.pop(u, None)
+            if not missing:  # no edge is made: each neighbour loses v, and the edges that it lacked to v
+                fewer, cells = known[u]
+                known[u] = fewer - 2 * (old & ~near & gone & ~(1 << u)).bit_count(), cells // sizes[v]
+        # What a variable would need changes where edges among its neighbours are made: at distance two at most.
+        changed = _bits(near | touched) if missing else ()
     return [(clique, min((order[u] for u in _bits(rest)), default=-1)) for clique, rest in eliminated]
 
 
-def _bits(mask: int) -> list[int]:
+@lru_cache(1 << 14)
+def _bits(mask: int) -> tuple[int, ...]:
     positions = []
     while mask:
         low = mask & -mask
         positions.append(low.bit_length() - 1)
         mask ^= low
-    return positions
+    return tuple(positions)

@@ -31,6 +31,9 @@ from pgmpy_dp.inference.junction_tree import Homes, JunctionTree, build_junction
 Scope = tuple[int, ...]
 """Positions of variables, in ascending order."""
 
+_Part = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Sets of as many variables, the clique into which those of each come, and where its table goes."""
+
 _FEW = 50
 """Sets in no clique up to which they are answered one by one."""
 
@@ -103,12 +106,13 @@ class ScopeMarginals:
         for places, some in orders:
             sizes[places] = self._sizes[some].prod(axis=1)
         starts = np.cumsum(sizes) - sizes
-        flat = np.empty(int(sizes.sum()))
+        flat, across = np.empty(int(sizes.sum())), []
         for places, some in orders:
             home = self._homes.home[some].min(axis=1)
             inside = self._homes.has[home[:, None], some].all(axis=1)
             self._within_cliques(some[inside], home[inside], starts[places[inside]], flat)
-            self._across_cliques(some[~inside], starts[places[~inside]], flat)
+            across.append((some[~inside], starts[places[~inside]]))
+        self._across_cliques(across, flat)
         return np.maximum(flat, 0.0, out=flat), sizes
 
     def _within_cliques(self, scopes: np.ndarray, home: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> None:
@@ -122,28 +126,39 @@ class ScopeMarginals:
                 table = sums[there].transpose([there.index(i) for i in scope])
                 flat[start : start + table.size] = table.ravel()
 
-    def _across_cliques(self, scopes: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> None:
+    def _across_cliques(self, across: Sequence[tuple[np.ndarray, np.ndarray]], flat: np.ndarray) -> None:
         """Fill in tables of sets across cliques: as many together as memory allows, the others one by one."""
-        waiting = [np.arange(len(scopes))]
-        if len(scopes) > _FEW:
+        parts = []
+        for scopes, starts in across:
+            if len(scopes) <= _FEW:
+                self._one_by_one(scopes, starts, flat)
+                continue
             if self._ways is None:
                 self._ways = _Ways(self._tree, self._homes)
             target = self._ways.targets(scopes)
-            order = np.argsort(target, kind="stable")
-            waiting = [order[target[order] < 0], order[target[order] >= 0]]
+            self._one_by_one(scopes[target < 0], starts[target < 0], flat)
+            order = np.argsort(target, kind="stable")[np.count_nonzero(target < 0) :]
+            parts.append((scopes[order], target[order], starts[order]))
+        waiting = [parts]
         while waiting:
-            some = waiting.pop()
-            if len(some) <= _FEW or target[some[0]] < 0:
-                for scope, start in zip(scopes[some].tolist(), starts[some].tolist(), strict=True):
-                    table = self._far.table(scope)
-                    flat[start : start + table.size] = table.ravel()
+            parts = waiting.pop()
+            if sum(len(scopes) for scopes, *_ in parts) <= _FEW:
+                for scopes, _, starts in parts:
+                    self._one_by_one(scopes, starts, flat)
                 continue
             assert self._ways is not None
-            needs = self._ways.needs(scopes[some], target[some])
+            needs = self._ways.needs(parts)
             if self._ways.cells @ (needs @ self._sizes) > _NUMBERS:
-                waiting += [some[: len(some) // 2], some[len(some) // 2 :]]
+                halves = [(slice(len(part[0]) // 2), slice(len(part[0]) // 2, None)) for part in parts]
+                for half in zip(*halves, strict=True):
+                    waiting.append([tuple(a[some] for a in part) for part, some in zip(parts, half, strict=True)])
             else:
-                _Pass(self._ways, self._beliefs, needs, flat).answer(scopes[some], target[some], starts[some])
+                _Pass(self._ways, self._beliefs, needs, flat).answer(parts)
+
+    def _one_by_one(self, scopes: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> None:
+        for scope, start in zip(scopes.tolist(), starts.tolist(), strict=True):
+            table = self._far.table(scope)
+            flat[start : start + table.size] = table.ravel()
 
 
 class _Ways:
@@ -196,11 +211,12 @@ class _Ways:
             target = np.where(target < 0, median(self._meeting, home[scopes]), target)
         return target
 
-    def needs(self, scopes: np.ndarray, target: np.ndarray) -> np.ndarray:
+    def needs(self, parts: Sequence[_Part]) -> np.ndarray:
         """The variables that come by each way so that sets come into cliques, shape (2 n_cliques, n_variables)."""
         needs = np.zeros((2 * self.count, len(self.sizes)), dtype=bool)
-        ways = self.into[target[:, None], scopes]
-        needs[ways[ways >= 0], scopes[ways >= 0]] = True
+        for scopes, target, _ in parts:
+            ways = self.into[target[:, None], scopes]
+            needs[ways[ways >= 0], scopes[ways >= 0]] = True
 
         def pull(way: int, clique: int) -> None:
             variables = np.flatnonzero(needs[way])
@@ -223,8 +239,10 @@ class _Rows:
         self._ends = np.cumsum(self._sizes)
         self.table = np.empty((int(self._ends[-1]), math.prod(self._shape)))
 
-    def at(self, variables: np.ndarray) -> np.ndarray:
+    def at(self, variables: np.ndarray) -> np.ndarray | slice:
         """The places of some variables' rows, in the order of the variables."""
+        if len(variables) == len(self._variables):
+            return slice(None)
         positions = np.searchsorted(self._variables, variables)
         ends = np.cumsum(self._sizes[positions])
         return np.repeat(self._ends[positions] - ends, self._sizes[positions]) + np.arange(int(ends[-1]))
@@ -250,15 +268,18 @@ class _Pass:
         self._ways, self._beliefs, self._needs, self._flat = ways, beliefs, needs, flat
         self._rows: dict[int, _Rows] = {}  # by way
 
-    def answer(self, scopes: np.ndarray, target: np.ndarray, starts: np.ndarray) -> None:
+    def answer(self, parts: Sequence[_Part]) -> None:
         """Fill in the tables of these sets."""
         count, children = self._ways.count, self._ways.homes.children
-        by_clique = {k: places for (k,), places in equal_rows(target[:, None])}
+        by_clique: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for scopes, target, starts in parts:
+            for (k,), places in equal_rows(target[:, None]):
+                by_clique.setdefault(k, []).append((scopes[places], starts[places]))
         for k in range(count):
             self._send(k, k)
         for k in reversed(range(count)):
-            if k in by_clique:
-                self._at_clique(k, scopes[by_clique[k]], starts[by_clique[k]])
+            for scopes, starts in by_clique.get(k, ()):
+                self._at_clique(k, scopes, starts)
             for child in children[k]:
                 self._send(k, count + child)
             for way in (count + k, *children[k]):
