@@ -149,9 +149,8 @@ class ScopeMarginals:
             assert self._ways is not None
             needs = self._ways.needs(parts)
             if self._ways.cells @ (needs @ self._sizes) > _NUMBERS:
-                halves = [(slice(len(part[0]) // 2), slice(len(part[0]) // 2, None)) for part in parts]
-                for half in zip(*halves, strict=True):
-                    waiting.append([tuple(a[some] for a in part) for part, some in zip(parts, half, strict=True)])
+                waiting.append([tuple(each[: len(part[0]) // 2] for each in part) for part in parts])
+                waiting.append([tuple(each[len(part[0]) // 2 :] for each in part) for part in parts])
             else:
                 _Pass(self._ways, self._beliefs, needs, flat).answer(parts)
 

@@ -51,7 +51,9 @@ class Question:
 
     def copy(self) -> Question:
         """Return a copy, as it was when the question was put, in lists of its own."""
-        return Question(*json.loads(self._text))
+        made = object.__new__(Question)
+        made.__dict__.update(self.to_dict(), _text=self._text)
+        return made
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Question:

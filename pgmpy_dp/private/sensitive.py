@@ -224,8 +224,9 @@ class Release:
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "questions", questions)
         object.__setattr__(self, "adjacency", Adjacency.parse(self.adjacency))
-        different = list(dict.fromkeys(id(question) for question in questions if question is not None))
-        by_id = {id(question): question.to_dict() for question in questions if question is not None}
+        different = {id(question): question for question in questions if question is not None}
+        places = {one: place for place, one in enumerate(different)}
+        said_by = [{name: said for name, said in vars(one).items() if name != "_text"} for one in different.values()]
         header = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -234,11 +235,11 @@ class Release:
                 {
                     "name": name,
                     "noise": None if law is None else [law.distribution, float(law.scale)],
-                    "asked": None if question is None else different.index(id(question)),
+                    "asked": None if question is None else places[id(question)],
                 }
                 for name, law, question in zip(names, noise, questions, strict=True)
             ],
-            "asked": [by_id[one] for one in different],
+            "asked": said_by,
             "public": dict(self.public),
             "facts": dict(self.facts),
             "adjacency": str(self.adjacency),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -46,7 +47,7 @@ class TableFacts(Facts):
     by_shares: bool = False
     is_part: bool = False
     places: tuple[tuple[Any, tuple[int, ...]], ...] | None = None
-    _known: dict[Scope, tuple[Scope, tuple[int, ...]]] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[Scope, tuple[Scope, tuple[int, ...], int]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -110,19 +111,29 @@ class TableFacts(Facts):
         listed = tuple(requested) if isinstance(requested, list | tuple) else checked_scopes(requested)
         try:
             return tuple([self._known[scope][0] for scope in listed]) or checked_scopes(listed)
-        except (KeyError, TypeError):  # new ones, lists, or no sequences at all
+        except KeyError:  # a round brings new ones, beside thousands that are known
+            fresh = [scope for scope in listed if scope not in self._known]
+            if len(fresh) < len(listed):
+                self.scopes(fresh)
+                return tuple([self._known[scope][0] for scope in listed])
+        except TypeError:  # lists, or no sequences at all
             pass
         checked = checked_scopes(listed)
         require_scopes(self.schema, checked)
         names, sizes = {name: name for name in self.schema.variables}, self.schema.cardinalities
         # Checked again by the schema's own names: others could be equal to one at first, and to another one later.
         scopes = checked_scopes([[names[name] for name in scope] for scope in checked])
-        self._known.update((scope, (scope, tuple([sizes[name] for name in scope]))) for scope in scopes)
+        shapes = [tuple([sizes[name] for name in scope]) for scope in scopes]
+        self._known.update((s, (s, shape, math.prod(shape))) for s, shape in zip(scopes, shapes, strict=True))
         return scopes
 
     def shape(self, scope: Sequence[Hashable]) -> tuple[int, ...]:
         """Return the shape of the table of a scope that :meth:`scopes` returned."""
         return self._known[scope][1]  # type: ignore[index]
+
+    def cells(self, scopes: Sequence[Scope]) -> np.ndarray:
+        """Return the cells of each table, of scopes that :meth:`scopes` returned, shape (len(scopes),)."""
+        return np.array([self._known[scope][2] for scope in scopes], dtype=np.int64)
 
 
 def checked_scopes(scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:

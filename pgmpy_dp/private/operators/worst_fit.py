@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -178,7 +177,7 @@ class WorstFit(Operator[int]):
 
     def checked(self, facts: TableFacts) -> WorstFit:
         scopes = facts.scopes(self.scopes)
-        n, cells = len(scopes), sum(math.prod(facts.shape(scope)) for scope in scopes)
+        n, cells = len(scopes), int(facts.cells(scopes).sum())
         if isinstance(self.expected, np.ndarray) and self.expected.shape == (cells,):
             expected = fresh_array("expected", self.expected, (cells,))
         else:
@@ -200,7 +199,7 @@ class WorstFit(Operator[int]):
         return self.planned(facts.adjacency, cost, share, facts.parts)
 
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: NoisyMax, coins: Coins) -> Sensitive:
-        sizes = np.fromiter(map(math.prod, map(facts.shape, self.scopes)), dtype=np.int64, count=len(self.scopes))
+        sizes = facts.cells(self.scopes)
         tables = joined_tables(data, self.scopes, sizes, mechanism.grid)
         expected, offsets = (mechanism.grid * np.asarray(each) for each in (self.expected, self.offsets))
         return joined_misfit_scores(tables, sizes, expected, offsets, self.weights)

@@ -182,6 +182,7 @@ class Search:
         self.number = 0  # of the last round
         self.told = True  # whether it said more than noise would
         self.gained = np.zeros(2)
+        self._losses: tuple[NetworkEstimate | None, dict] = (None, {})  # under the last fit: asked for again
         self.rounds: list[dict[str, Any]] = []
 
     @property
@@ -248,7 +249,16 @@ class Search:
 
     def loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
         """The loss by noise in one-way tables of this precision that get this share more."""
-        names, precision = self._again, precision.copy()
+        fit, known = self._losses
+        if fit is not self.fit:
+            self._losses = fit, known = self.fit, {}
+        key = share, precision.tobytes()
+        if key not in known:
+            known[key] = self._loss(share, precision.copy())
+        return known[key]
+
+    def _loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
+        names = self._again
         if share > 0 and names:
             planned = Tables.planned(len(names), self.shares.adjacency, self.shares.cost, share, self._weights(names))
             precision[[self._place[name] for name in names]] += [1 / noise.variance for noise in planned.noise]

@@ -47,7 +47,8 @@ class Marginals(Protocol):
 
 _MAX_ITER = 100
 _MEMORY_LIMIT = 2**33  # cliques are bounded by their number of cells; this only stops what no machine could do
-_GRADIENT_TOL = 3e-4  # where 1 is the standard deviation of a coordinate in one record
+_GRADIENT_TOL = 3e-4  # where 1 is the standard deviation of a coordinate in one record; or, where that is more,
+_OF_NOISE = 1 / 30  # of the noise that half of the coordinates have at least
 _MEMORY = 30  # corrections of L-BFGS; with 10 it needs twice the iterations where tables are many
 
 
@@ -117,7 +118,8 @@ def estimate_network(
     contrasts tell these numbers apart, of which each table then gives an independent measurement, and the dual is the
     same as that of one measurement of each, their mean by precision. So there is one parameter for each, and none in
     which only the noise of tables that contradict one another decides (:mod:`pgmpy_dp.tables.networks.nested_tables`).
-    L-BFGS needs 5 to 30 iterations for binary variables; it is stopped after 100, which zeros in large tables may take.
+    L-BFGS needs 5 to 30 iterations for binary variables; it is stopped after 100, which zeros in large tables may take,
+    and where the gradient is small beside the noise of the tables.
 
     Examples
     --------
@@ -161,9 +163,8 @@ def estimate_network(
         gradient = nested.effects(mu)[nested.home] / share - mean + pull
         return log_partition - x @ mean + 0.5 * (x @ pull), steps.back(gradient)
 
-    minimum = minimize_lbfgs(
-        objective, np.zeros(len(start)), max_iter=_MAX_ITER, gradient_tol=_GRADIENT_TOL, memory=_MEMORY
-    )
+    tol = max(_GRADIENT_TOL, _OF_NOISE * float(np.median(steps.noise)))
+    minimum = minimize_lbfgs(objective, np.zeros(len(start)), max_iter=_MAX_ITER, gradient_tol=tol, memory=_MEMORY)
     fitted = potentials(start + steps.of(minimum.x))
     marginals = ScopeMarginals(layout, obeying.potentials(fitted + engine.base), sum_product)
     return NetworkEstimate(noisy, moved(fitted, tables, cliques), marginals, tree)
@@ -188,6 +189,11 @@ class _Steps:
         squares = AxisMaps(tables, squared)
         held = squares.transposed(nested.share**2 * nested.spread(penalty))[nested.home]
         self._unit = (1 + held) ** -0.5
+
+    @property
+    def noise(self) -> np.ndarray:
+        """The standard deviation of the noise of each coordinate, in these units."""
+        return np.sqrt(1 - self._unit**2)
 
     def of(self, step: np.ndarray) -> np.ndarray:
         """The change of the coordinates."""
