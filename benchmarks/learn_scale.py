@@ -6,6 +6,11 @@ The records are made up: a random tree of columns, half of which also depend on 
 
 Each size runs in a process of its own, which measures its processor time and its largest memory. What does not end in
 the time that is given is listed as such. Results are appended to benchmarks/results/learn-scale.md.
+
+    python -m benchmarks.learn_scale --beside FOLDER [--cases D C]
+
+runs `learn` of this checkout and of another one in turn on four tables, and appends the rows to
+benchmarks/results/learn-beside.md.
 """
 
 from __future__ import annotations
@@ -13,9 +18,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -49,6 +56,98 @@ def made_up(p: int, n: int, seed: int) -> pd.DataFrame:
             field += rng.normal() * one * (2.0 * x[:, second] - 1)
         x[:, i] = rng.random(n) < 1 / (1 + np.exp(-field))
     return pd.DataFrame(x, columns=[f"v{i}" for i in range(p)])
+
+
+BESIDE = RESULTS.with_name("learn-beside.md")
+CASES = {
+    "A": "1,000,000 made-up records of 20 columns, 2 to 6 states; epsilon 1",
+    "B": "10,000 made-up records of 80 columns, 2 to 5 states; epsilon 1",
+    "C": "3,563 records of COMPAS, 14 columns; epsilon 10",
+    "D": "14,000 made-up records of 100 binary columns; epsilon 1",
+}
+"""Of `--beside`; delta is 1e-9."""
+
+
+def several_states(p: int, n: int, seed: int, sizes: tuple[int, ...]) -> tuple[np.ndarray, list[int]]:
+    """Columns of several states, each by one or two of the six before it; and their numbers of states."""
+    rng = np.random.default_rng(seed)
+    states, x = rng.choice(sizes, p), np.zeros((n, p), dtype=np.int16)
+    for i in range(p):
+        logits = np.tile(rng.normal(0, 0.8, states[i]), (n, 1))
+        if i:
+            first, second = rng.integers(max(0, i - 6), i, 2)
+            logits += rng.normal(0, 1.2, (states[first], states[i]))[x[:, first]]
+            if rng.random() < 0.6:
+                both = rng.normal(0, 0.9, (states[first], states[second], states[i]))
+                logits += both[x[:, first], x[:, second]]
+        x[:, i] = (logits + rng.gumbel(size=logits.shape)).argmax(1)
+    return x, states.tolist()
+
+
+def case(name: str) -> tuple[np.ndarray, list[int], float]:
+    """Records of one of `CASES`, numbers of states, and epsilon."""
+    if name == "A":
+        return *several_states(20, 1_000_000, 1, (2, 3, 4, 5, 6)), 1.0
+    if name == "B":
+        return *several_states(80, 10_000, 2, (2, 2, 3, 4, 5)), 1.0
+    if name == "D":
+        return made_up(100, 14_000, 3).to_numpy(), [2] * 100, 1.0
+    from benchmarks.compare_tables import compas
+
+    table = compas()
+    some = np.random.default_rng(0).permutation(len(table.codes))[:3563]
+    return table.codes[some, :14], list(table.cardinalities[:14]), 10.0
+
+
+def learn_once(path: str, seed: int) -> dict:
+    """Learn from a stored table by the version on the path: processor time, and the errors of pairs and of triples."""
+    from pgmpy_dp import Budget, learn
+
+    warnings.simplefilter("ignore")  # of seeded noise
+    with np.load(path) as stored:
+        codes, sizes, epsilon = stored["codes"], stored["sizes"].tolist(), float(stored["epsilon"])
+    frame = pd.DataFrame(codes, columns=[f"v{i}" for i in range(len(sizes))])
+    schema = {name: list(range(k)) for name, k in zip(frame, sizes, strict=True)}
+    start = time.process_time()
+    learned = learn(frame, Budget(epsilon=epsilon, delta=1e-9), schema=schema, random_state=seed)
+    result = {"seconds": time.process_time() - start}
+    model, rng = learned.model_.to_log_linear(), np.random.default_rng(0)
+    pairs = list(itertools.combinations(range(len(sizes)), 2))
+    pairs = [pairs[k] for k in rng.permutation(len(pairs))[:500]]
+    triples = [tuple(sorted(rng.choice(len(sizes), 3, replace=False).tolist())) for _ in range(300)]
+    for what, scopes in (("pairs", pairs), ("triples", triples)):
+        tables = model.marginals_of([tuple(frame.columns[list(scope)]) for scope in scopes])
+        errors = []
+        for scope, table in zip(scopes, tables, strict=True):
+            cells = np.ravel_multi_index(codes[:, list(scope)].T, [sizes[i] for i in scope])
+            exact = np.bincount(cells, minlength=table.size) / len(codes)
+            errors.append(0.5 * np.abs(exact - np.ravel(table)).sum())
+        result[what] = float(np.mean(errors))
+    return result
+
+
+def beside(folder: str, cases: list[str], seeds: list[int]) -> None:
+    """Measure both versions in turn."""
+    here = Path(__file__).resolve().parent.parent
+    for name in cases:
+        codes, sizes, epsilon = case(name)
+        with tempfile.TemporaryDirectory() as place:
+            path = str(Path(place) / "table.npz")
+            np.savez(path, codes=codes, sizes=sizes, epsilon=epsilon)
+            for seed in seeds:
+                rows = []
+                for version in (folder, str(here)):
+                    command = [sys.executable, __file__, "--stored", path, "--seed", str(seed)]
+                    once = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": version}
+                    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | once)
+                    rows.append(json.loads(done.stdout.splitlines()[-1]))
+                old, new = rows
+                row = f"| {CASES[name]} | {seed} | {old['seconds']:.1f} s | {new['seconds']:.1f} s | "
+                row += f"{new['seconds'] / old['seconds']:.2f} | {old['pairs']:.5f} | {new['pairs']:.5f} | "
+                row += f"{old['triples']:.5f} | {new['triples']:.5f} |"
+                print(row, flush=True)
+                with BESIDE.open("a") as out:
+                    out.write(row + "\n")
 
 
 def measure(p: int, n: int, seed: int) -> dict:
@@ -113,7 +212,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds of wall clock for each size")
     parser.add_argument("--one", action="store_true", help="measure one size in this process")
+    parser.add_argument("--beside", metavar="FOLDER", help="another checkout, to be measured in turn with this one")
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--stored", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.stored:
+        print(json.dumps(learn_once(given.stored, given.seed)))
+        return
+    if given.beside:
+        beside(given.beside, given.cases, given.seeds)
+        return
     if given.one:
         print(json.dumps(measure(given.columns[0], given.records, given.seed)))
         return

@@ -182,7 +182,7 @@ class Search:
         self.number = 0  # of the last round
         self.told = True  # whether it said more than noise would
         self.gained = np.zeros(2)
-        self._losses: tuple[NetworkEstimate | None, dict] = (None, {})  # under the last fit: asked for again
+        self._added: dict[Fraction, list[float]] = {}  # precisions by share: each is asked for in several rounds
         self.rounds: list[dict[str, Any]] = []
 
     @property
@@ -249,21 +249,14 @@ class Search:
 
     def loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
         """The loss by noise in one-way tables of this precision that get this share more."""
-        fit, known = self._losses
-        if fit is not self.fit:
-            self._losses = fit, known = self.fit, {}
-        key = share, precision.tobytes()
-        if key not in known:
-            known[key] = self._loss(share, precision.copy())
-        return known[key]
-
-    def _loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
-        names = self._again
+        names, precision = self._again, precision.copy()
         if share > 0 and names:
-            planned = Tables.planned(len(names), self.shares.adjacency, self.shares.cost, share, self._weights(names))
-            precision[[self._place[name] for name in names]] += [1 / noise.variance for noise in planned.noise]
-        tables = self.fit.marginals.tables([(place,) for place in range(len(self.names))])
-        return losses(tables, precision**-0.5 / self.n_records)
+            if share not in self._added:
+                shares, weights = self.shares, self._weights(names)
+                planned = Tables.planned(len(names), shares.adjacency, shares.cost, share, weights)
+                self._added[share] = [1 / noise.variance for noise in planned.noise]
+            precision[[self._place[name] for name in names]] += self._added[share]
+        return losses(self.fit.one_way, precision**-0.5 / self.n_records)
 
     @property
     def one_way_names(self) -> Sequence[Hashable]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -48,7 +49,7 @@ class Marginals(Protocol):
 _MAX_ITER = 100
 _MEMORY_LIMIT = 2**33  # cliques are bounded by their number of cells; this only stops what no machine could do
 _GRADIENT_TOL = 3e-4  # where 1 is the standard deviation of a coordinate in one record; or, where that is more,
-_OF_NOISE = 1 / 30  # of the noise that half of the coordinates have at least
+_OF_NOISE = 1 / 20  # of the noise that half of the coordinates have at least
 _MEMORY = 30  # corrections of L-BFGS; with 10 it needs twice the iterations where tables are many
 
 
@@ -72,6 +73,11 @@ class NetworkEstimate:
     theta: np.ndarray
     marginals: Marginals
     tree: GrowingTree
+
+    @cached_property
+    def one_way(self) -> list[np.ndarray]:
+        """Probabilities of the states of each variable."""
+        return self.marginals.tables([(place,) for place in range(len(self.noisy.cliques.variables))])
 
     def expected_tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
         """Expected records in each cell of the tables of some variables, axes in their order."""

@@ -62,6 +62,7 @@ def test_the_fit_minimises_the_penalised_dual_over_all_tables(monkeypatch):
     noise = noisy(model((("a", "b"), ("c", "b"), ("a", "c"))), (("a", "b"), ("c", "b", "d"), ("c", "a"), ("d",)), 30.0)
     monkeypatch.setattr(network_estimate, "_MAX_ITER", 2000)
     monkeypatch.setattr(network_estimate, "_GRADIENT_TOL", 1e-10)
+    monkeypatch.setattr(network_estimate, "_OF_NOISE", 0.0)
     merged = noise.merged()
     marginals = merged.cliques.join(estimate_network(noise).marginals.tables(merged.cliques.indices))
     # The potential of each table that its residual calls for: the model of all of them together is the fit.
