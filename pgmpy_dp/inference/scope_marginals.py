@@ -31,7 +31,7 @@ from pgmpy_dp.inference.junction_tree import Homes, JunctionTree, build_junction
 Scope = tuple[int, ...]
 """Positions of variables, in ascending order."""
 
-_Part = tuple[np.ndarray, np.ndarray, np.ndarray]
+_Part = tuple[np.ndarray, ...]
 """Sets of as many variables, the clique into which those of each come, and where its table goes."""
 
 _FEW = 50
