@@ -20,6 +20,7 @@ _HOME = {
     "GuessedTypesWarning": "pgmpy_dp.private.reading.owners",
     "LargeDeltaWarning": "pgmpy_dp.learning.few_records",
     "NoEdgeWarning": "pgmpy_dp.learning.few_records",
+    "PiledNumbersWarning": "pgmpy_dp.learning.few_records",
     "Ledger": "pgmpy_dp.private.ledger",
     "LinkedModel": "pgmpy_dp.linked.linked_model",
     "LinkedSchema": "pgmpy_dp.linked.operators.linked_schema",
@@ -59,6 +60,7 @@ __all__ = [
     "GuessedTypesWarning",
     "LargeDeltaWarning",
     "NoEdgeWarning",
+    "PiledNumbersWarning",
     "Ledger",
     "LinkedModel",
     "LinkedSchema",
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
         FewRecordsWarning,
         LargeDeltaWarning,
         NoEdgeWarning,
+        PiledNumbersWarning,
     )
     from pgmpy_dp.learning.in_place import fit_in_place
     from pgmpy_dp.learning.registry import list_estimators

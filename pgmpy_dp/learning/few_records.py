@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pgmpy_dp.shown import quantity
 
 FEW = 5.0
@@ -10,6 +12,7 @@ FEW = 5.0
 HARDLY_INSIDE = 0.05
 """Of a public number of records, or of a column's: a smaller share matches next to nothing."""
 
+_PILED = 0.05  # of a column's numbers: what counts as many in one cell
 _HARDLY_ANY = 0.01  # of the records: what noise alone leaves of a column at most
 _HARDLY, _FEW_EDGES = 0.1, 6
 """The share of the budget for tables of several variables below which a graph can hardly find its edges, and the number
@@ -112,6 +115,54 @@ class NoEdgeWarning(_Doubt):
     >>> [warning.category.__name__ for warning in caught], fitted.graph_.number_of_edges()
     (['FewRecordsWarning', 'NoEdgeWarning'], 0)
     """
+
+
+class PiledNumbersWarning(_Doubt):
+    """Many numbers lie in one of the narrowest cells that were counted: nobody can tell whether they are one value.
+
+    Released counts say so.
+
+    Parameters
+    ----------
+    message : str
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget, Number, Schema, learn
+    >>> data = pd.DataFrame({"gain": np.where(np.arange(9_000) % 3, 7.5, np.linspace(-50, 99, 9_000))})
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     fitted = learn(data, Budget(rho=0.5), Schema({"gain": Number(-50, 100)}))
+    >>> [warning.category.__name__ for warning in caught]
+    ['PiledNumbersWarning']
+    """
+
+
+def piled_numbers(column: str, cells: Iterable[tuple[str, str, float]]) -> str | None:
+    """A sentence about a column of numbers that pile up within cells, by what was released; else None.
+
+    Parameters
+    ----------
+    column : str
+    cells : iterable of (str, str, float)
+        Both ends of each, and the share of the numbers that lie in it.
+
+    Examples
+    --------
+    >>> piled_numbers("cost", [("60", "70", 0.01)])
+    >>> piled_numbers("cost", [("60", "70", 0.2)])[:66]
+    'cost has 20 % of its numbers between 60 and 70, the narrowest cell'
+    """
+    many = [f"{100 * share:.0f} % of its numbers between {a} and {b}" for a, b, share in cells if share >= _PILED]
+    if not many:
+        return None
+    return (
+        f"{column} has {', '.join(many)}, the narrowest cell that was counted: one value looks the same as many "
+        "different ones there, so intervals are as wide as the cell. Where one value is public knowledge declare it, "
+        "Number(..., spikes=[value]), or a resolution of which it is a value"
+    )
 
 
 def no_edge(n_variables: int, n_edges: int, share: float) -> str | None:

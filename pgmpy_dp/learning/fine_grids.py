@@ -66,7 +66,7 @@ def refine(curator: TableCurator, names: Sequence[Hashable], share: Fraction) ->
     for name, (_, density) in densities.items():
         number = schema.numbers[name]
         least = _CLEAR * math.sqrt(noise.variance) / max(float(density.fine.values.sum()), 1.0)
-        starts = np.flatnonzero(np.diff(following_cells(density, least))) + 1
+        starts = np.flatnonzero(np.diff(following_cells(density, least, number.centres))) + 1
         starts = np.union1d(starts, [number.edges.index(cut) for cut in schema.rule_cuts(name)]).astype(int)
         cells, others = len(number.cells), schema.cardinality(name) - len(number.cells)
         groups = np.searchsorted(starts, np.arange(cells), side="right")
@@ -119,14 +119,19 @@ def merge(
     curator.merge(merging.schema, merging.places)
 
 
-def following_cells(density: NumberDensity, least: float) -> np.ndarray:
-    """Group fine cells: groups of about equal probability in the middle, halves of halves towards both ends.
+def following_cells(density: NumberDensity, least: float, centres: np.ndarray) -> np.ndarray:
+    """Group fine cells: of about equal probability in the middle, halves of halves towards both ends, then ever wider.
+
+    Beyond the last level each group reaches four times as far from the median as the one before: a few records in a
+    long tail decide a mean, and the noise of one group hides fewer of them than that of all its fine cells.
 
     Parameters
     ----------
     density : NumberDensity
     least : float
         The probability below which a group says nothing: no end is shorter.
+    centres : ndarray of shape (n_cells,)
+        The middle number of each cell.
 
     Returns
     -------
@@ -137,8 +142,13 @@ def following_cells(density: NumberDensity, least: float) -> np.ndarray:
     middle = min(max(int((1 - 2 * _TAIL) / max(least, 1e-12)), 2), _MIDDLE)
     levels = [*tails[::-1], *np.linspace(_TAIL, 1 - _TAIL, middle + 1)[1:-1], *(1 - tail for tail in tails)]
     cells = np.bincount(density.cell, density.likely, len(density.alone))
-    above = np.searchsorted(levels, np.cumsum(cells) - cells / 2)
+    middles = np.cumsum(cells) - cells / 2
+    above = np.searchsorted(levels, middles)
+    away = centres - centres[np.searchsorted(middles, 0.5).clip(max=len(cells) - 1)]
     change = np.diff(above) > 0
+    for side, beyond in ((-away, above == 0), (away, above == len(levels))):
+        if beyond.any() and (near := side[beyond].min()) > 0:
+            change |= np.diff(np.where(beyond, np.log2(np.maximum(side / near, 1.0)) / 2, 0.0).astype(int)) != 0
     change |= density.spikes[1:] | density.spikes[:-1]
     return np.concatenate([[0], np.cumsum(change)])
 

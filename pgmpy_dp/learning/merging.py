@@ -178,6 +178,7 @@ def merge_states(
             further = (cut for cut in (cuts or {}).get(name, ()) if number.divides(cut))
             needed = [number.edges.index(cut) for cut in (*schema.rule_cuts(name), *further)]
             starts = np.union1d(starts, needed).astype(int)
+            starts = np.union1d(starts, [k for k in np.flatnonzero(number.points) if k and k + 1 in starts]).astype(int)
             bins = np.searchsorted(starts, np.arange(cells), side="right")
             changed[name] = number.with_cuts(number.edges[k] for k in starts)
             places[name] = (*bins.tolist(), *range(int(bins[-1]) + 1, int(bins[-1]) + 1 + len(table) - cells))

@@ -21,6 +21,7 @@ from pgmpy_dp.learning.few_records import (
     DroppedRecordsWarning,
     FewRecordsWarning,
     LargeDeltaWarning,
+    PiledNumbersWarning,
     dropped_records,
     few_records,
     large_delta,
@@ -181,11 +182,13 @@ class PrivateFit:
         n, sd = learned.get("n_records_", release.n_records or 0.0), learned.get("n_records_sd_", 0.0)
         if (few := few_records(n, sd)) is None and (tells := getattr(learned.get("model_"), "mostly_missing", None)):
             few = "\n".join(filter(None, map(tells, learned["model_"].numbers))) or None
+        piles = getattr(learned.get("model_"), "piled_numbers", None)
         dropped = dropped_records(release.n_records or 0.0, n, sd)
         return {
             FewRecordsWarning: few,
             DroppedRecordsWarning: dropped if few is None else None,
             LargeDeltaWarning: large_delta(privacy.delta, n),
+            PiledNumbersWarning: piles() if piles is not None and few is None else None,
         }
 
     @abstractmethod

@@ -73,6 +73,8 @@ class Worth:
         The share and the number of records for which the evidence holds; None where the model does not say how many.
     missing : str or None
         Why a variable of numbers or days has no mean.
+    piled : str or None
+        Where many of its numbers lie in one of the narrowest cells that were counted.
     refusal, outside, conditional : str or None
         Why there are no intervals; why nothing vouches for them; what is to be said of a model that was published
         because it met criteria.
@@ -82,6 +84,7 @@ class Worth:
     share: float = 1.0
     records: float | None = None
     missing: str | None = None
+    piled: str | None = None
     refusal: str | None = NO_DRAWS
     outside: str | None = None
     conditional: str | None = None
@@ -90,7 +93,12 @@ class Worth:
     def sentences(self) -> list[str]:
         """The sentences that a person is told."""
         pairs = ", ".join(map(str, self.unmeasured))
-        told = [self.missing, SENTENCES["unmeasured"].format(pairs=pairs) if pairs else None, self.conditional]
+        told = [
+            self.missing,
+            self.piled,
+            SENTENCES["unmeasured"].format(pairs=pairs) if pairs else None,
+            self.conditional,
+        ]
         if self.refusal:
             told.append(SENTENCES["refusal"].format(why=self.refusal))
         elif self.outside:
@@ -105,7 +113,7 @@ class Worth:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        names = ("share", "records", "missing", "outside", "conditional")
+        names = ("share", "records", "missing", "piled", "outside", "conditional")
         pairs = [[encode_label(one), encode_label(other), error] for one, other, error in self.unmeasured]
         return {"unmeasured": pairs, "no_intervals": self.refusal} | {name: getattr(self, name) for name in names}
 

@@ -19,7 +19,7 @@ from pgmpy_dp.inference.exact_or_loopy import Inference, inference_from_dict
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import SamplingMethod, check_method, uniforms
-from pgmpy_dp.learning.few_records import hardly_any
+from pgmpy_dp.learning.few_records import hardly_any, piled_numbers
 from pgmpy_dp.models.answer import NO_DRAWS, QUARTILES, Answer, Estimate, Pair, Worth
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence, Known, checked_evidence, counted
@@ -163,6 +163,26 @@ class Answers:
         values, (names, table) = self._values(variable), self._table(variable, evidence)
         return hardly_any(str(names[0]), values.share(table))
 
+    def piled_numbers(self) -> str | None:
+        """Say so where many numbers lie in one of the narrowest cells, which a spike and many values may be.
+
+        Returns
+        -------
+        str or None
+            A line for each such variable.
+        """
+        told = [self._piled(name, self.within[name], self._table(name, None)[1]) for name in self._piles]
+        return "\n".join(filter(None, told)) or None
+
+    @property
+    def _piles(self) -> list[Hashable]:
+        """The numbers some of which pile up in a cell of several values."""
+        return [name for name in self.numbers if name in self.within and self.within[name].piled]
+
+    def _piled(self, name: Hashable, values: Values, shares: np.ndarray) -> str | None:
+        cells = values.piled_share(shares).items()
+        return piled_numbers(str(name), [(*map(values.number.text, ends), share) for ends, share in cells])
+
     def _values(self, variable: Hashable) -> Values:
         (name,) = self._as_names([variable])
         return self.within.get(name) or Values(self.numbers[name])
@@ -266,11 +286,12 @@ class Answers:
             interval = posterior.ends(question, level, counts, drawn)
             del interval["estimate"]
         number = facts.numbers.get(names[0]) if len(names) == 1 else None
-        estimates, missing = {}, None
+        estimates, missing, piled = {}, None, None
         if number is not None:
             within = self.within.get(names[0]) or Values(number)
             values = known[names[0]].values if names[0] in known else within
             missing = hardly_any(str(names[0]), values.share(shares))
+            piled = self._piled(names[0], values, shares)
         if number is not None and missing is None:
             parts = [[values.mean(shares), *values.quantiles(shares, quantiles)]]
             if refusal is None:
@@ -284,6 +305,7 @@ class Answers:
             share=share,
             records=share * size if math.isfinite(size) else None,
             missing=missing,
+            piled=piled,
             refusal=refusal,
             outside=None if refusal is not None else self._outside(question, everything, posterior),
             conditional=facts.conditional,

@@ -90,8 +90,7 @@ class Values:
             return np.ones(len(self.finer))
         sizes = np.ones(len(self.finer))
         if isinstance(self.declared, Number):
-            edges = np.array(self.declared.edges)
-            sizes[: len(edges) - 1] = np.diff(edges if self.declared.resolution is None else self.declared.firsts)
+            sizes[: len(self.declared.cells)] = self.declared.widths
         weights = sizes if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         totals = np.bincount(self.state, weights)[self.state]
         weights = np.where(totals > 0, weights, sizes)
@@ -139,7 +138,7 @@ class Values:
             edges = np.array(number.edges)
             # Rounding may reach the upper end, which belongs to the next cell.
             largest = np.append(np.nextafter(edges[1:-1], -np.inf), edges[-1])
-            drawn = np.minimum(number.within(position, cell), largest[cell])
+            drawn = np.clip(number.within(position, cell), edges[cell], largest[cell])
         else:
             sizes = np.diff(number.firsts)[cell]
             drawn = number.within((np.minimum(np.floor(position * sizes), sizes - 1) + 0.5) / sizes, cell)
@@ -208,12 +207,12 @@ class Values:
         >>> age.finer, age.state.tolist(), age.within.round(3).tolist()
         (('[0,5)', '[5,10)', '[10,13)', '[13,40]'), [0, 0, 1, 1], [0.5, 0.5, 0.097, 0.903])
         """
-        number, real = self.number, self.number.resolution is None
-        # The first value in each, and the first behind it.
+        number = self.number
+        # The first value in each, and the first behind it; of real numbers without a cell of their own the end itself.
         ends = [(low, closed in ("both", "left")) for low, _, closed in ranges]
         ends += [(high, closed in ("left", "neither")) for _, high, closed in ranges]
-        cuts = (number.value_above(end, itself or real) for end, itself in ends if end is not None)
-        finer = number.divided_at(cut for cut in cuts if cut is not None)
+        cuts = ((number.value_above(end, itself), end) for end, itself in ends if end is not None)
+        finer = number.divided_at(end if cut is None else cut for cut, end in cuts)
         if finer is number:
             return self
         parts = Values(finer)
@@ -262,6 +261,38 @@ class Values:
         position = 1 - (behind[cell] - wanted) / (cells[cell] / cells.sum())
         return self.number.within(np.clip(position, 0, 1), cell)
 
+    @cached_property
+    def piled(self) -> dict[int, tuple[float, float]]:
+        """The cells of `declared` in which numbers pile up, each with the ends of the narrowest cell that was counted.
+
+        A spike of one value looks the same as many different ones within it.
+        """
+        if self.density is None:
+            return {}
+        cells, number = self.density.cell, self.number
+        parts = np.flatnonzero(self.density.piled[cells])
+        first, last = np.searchsorted(cells, cells[parts]), np.searchsorted(cells, cells[parts], side="right") - 1
+        low, high = number.within(np.zeros(len(parts)), first), number.within(np.ones(len(parts)), last)
+        return dict(zip(parts.tolist(), zip(low.tolist(), high.tolist(), strict=True), strict=True))
+
+    def piled_share(self, probabilities: np.ndarray) -> dict[tuple[float, float], float]:
+        """The share of the numbers in each cell in which they pile up, by its ends."""
+        cells, shares = self._cells(probabilities), dict.fromkeys(self.piled.values(), 0.0)
+        for part, ends in self.piled.items():
+            shares[ends] += float(cells[part] / max(cells.sum(), 1e-300))
+        return shares
+
+    def reach(self, probabilities: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A mean and quantiles at least and at most, wherever numbers are in cells in which they pile up."""
+        low, high = values.copy(), values.copy()
+        for (lower, upper), share in self.piled_share(probabilities).items():
+            inside = (values >= lower) & (values <= upper)
+            inside[0] = False
+            low[inside], high[inside] = lower, upper
+            half = share * (upper - lower) / 2
+            low[0], high[0] = low[0] - half, high[0] + half
+        return low, high
+
     def ends(self, probabilities: np.ndarray, levels: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
         """Bounds of the mean and of quantiles, wherever values may lie within their states.
 
@@ -292,7 +323,7 @@ class Values:
         if not cells.sum() > 0:
             return np.full(1 + len(levels), np.nan), np.full(1 + len(levels), np.nan)
         every, centres = np.arange(len(cells)), number.centres
-        sizes = np.diff(number.edges if number.resolution is None else number.firsts)
+        sizes = number.widths
         density = np.pad(cells / sizes, 1)
         change = np.maximum(np.abs(np.diff(density[:-1])), np.abs(np.diff(density[1:])))
         apart = np.minimum(np.divide(change, density[1:-1], out=np.ones(len(cells)), where=cells > 0), 1.0)

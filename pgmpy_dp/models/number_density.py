@@ -68,7 +68,8 @@ class NumberDensity:
     place, size : ndarray of shape (n_parts,)
         Middles and widths of the parts on a scale on which the density is smooth.
     alone : ndarray of bool, shape (n_cells,)
-        Cells that count as spikes in any case, such as bounds to which numbers are clipped.
+        Cells that count as spikes in any case, such as bounds to which numbers are clipped. Those of one real number
+        have the width 0.
     kept : ndarray of shape (n_draws, n_parts), optional
         The first of the `same_draws`, from a file: making them takes longer than all else that a report does.
 
@@ -77,8 +78,10 @@ class NumberDensity:
     The log-density f on the scale is a random walk of the second order, ``f'' ~ white noise``, between two ends, behind
     which there is nothing. Standard deviations of the noise, and ends that leave out no more than sums below their
     noise, are weighed by Laplace's approximation of the evidence, each with the others at their most likely. A cell
-    that stands out from both its neighbours is a spike with a count of its own. Noisy counts are normal with the
-    noise's variance and that of as many records. Draws are optima for perturbed counts and a perturbed prior (see
+    that stands out from both its neighbours is a spike with a count of its own. A cell that counts as a spike in any
+    case has records at all with the probability that its count tells, if that is a half before, and all counts are as
+    likely: else positive noise at a far bound would move a mean. Noisy counts are normal with the noise's variance and
+    that of as many records. Draws are optima for perturbed counts and a perturbed prior (see
     :mod:`pgmpy_dp.models.posterior.posterior_draws`), with ends and a bend of their own. The perturbations are wider
     than the posterior by a factor that was chosen on made-up numbers (`_WIDER`).
     """
@@ -96,14 +99,22 @@ class NumberDensity:
         """Widths of the cells on the scale."""
         return np.bincount(self.cell, self.size, len(self.alone))
 
+    @property
+    def piled(self) -> np.ndarray:
+        """The cells of several values that are spikes, as booleans: their records may have one value, or many."""
+        return self.spikes & (np.bincount(self.cell) > 1)
+
     @cached_property
     def spikes(self) -> np.ndarray:
         """The cells that are spikes, as booleans: they have counts of their own."""
-        counts, density = self.fine.values, self.fine.values / self.cell_size
-        beside = np.pad(density, 1)
-        nearby = np.maximum(np.maximum(beside[:-2], beside[2:]), 0.0) * self.cell_size
+        wide = np.flatnonzero(self.cell_size > 0)
+        counts, size = self.fine.values[wide], self.cell_size[wide]
+        beside = np.pad(counts / size, 1)
+        nearby = np.maximum(np.maximum(beside[:-2], beside[2:]), 0.0) * size
         sd = np.sqrt(2 * self.fine.deviation**2 + np.maximum(counts, 0.0))
-        return ((counts - nearby > _SPIKE * sd) & (counts > _HIGHER * nearby)) | self.alone
+        spikes = self.alone.copy()
+        spikes[wide] |= (counts - nearby > _SPIKE * sd) & (counts > _HIGHER * nearby)
+        return spikes
 
     @cached_property
     def _observations(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -128,6 +139,16 @@ class NumberDensity:
             values = (values / variance + more * self.coarse.values[self.coarse.group]) / (1 / variance + more)
             variance = 1 / (1 / variance + more)
         return values, variance + np.maximum(values, 0.0)
+
+    @cached_property
+    def _filled(self) -> np.ndarray:
+        """The probability that a spike has records at all, and not noise alone; 1 of those that stand out."""
+        from scipy.special import expit, log_ndtr
+
+        values, variance = self._spike_counts
+        off, every = values / np.sqrt(variance), max(float(self.fine.values.sum()), 1.0)
+        odds = 0.5 * np.log(2 * np.pi * variance) - np.log(every) + log_ndtr(off) + off**2 / 2
+        return np.where(self.alone, expit(odds), 1.0)
 
     @cached_property
     def _bend(self) -> np.ndarray:
@@ -244,7 +265,8 @@ class NumberDensity:
         """
         values = [seen for _, seen, _ in self._observations]
         smoothed = _smoothed(np.where(self.spikes, 0.0, self.fine.values))
-        start = np.log(np.maximum(smoothed / self.cell_size, 0.1 * self.fine.deviation))[self.cell]
+        per_size = np.divide(smoothed, self.cell_size, out=np.zeros(len(smoothed)), where=self.cell_size > 0)
+        start = np.log(np.maximum(per_size, 0.1 * self.fine.deviation))[self.cell]
         options: list[list[Any]] = [_BENDS.tolist(), self._quiet(-1), self._quiet(1)]
         fits: dict[Choice, tuple[np.ndarray, float]] = {}
         bend, lower, upper = (some[0] for some in options)
@@ -273,14 +295,16 @@ class NumberDensity:
     def _parts(self, f: np.ndarray, choice: Choice, spikes: np.ndarray) -> np.ndarray:
         """Proportions of the parts from the smooth log-density and the counts of spikes."""
         smooth = np.exp(np.minimum(f, 50.0)) * self._inside(choice)
-        spiky = np.maximum(spikes, 0.0)[self.cell] * self.size / self.cell_size[self.cell]
+        each = np.bincount(self.cell)[self.cell]
+        width = self.cell_size[self.cell]
+        spiky = np.maximum(spikes, 0.0)[self.cell] * np.divide(self.size, width, out=1.0 / each, where=width > 0)
         proportions = np.where(self.spikes[self.cell], spiky, smooth)
         return proportions / proportions.sum() if proportions.sum() > 0 else self.size / self.size.sum()
 
     @cached_property
     def likely(self) -> np.ndarray:
         """The most likely proportions of the parts, averaged over how much the density may bend and where it ends."""
-        (best, fits, ways), spikes = self._fits, self._spike_counts[0]
+        (best, fits, ways), spikes = self._fits, self._spike_counts[0] * self._filled
         most = self._parts(fits[best], best, spikes)
         proportions = most.copy()
         for choice, weight in itertools.chain(*(way.items() for way in ways)):
@@ -307,8 +331,9 @@ class NumberDensity:
             ]
             bends, level = bend * noise(len(self.place) - 2), _LEVEL * noise(len(self.place))
             choice = (bend, int(lower), int(upper))
+            there = rng.random(len(spikes)) < self._filled if (self._filled < 1).any() else 1.0
             f, _ = self._fit(choice, fits[best], seen, bends, level)
-            proportions[k] = self._parts(f, choice, spikes + np.sqrt(variance) * noise(len(spikes)))
+            proportions[k] = self._parts(f, choice, there * (spikes + np.sqrt(variance) * noise(len(spikes))))
         return proportions
 
     def same_draws(self, n_draws: int) -> np.ndarray:
@@ -366,7 +391,8 @@ def _divided(number: Number) -> tuple[Number, np.ndarray]:
     if number.resolution is None:
         edges = np.array(number.edges)
         inner = edges[:-1, None] + np.diff(edges)[:, None] * np.arange(_PARTS) / _PARTS
-        return number.with_cuts(inner.ravel()[1:].tolist()), np.repeat(np.arange(len(edges) - 1), _PARTS)
+        apart = ~number.points[:, None] | (np.arange(_PARTS) == 0)  # a cell of one number is one part
+        return number.with_cuts(inner[apart][1:].tolist()), np.nonzero(apart)[0]
     first = number.firsts
     starts = [np.unique(a + (b - a) * np.arange(_PARTS) // _PARTS) for a, b in itertools.pairwise(first)]
     cell = np.repeat(np.arange(len(starts)), [len(some) for some in starts])
@@ -398,8 +424,8 @@ _MOST_KNOWN = 256
 
 
 def _of_parts(parts: Number, cell: np.ndarray, fine: Counts, coarse: Counts | None) -> NumberDensity:
-    edges = np.array(parts.edges)
-    alone = np.zeros(len(fine.values), dtype=bool)
+    edges = np.array(parts.ends)
+    alone = np.bincount(cell, parts.points) > 0
     if parts.resolution is not None:
         edges[-1] += parts.resolution
         single = np.bincount(cell, np.diff(parts.firsts)) == 1

@@ -179,7 +179,7 @@ def _number(network: Answers, name: Hashable) -> dict[str, Any] | None:
     return {
         "states": list(range(count)) if values.state is None else values.state[:count].tolist(),
         "within": values.within[:count].tolist(),
-        "ends": list(number.edges) if number.resolution is None else number.firsts.tolist(),
+        "ends": list(number.ends) if number.resolution is None else number.firsts.tolist(),
         "centres": number.centres.tolist(),
         "lower": number.lower,
         "step": number.resolution or 0,

@@ -31,7 +31,7 @@ def empty_histogram(number: Number) -> dict[str, Any]:
     [(0.0, 40.0), (40.0, 40.0), (80.0, 240.0)]
     """
     step = number.resolution or 0.0
-    ends = number.lower + step * number.firsts if step else np.array(number.edges)
+    ends = number.lower + step * number.firsts if step else np.array(number.ends)
     unit = _WIDTH / (ends[-1] - ends[0])
     places = ((ends - ends[0]) * unit).round(2).tolist()
     middle = (number.lower + number.upper) / 2

@@ -33,6 +33,7 @@ _FINE = 64
 _EACH = 128  # so many values or fewer have a fine cell each
 _FINER = 0.25  # width of fine cells over the distance from the lower bound, where that is below the equal width
 _LEAST = 1e-6  # of the range: at what distance fine cells stop getting narrower, where no resolution says it
+_POINT = 1e-12  # of the range: what a cell of one real number counts as, where numbers are even within cells
 _EPOCH = date(1970, 1, 1).toordinal()
 _SOME_DAY = date(1999, 12, 31)
 
@@ -68,6 +69,9 @@ class Number:
     bins : int, optional
         So many cells of equal width instead, at least 2. With neither the variable is undivided. Learners of numbers
         take it. So do learners of tables that merge the cells of a :meth:`fine` grid by what they release.
+    spikes : sequence of float, optional
+        Numbers that many records may have, such as 0 or a fee: each gets a cell of its own. Where the variable is
+        undivided, and no resolution says what its values are, so do the bounds; an empty list says that they do not.
     resolution : float, optional
         Distance between neighbouring values, counted from `lower`: 1 for whole numbers. Drawn numbers keep to it;
         numbers that are read need not.
@@ -106,12 +110,15 @@ class Number:
     >>> pay = Number(0, 100_000, units=["$"], thousands=",")
     >>> [pay.reads(pay.key(cell)) for cell in ("$10,300.50", 7, "EUR 7", "Infinity")]
     [10300.5, 7.0, nan, inf]
+    >>> Number(0, 9, cuts=[5], spikes=[0], missing="drop").states
+    ('[0,0]', '(0,5)', '[5,9]')
     """
 
     lower: float
     upper: float
     cuts: Any = dataclasses.field(default=(), kw_only=True)
     bins: Any = dataclasses.field(default=None, kw_only=True)
+    spikes: Any = dataclasses.field(default=None, kw_only=True)
     resolution: float | None = dataclasses.field(default=None, kw_only=True)
     missing: str = dataclasses.field(default="state", kw_only=True)
     outside: str = dataclasses.field(default="clip", kw_only=True)
@@ -132,10 +139,13 @@ class Number:
             )
         if not math.isfinite(self.upper - self.lower):
             raise ValueError(f"{self._what} lower={self.lower!r}, upper={self.upper!r} is too wide; pass closer bounds")
-        if isinstance(self.cuts, str | bytes) or not isinstance(self.cuts, Iterable):
-            raise TypeError(f"{self._what} cuts={self.cuts!r} is not a list of numbers; pass cuts=[cut, cut, ...]")
-        cuts = tuple(self._checked("cuts", cut) for cut in self.cuts)
-        object.__setattr__(self, "cuts", cuts)
+        for name in ("cuts", "spikes") if self.spikes is not None else ("cuts",):
+            listed = getattr(self, name)
+            if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
+                what = f"pass {name}=[number, number, ...]"
+                raise TypeError(f"{self._what} {name}={listed!r} is not a list of numbers; {what}")
+            object.__setattr__(self, name, tuple(self._checked(name, number) for number in listed))
+        cuts = self.cuts
         if not self._ascend((self.lower, *cuts, self.upper)):
             raise ValueError(
                 f"{self._what} cuts={[self.text(cut) for cut in cuts]} must ascend between lower="
@@ -149,9 +159,15 @@ class Number:
         checked_signs(self._what, self.decimal, self.thousands)
         self._check_resolution()
         self._check_bins()
+        self._check_spikes()
         # Reading and drawing ask for it cell by cell.
         edges = (self.lower, *(self.cuts or self._equal(self.bins or 1)), self.upper)
-        if not self._ascend(edges) or len(set(map(self.text, edges[:-1]))) < len(edges) - 1:
+        # Behind a cell of one real number, between it and the next float, labels and numbers say that number.
+        alone = [
+            self.resolution is None and b == self._behind(a) and self._tells(a) for a, b in itertools.pairwise(edges)
+        ]
+        ends = (edges[0], *(a if one else b for one, a, b in zip(alone, edges, edges[1:], strict=False)))
+        if not self._ascend(edges) or len(set(map(self.text, ends[:-1]))) < len(edges) - 1 - sum(alone):
             raise ValueError(
                 f"{self._what} has bounds, cuts or bins={self.bins} so close to each other that 15 digits do not tell "
                 f"them apart: {[repr(edge) for edge in edges][:5]}; pass fewer, or wider ones"
@@ -164,6 +180,7 @@ class Number:
             )
         object.__setattr__(self, "_edges", edges)
         object.__setattr__(self, "_firsts", firsts)
+        object.__setattr__(self, "_ends", ends)
 
     @property
     def _what(self) -> str:
@@ -182,7 +199,8 @@ class Number:
 
     def _ascend(self, edges: tuple[float, ...]) -> bool:
         """Whether each cell has a number: with a resolution the last may have the upper bound alone."""
-        return all(map(self.divides, edges[1:-1])) and all(a < b for a, b in itertools.pairwise(edges[:-1]))
+        inside = all(self.lower < cut <= self.upper for cut in edges[1:-1])
+        return inside and all(a < b for a, b in itertools.pairwise(edges[:-1]))
 
     def divides(self, cut: float) -> bool:
         """Whether there can be numbers below a cut, and at it or above.
@@ -195,7 +213,9 @@ class Number:
         -------
         bool
         """
-        return self.lower < cut < self.upper or (self.resolution is not None and cut == self.upper)
+        return self.lower < cut < self.upper or (
+            cut == self.upper and (self.resolution is not None or self._is_alone(cut))
+        )
 
     def _check_resolution(self) -> None:
         if self.resolution is None:
@@ -226,6 +246,59 @@ class Number:
         most = 10**6 if self.n_values is None else min(self.n_values, 10**6)
         if not 2 <= int(self.bins) <= most:
             raise ValueError(f"{self._what} bins={self.bins} must be from 2 to {most}")
+
+    def _check_spikes(self) -> None:
+        """Check spikes; of a number that is divided they become cuts."""
+        for spike in self.spikes or ():
+            if not self.lower <= spike <= self.upper or not (
+                self._tells(spike) if self.resolution is None else self.has(spike)
+            ):
+                raise ValueError(
+                    f"{self._what} spikes={[self.text(one) for one in self.spikes]} must be values of the variable "
+                    f"between lower={self.text(self.lower)} and upper={self.text(self.upper)}, of at most 15 digits"
+                )
+        if self.divided:
+            cuts = self.cuts or self._equal(self.bins)
+            if self.spikes:
+                object.__setattr__(self, "cuts", self._around(cuts, self.spikes))
+                object.__setattr__(self, "bins", None)
+        if self.divided or (self.resolution is not None and not self.spikes):
+            object.__setattr__(self, "spikes", None)
+
+    def _around(self, cuts: Iterable[float], spikes: Iterable[float]) -> tuple[float, ...]:
+        """Cuts, and those on both sides of spikes."""
+        spikes = set(spikes)
+        texts = set(map(self.text, spikes))
+        sides = {side for spike in spikes for side in (spike, self._behind(spike)) if self.lower < side <= self.upper}
+        return tuple(
+            sorted({cut for cut in cuts if self.resolution is not None or self.text(cut) not in texts} | sides)
+        )
+
+    def _behind(self, number: float) -> float:
+        """The next value, or float, above a number."""
+        return math.nextafter(number, math.inf) if self.resolution is None else self._value(self._steps(number) + 1)
+
+    @staticmethod
+    def _tells(number: float) -> bool:
+        """Whether labels can tell a real number from the next float above it."""
+        above = math.nextafter(number, math.inf)
+        return float(number_text(number)) == number and (number == 0 or float(number_text(above)) != above)
+
+    def _is_alone(self, number: float) -> bool:
+        """Whether a real number has a cell of its own, here or on a fine grid."""
+        if self.resolution is not None or not self._tells(number):
+            return False
+        if self.divided:
+            return any(a == b == number for a, b in itertools.pairwise(self.ends))
+        return number in self._own_cells
+
+    @property
+    def _own_cells(self) -> set[float]:
+        """The numbers that have cells of their own on the fine grid of an undivided one."""
+        bounds = () if self.spikes == () or self.resolution is not None else (self.lower, self.upper)
+        return {
+            number for number in (*bounds, *(self.spikes or ())) if self.resolution is not None or self._tells(number)
+        }
 
     @property
     def n_values(self) -> int | None:
@@ -277,16 +350,29 @@ class Number:
         return bool(self.cuts or self.bins)
 
     @property
+    def whole_range(self) -> Number:
+        """The same variable, undivided."""
+        return dataclasses.replace(self, cuts=(), bins=None, spikes=None)
+
+    @property
     def edges(self) -> tuple[float, ...]:
         """The lower bound, the cuts and the upper bound."""
         return self._edges  # type: ignore[attr-defined]
 
     @property
+    def ends(self) -> tuple[float, ...]:
+        """The edges; behind a cell of one real number that number, in place of the next float."""
+        return self._ends  # type: ignore[attr-defined]
+
+    @property
     def cells(self) -> tuple[str, ...]:
         """Labels of the cells, the states of numbers: the last has its upper end, the others have not."""
-        texts = [self.text(edge) for edge in self.edges]
-        last = len(texts) - 2
-        return tuple(f"[{a},{b}{']' if k == last else ')'}" for k, (a, b) in enumerate(itertools.pairwise(texts)))
+        texts, last = [self.text(end) for end in self.ends], len(self.edges) - 2
+        opened = [edge != end for edge, end in zip(self.edges, self.ends, strict=True)]
+        return tuple(
+            f"{'(' if opened[k] else '['}{a},{b}{']' if opened[k + 1] or k == last else ')'}"
+            for k, (a, b) in enumerate(itertools.pairwise(texts))
+        )
 
     @property
     def states(self) -> tuple[str | None, ...]:
@@ -310,10 +396,15 @@ class Number:
         ([(0.0, 5.0, False), (5.0, 9.0, True)], [(0.0, 4.0, True), (5.0, 9.0, True)])
         """
         if self.resolution is None:
-            last = len(self.edges) - 2
-            return [(low, high, k == last) for k, (low, high) in enumerate(itertools.pairwise(self.edges))]
+            return self._spans()
         steps = itertools.pairwise(self._firsts)  # type: ignore[attr-defined]
         return [(self._value(first), self._value(behind - 1), True) for first, behind in steps]
+
+    def _spans(self) -> list[tuple[float, float, bool]]:
+        """As `spans`, of edges."""
+        last, ends = len(self.edges) - 2, self.ends
+        above = enumerate(itertools.pairwise(self.edges))
+        return [(low, ends[k + 1], k == last or ends[k + 1] != high) for k, (low, high) in above]
 
     def value_above(self, number: float, or_at: bool) -> float | None:
         """The first value above a number.
@@ -327,10 +418,11 @@ class Number:
         Returns
         -------
         float or None
-            A value of the resolution. Without one: the number if it may be, else None.
+            A value of the resolution. Without one: the number if it may be; else the next float, where the number has
+            a cell of its own, or None.
         """
         if self.resolution is None:
-            return number if or_at else None
+            return number if or_at else self._behind(number) if self._is_alone(number) else None
         steps = self._steps(number)
         return self._value(steps + (not or_at and self._value(steps) == number))
 
@@ -359,13 +451,13 @@ class Number:
         -------
         Number
         """
-        return dataclasses.replace(self, cuts=tuple(cuts), bins=None)
+        return dataclasses.replace(self, cuts=tuple(cuts), bins=None, spikes=self.spikes or None)
 
     def fine(self, bins: int = _FINE, cuts: Iterable[float] = ()) -> Number:
         """The same variable divided finely, if it is undivided: a cell a value up to 128, else narrower ones near 0.
 
-        Cells are of equal width on the scale of :meth:`fine_scale`. Where there is a resolution each bound has a cell
-        of its own, for many numbers are clipped to it, or are 0.
+        Cells are of equal width on the scale of :meth:`fine_scale`. Each bound has a cell of its own, for many numbers
+        are clipped to it, or are 0; and so has each spike.
 
         Parameters
         ----------
@@ -383,22 +475,24 @@ class Number:
         >>> Number(-50_000, 49_999, resolution=1, missing="drop").fine(4).states
         ('[-50000,-49999)', '[-49999,0)', '[0,49999)', '[49999,49999]')
         >>> Number(0, 10_000, missing="drop").fine().states[-2:], len(Number(0, 10_000).fine().cells)
-        (('[9705,9853)', '[9853,10000]'), 119)
+        (('[9853,10000)', '[10000,10000]'), 121)
         """
         if self.divided:
             return self
         n_values = self.n_values
         near = self._fine_near
         if n_values is not None and n_values <= max(bins, _EACH):
-            divided = dataclasses.replace(self, bins=n_values)
-        elif near is not None:
-            divided = self.with_cuts(self._narrowing(bins))
+            return dataclasses.replace(self, bins=n_values, spikes=None).divided_at(cuts)
+        if near is not None:
+            inner = self._narrowing(bins)
         elif n_values is None:
-            divided = dataclasses.replace(self, bins=bins)
+            inner = list(self._equal(bins))
         else:
-            inner = (1 - (-(n_values - 2) * k // (bins - 2)) for k in range(bins - 1))
-            divided = self.with_cuts(self._value(step) for step in inner)
-        return divided.divided_at(cuts)
+            inner = self.values_at(1 - (-(n_values - 2) * k // (bins - 2)) for k in range(bins - 1))
+        plain = dataclasses.replace(self, spikes=None)
+        if near is None and n_values is None and not self._own_cells:
+            return dataclasses.replace(plain, bins=bins).divided_at(cuts)  # as files of version 0.3 have it
+        return plain.with_cuts(self._around(inner, self._own_cells)).divided_at(cuts)
 
     def divided_at(self, cuts: Iterable[float]) -> Number:
         """The same variable with its cells divided at further numbers, where values lie on both sides of these.
@@ -588,7 +682,7 @@ class Number:
         low, high : float, optional
             Ends of the range; None for a bound of the variable.
         closed : {"both", "left", "right", "neither"}
-            Which ends belong to the range; without a resolution that makes no difference.
+            Which ends belong to the range; of real numbers only those with cells of their own make a difference.
 
         Returns
         -------
@@ -604,7 +698,12 @@ class Number:
         """
         low, high = self.lower if low is None else low, self.upper if high is None else high
         if self.resolution is None:
-            edges, begin, end = np.array(self.edges), low, high
+            edges = np.array(self.edges)
+            edges[-1:] = self._behind(self.upper) if self._is_alone(self.upper) else self.upper
+            begin, end = (
+                self._behind(at) if behind and self._is_alone(at) else at
+                for at, behind in ((low, closed in ("right", "neither")), (high, closed in ("both", "right")))
+            )
         else:
             # The first value in the range, and the first behind it.
             edges = self.firsts
@@ -630,8 +729,8 @@ class Number:
         array([ 4., 40.])
         """
         if self.resolution is None:
-            edges = np.array(self.edges)
-            return edges[cells] + positions * (edges[cells + 1] - edges[cells])
+            ends = np.array(self.ends)
+            return ends[cells] + positions * (ends[cells + 1] - ends[cells])
         first = self.firsts
         # Rounding of the position must not reach the next value: 0.3 of 10 values are 3.
         behind = np.ceil(positions * (first[cells + 1] - first[cells]) - 1e-9).astype(np.int64)
@@ -642,10 +741,22 @@ class Number:
     def centres(self) -> np.ndarray:
         """The mean of each cell's values, uniform within it."""
         if self.resolution is None:
-            edges = np.array(self.edges)
-            return (edges[:-1] + edges[1:]) / 2
+            ends = np.array(self.ends)
+            return (ends[:-1] + ends[1:]) / 2
         first = self.firsts
         return self.lower + self.resolution * (first[:-1] + first[1:] - 1) / 2
+
+    @property
+    def points(self) -> np.ndarray:
+        """Whether each cell is of one real number, as booleans; none is where there is a resolution."""
+        return (np.diff(self.ends) == 0) & (self.resolution is None)
+
+    @property
+    def widths(self) -> np.ndarray:
+        """The width of each cell, next to nothing for one of `points`; its number of values, with a resolution."""
+        if self.resolution is not None:
+            return np.diff(self.firsts)
+        return np.where(self.points, _POINT * (self.upper - self.lower), np.diff(self.edges))
 
     @property
     def whole(self) -> bool:
@@ -680,9 +791,11 @@ class Number:
             if field.name in ("lower", "upper"):
                 content[field.name] = self._json(value)
             elif value != field.default:
-                content[field.name] = [self._json(cut) for cut in value] if field.name == "cuts" else value
+                content[field.name] = [self._json(one) for one in value] if field.name in ("cuts", "spikes") else value
                 if field.name == "units":
                     content["units"] = dict(value)
+        if self.resolution is None and not self.divided:
+            content["spikes"] = None if self.spikes is None else list(self.spikes)  # without it a file is of 0.3
         return content
 
     def _json(self, number: float) -> Any:

@@ -351,8 +351,7 @@ class Schema(Mapping):
         for name in self._variables if names is None else names:
             mine, theirs = self._numbers.get(name), released.numbers.get(name)
             if mine is not None and not mine.divided and theirs is not None:
-                mine = mine.with_cuts(theirs.edges[1:-1]) if mine.kind == theirs.kind else mine
-                if mine != theirs.with_cuts(theirs.edges[1:-1]):
+                if mine.whole_range != theirs.whole_range:
                     different.append(name)
             elif name not in released or declared.subset([name]) != released.subset([name]):
                 different.append(name)
@@ -695,7 +694,9 @@ class Schema(Mapping):
         codes: list[Hashable] = []
         for entry in content["variables"]:
             name = decode_label(entry["name"])
-            declared = next((made(**entry[made.kind]) for made in (Number, Date) if made.kind in entry), None)
+            # Bounds had no cells of their own in files of 0.3, which say nothing of spikes.
+            kinds = (made for made in (Number, Date) if made.kind in entry)
+            declared = next((made(**{"spikes": (), **entry[made.kind]}) for made in kinds), None)
             if "bounds" in entry:
                 declared = Number(*entry["bounds"])
             if declared is not None:

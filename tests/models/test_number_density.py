@@ -28,7 +28,7 @@ def released(number, values, sd, rng, second=True):
     parts, density = number_density(fine, first)
     if not second:
         return parts, density
-    group = following_cells(density, 3 * sd / len(values))
+    group = following_cells(density, 3 * sd / len(values), fine.centres)
     sums = np.bincount(group, true)
     return number_density(fine, first, Counts(group, sums + rng.normal(0, sd, len(sums)), sd))
 
@@ -80,7 +80,7 @@ def test_a_spike_keeps_its_records_and_what_is_far_from_all_others_is_empty():
     # A cell above both neighbours is a spike though nobody declared it.
     round_number = np.concatenate([rng.uniform(0, 100_000, 20_000), np.full(2_000, 50_000.0)])
     parts, density = released(COST, round_number, 20.0, rng)
-    cell = np.flatnonzero(density.spikes)
+    cell = np.flatnonzero(density.piled)
     assert len(cell) == 1 and COST.fine().edges[cell[0]] <= 50_000 < COST.fine().edges[cell[0] + 1]
 
 
@@ -118,13 +118,17 @@ def test_any_counts_have_a_density(number, sd, kind):
 
 def test_groups_that_follow_a_density_are_finer_towards_its_ends_as_far_as_counts_say_anything():
     rng = np.random.default_rng(2)
-    _, density = released(COST, np.exp(7 + 1.2 * rng.normal(size=50_000)).clip(0, 1e5), 1.0, rng, second=False)
-    likely = np.bincount(density.cell, density.likely)
-    few, many = (np.bincount(following_cells(density, least), likely) for least in (0.04, 0.001))
-    assert len(few) < len(many) <= 26 and few.min() > 0.03 and many[[0, -1]].max() < 0.004
+    _, density = released(COST, np.exp(7 + 1.2 * rng.normal(size=50_000)).clip(1, 9e4), 1.0, rng, second=False)
+    likely, centres = np.bincount(density.cell, density.likely), COST.fine().centres
+    groups = [following_cells(density, least, centres) for least in (0.04, 0.001)]
+    few, many = (np.bincount(group, likely) for group in groups)
+    assert len(few) < len(many) <= 27 and np.sum(few > 0.03) == len(few) - 3 and many[[0, -1]].max() < 0.004
+    # The bounds are alone; beyond the last level a group reaches four times as far from the median, 1,097, as it begins.
+    away = centres[groups[0] == groups[0][-2] - 1] - 1_097
+    assert 3 < away[-1] / away[0] <= 4 and np.sum(groups[0] == groups[0][-1]) == np.sum(groups[0] == 0) == 1
     spike = np.concatenate([np.zeros(10_000), rng.uniform(1, 60, 10_000).round()])
     _, density = released(Number(0, 600, resolution=1), spike, 5.0, rng, second=False)
-    groups = following_cells(density, 0.01)
+    groups = following_cells(density, 0.01, Number(0, 600, resolution=1).fine().centres)
     assert set(np.diff(groups)) == {0, 1} and np.sum(groups == 0) == 1
 
 

@@ -250,9 +250,9 @@ class TestRefusals:
             ({"lower": -1.7e308, "upper": 1.7e308}, ValueError, "too wide"),
             ({"cuts": [5, 5]}, ValueError, "must ascend"),
             ({"cuts": [0]}, ValueError, "must ascend"),
-            ({"cuts": [10]}, ValueError, "must ascend"),
+            ({"cuts": [10.5]}, ValueError, "must ascend"),
             ({"cuts": "5"}, TypeError, "not a list of numbers"),
-            ({"cuts": [0.3, 0.1 + 0.2]}, ValueError, "so close to each other"),
+            ({"cuts": [0.3, 0.3 + 1.2e-16]}, ValueError, "so close to each other"),
             ({"cuts": [5], "bins": 2}, ValueError, "pass one of them"),
             ({"bins": 1}, ValueError, "from 2 to"),
             ({"bins": 2.0}, TypeError, "whole number"),
@@ -342,6 +342,6 @@ def test_fine_cells_from_0_on_are_as_narrow_as_a_quarter_of_their_distance_from_
 
 
 def test_fine_cells_of_days_and_of_numbers_below_0_are_equally_wide():
-    assert np.allclose(np.diff(Number(-10, 10).fine().edges), 20 / 64)
+    assert np.allclose(Number(-10, 10).fine().widths[1:-1], 20 / 64)
     days = np.diff(Date("2000-01-01", "2030-01-01").fine().edges)[1:-1]
     assert days.max() - days.min() <= 1

@@ -236,9 +236,10 @@ def number_interval(
     Notes
     -----
     Where values were counted in fine cells, each draw has its own weights within states (`Values.same_draws`), and
-    the interval is between quantiles of the draws. Elsewhere each draw says between what the mean and the quantiles may
-    lie, wherever values lie in states (`Values.ends`). The lower ends of the draws are above the lower end of the
-    interval with probability ``(1 + level)/2``, the upper ones below the upper end.
+    the interval is between quantiles of the draws, each as wide as a cell in which numbers pile up. Elsewhere each draw
+    says between what the mean and the quantiles may lie, wherever values lie in states (`Values.ends`). The lower ends
+    of the draws are above the lower end of the interval with probability ``(1 + level)/2``, the upper ones below the
+    upper end.
 
     Examples
     --------
@@ -252,7 +253,9 @@ def number_interval(
         ends = np.array([values.ends(drawn, levels) for drawn in draws])
     else:
         weighed = zip(values.same_draws(len(draws)), draws, strict=True)
-        ends = np.array([[[one.mean(drawn), *one.quantiles(drawn, levels)]] * 2 for one, drawn in weighed])
+        ends = np.array(
+            [one.reach(drawn, np.array([one.mean(drawn), *one.quantiles(drawn, levels)])) for one, drawn in weighed]
+        )
     tail = (1 - level) / 2
     lower = np.quantile(ends[:, 0], tail, axis=0, method="weibull")
     return lower, np.quantile(ends[:, 1], 1 - tail, axis=0, method="weibull")
