@@ -123,7 +123,7 @@ def test_groups_that_follow_a_density_are_finer_towards_its_ends_as_far_as_count
     groups = [following_cells(density, least, centres) for least in (0.04, 0.001)]
     few, many = (np.bincount(group, likely) for group in groups)
     assert len(few) < len(many) <= 27 and np.sum(few > 0.03) == len(few) - 3 and many[[0, -1]].max() < 0.004
-    # The bounds are alone; beyond the last level a group reaches four times as far from the median, 1,097, as it begins.
+    # The bounds are alone. Beyond the last level a group reaches four times as far from the median as it begins.
     away = centres[groups[0] == groups[0][-2] - 1] - 1_097
     assert 3 < away[-1] / away[0] <= 4 and np.sum(groups[0] == groups[0][-1]) == np.sum(groups[0] == 0) == 1
     spike = np.concatenate([np.zeros(10_000), rng.uniform(1, 60, 10_000).round()])
