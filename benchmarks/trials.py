@@ -4,7 +4,8 @@
 
 credit        pairs of German credit (UCI, not shipped: `benchmarks.data`) under `learn`, over independent tables
 network       the same of 10,000 records of a Bayesian network of 56 variables (`hailfinder`, in pgmpy's wheel)
-spikes        the median of a cost that is 0 for nine people in ten, declared with its resolution and without
+spikes        a cost that is 0 for nine people in ten: declared with its resolution, without, and with its mean wanted
+piles         a fee of 65 that six in ten paid among other numbers: declared as a spike, and not
 regressions   nominal 90 % intervals of logistic coefficients from synthetic records of Adult
 
 Records of `credit` are those learned from. Records of `regressions` are drawn from Adult, which is the population.
@@ -35,7 +36,7 @@ from benchmarks.compare_scores import model_scores, mutual_scopes
 from benchmarks.compare_tables import TABLES, Table, held_out
 from benchmarks.report import markdown_table
 from benchmarks.uses import fitted
-from pgmpy_dp import Budget, Number, Schema, combine_synthetic, learn
+from pgmpy_dp import Budget, Number, PiledNumbersWarning, Schema, combine_synthetic, learn
 from pgmpy_dp.private.noise.samplers import ReproducibleNoiseWarning
 
 DELTA = 1e-9
@@ -72,24 +73,55 @@ def over_independent(label: str, table: Table, epsilons: Iterable[float], seeds:
 
 def spikes(seeds: Iterable[int]) -> Iterator[Row]:
     """10,000 costs, of which nine in ten are 0 and the others are lognormal; epsilon 1."""
+    true = 0.1 * float(np.exp(6.0 + 1.2**2 / 2))
     for seed in seeds:
         rng = np.random.default_rng([seed, 20261128])
         n = 10_000
         cost = np.where(rng.random(n) < 0.9, 0.0, np.minimum(np.rint(np.exp(rng.normal(6.0, 1.2, n))), 100_000.0))
         frame = pd.DataFrame({"cost": cost, "sex": rng.choice(["f", "m"], n)})
-        for resolution in (None, 1):
+        for resolution, means in ((None, None), (1, None), (None, ["cost"])):
             schema = Schema({"cost": Number(0, 100_000, resolution=resolution), "sex": ["f", "m"]})
-            network = learn(frame, Budget(1.0, DELTA), schema, random_state=seed)
+            network = learn(frame, Budget(1.0, DELTA), schema, random_state=seed, means=means)
             model = network.model_
             drawn = model.sample(n, random_state=seed)["cost"].to_numpy()
             model.posterior = network.posterior(30, random_state=seed)
-            median = model.ask(["cost"], quantiles=[0.5]).numbers[0.5]
+            numbers = model.ask(["cost"], quantiles=[0.5]).numbers
+            median, mean = numbers[0.5], numbers["mean"]
             yield {
                 "trial": "spikes",
-                "declared": resolution is not None,
+                "declared": "with" if resolution else "without, mean wanted" if means else "without",
                 "seed": seed,
                 "zeros": float((drawn == 0).mean()),
                 "held": bool(median.lower <= 0 <= median.upper),
+                "off": abs(mean.value - float(cost.mean())),
+                "mean held": bool(mean.lower <= true <= mean.upper),
+                "width": mean.upper - mean.lower,
+            }
+
+
+def piles(seeds: Iterable[int]) -> Iterator[Row]:
+    """10,000 balances, of which six in ten are 65 and the others are normal about 100; epsilon 1."""
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 20261129])
+        n = 10_000
+        balance = np.where(rng.random(n) < 0.6, 65.0, rng.normal(100.0, 150.0, n).clip(-1000, 10_000))
+        frame = pd.DataFrame({"balance": balance, "sex": rng.choice(["f", "m"], n)})
+        for spikes in (None, [65]):
+            schema = Schema({"balance": Number(-1000, 10_000, spikes=spikes), "sex": ["f", "m"]})
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                network = learn(frame, Budget(1.0, DELTA), schema, random_state=seed)
+            model = network.model_
+            drawn = model.sample(n, random_state=seed)["balance"].to_numpy()
+            model.posterior = network.posterior(30, random_state=seed)
+            median = model.ask(["balance"], quantiles=[0.5]).numbers[0.5]
+            yield {
+                "trial": "piles",
+                "declared": spikes is not None,
+                "seed": seed,
+                "spike": float((drawn == 65).mean()),
+                "held": bool(median.lower <= 65 <= median.upper),
+                "width": median.upper - median.lower,
+                "warned": any(one.category is PiledNumbersWarning for one in caught),
             }
 
 
@@ -148,9 +180,10 @@ TRIALS: dict[str, Callable[[range], Iterable[Row]]] = {
     "credit": lambda seeds: over_independent("German credit", TABLES["german"].read(), [0.1], seeds),
     "network": lambda seeds: over_independent("network of 56 columns", hailfinder(), [0.1], seeds),
     "spikes": spikes,
+    "piles": piles,
     "regressions": regressions,
 }
-SEEDS = {"credit": 30, "network": 5, "spikes": 10, "regressions": 8}
+SEEDS = {"credit": 30, "network": 5, "spikes": 10, "piles": 5, "regressions": 8}
 
 
 def pages(rows: list[Row]) -> str:
@@ -167,14 +200,27 @@ def pages(rows: list[Row]) -> str:
         "## Pairs, over those of independent tables",
         markdown_table(["of", "epsilon", "seeds", "`learn`"], lines),
     ]
-    frame, lines = pd.DataFrame(by_trial.get("spikes", []), columns=["declared", "zeros", "held"]), []
+    digits = {"zeros": 3, "held": 2, "off": 1, "mean held": 2, "width": 0}
+    frame, lines = pd.DataFrame(by_trial.get("spikes", []), columns=["declared", *digits]), []
     for declared, group in frame.groupby("declared"):
-        zeros, held = (f"{group[of].mean():.{digits}f}" for of, digits in (("zeros", 3), ("held", 2)))
-        lines.append(["with" if declared else "without", str(len(group)), zeros, held])
+        lines.append([declared, str(len(group)), *(f"{group[of].mean():.{k}f}" for of, k in digits.items())])
     parts += [
         "## A number that is 0 for nine in ten",
-        "The share of zeros in synthetic records, and how often the 90 % interval of the median has 0 in it.",
-        markdown_table(["declared resolution", "fits", "zeros", "median held"], lines),
+        "The share of zeros in synthetic records, how often the 90 % interval of the median has 0 in it, how far the mean "
+        "is from the records' own, and its interval. The population's mean is 83.",
+        markdown_table(
+            ["declared resolution", "fits", "zeros", "median held", "error of the mean", "mean held", "width"], lines
+        ),
+    ]
+    digits = {"spike": 3, "held": 2, "width": 0, "warned": 2}
+    frame, lines = pd.DataFrame(by_trial.get("piles", []), columns=["declared", *digits]), []
+    for declared, group in frame.groupby("declared"):
+        told = [f"{group[of].mean():.{k}f}" for of, k in digits.items()]
+        lines.append(["with" if declared else "without", str(len(group)), *told])
+    parts += [
+        "## A number that is 65 for six in ten, and anything from -1,000 to 10,000 for others",
+        "The share of 65 in synthetic records, the 90 % interval of the median, and how often a warning says what to declare.",
+        markdown_table(["declared spike", "fits", "65", "median held", "width", "warned"], lines),
     ]
     frame = pd.DataFrame(by_trial.get("regressions", []), columns=["records", "one set", "combined"])
     parts += [

@@ -50,7 +50,7 @@ STRUCTURES = {"learn": LEARNED, "chow-liu": TREE, "independent": GIVEN}
 ONE_TABLE = {LEARNED, TREE, GIVEN}
 _SEARCH = (
     *("required_edges", "forbidden_edges", "merge_rare", "max_order", "number_share", "optimise", "target"),
-    *("missing_at_random", "criteria"),
+    *("missing_at_random", "criteria", "means", "mean_share"),
 )
 _BOTH = ("max_clique_cells", "n_rounds", "one_way_share", "selection_share", "probe_share")
 _A_SEARCH = "it is for a graph that learn is to find; leave it out"
@@ -340,6 +340,8 @@ def plan(
     target: Hashable = None,
     number_share: float | None = None,
     optimise: str | None = None,
+    means: list | None = None,
+    mean_share: float | None = None,
     missing_at_random: Any = None,
     siblings: int | str | None = None,
     criteria: Any = None,
@@ -368,7 +370,7 @@ def plan(
         The assumed number of records, or of parents: a public guess.
     key, graph, structure, estimator, adjacency, rows_per_unit, required_edges, forbidden_edges, max_clique_cells, \
 n_rounds, one_way_share, selection_share, probe_share, merge_rare, max_order, workload, prior, target, number_share, \
-optimise, missing_at_random, siblings
+optimise, means, mean_share, missing_at_random, siblings
         As `learn` takes them; `workload` as `score_model` does, too.
     criteria, test_share
         As `publish_if` takes them: how sharp its test is.
@@ -477,6 +479,8 @@ def learn(
     target: Hashable = None,
     number_share: float | None = None,
     optimise: str | None = None,
+    means: list | None = None,
+    mean_share: float | None = None,
     missing_at_random: Any = None,
     siblings: int | str | None = None,
     draws: int | None = None,
@@ -504,7 +508,8 @@ def learn(
         How parameters of a given graph are learned. An estimator gives its options, apart from budget, states,
         adjacency and number of records.
     adjacency, n_records, random_state, required_edges, forbidden_edges, max_clique_cells, n_rounds, one_way_share, \
-selection_share, probe_share, merge_rare, max_order, workload, prior, target, number_share, optimise, missing_at_random
+selection_share, probe_share, merge_rare, max_order, workload, prior, target, number_share, optimise, means, \
+mean_share, missing_at_random
         As :class:`~pgmpy_dp.estimators.PrivateNetwork` takes them.
     unit, rows_per_unit
         Of persons with several records, as :meth:`~pgmpy_dp.estimators.PrivateNetwork.fit` takes them.
@@ -699,6 +704,8 @@ def publish_if(
     target: Hashable = None,
     number_share: float | None = None,
     optimise: str | None = None,
+    means: list | None = None,
+    mean_share: float | None = None,
     missing_at_random: Any = None,
     draws: int | None = None,
 ) -> Decision:
@@ -722,7 +729,7 @@ def publish_if(
         Whether an attempt may follow another one in the same ledger. What is published then says which attempt it is.
     graph, structure, estimator, adjacency, n_records, random_state, unit, rows_per_unit, required_edges, \
 forbidden_edges, max_clique_cells, n_rounds, one_way_share, selection_share, probe_share, merge_rare, max_order, \
-workload, prior, target, number_share, optimise, missing_at_random, draws
+workload, prior, target, number_share, optimise, means, mean_share, missing_at_random, draws
         As `learn` takes them. What is tested is a graph that is learned, without values that were filled in; other
         models, and those of linked tables, are refused.
 

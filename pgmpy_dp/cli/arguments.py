@@ -97,6 +97,12 @@ def learn_arguments(options: option.LearnOptions, schema: Schema | None) -> dict
         "graph": parsed_graph(schema, edges, edges_file),
         "workload": parsed_workload(schema.variables, options.workload),
         "target": parsed_variable("--target", schema.variables, options.target),
+        "means": [
+            parsed_variable("--means", schema.variables, name.strip())
+            for name in (options.means or "").split(",")
+            if name
+        ]
+        or None,
         "missing_at_random": parsed_drivers(schema.variables, options.missing_at_random),
     }
     return passed | {name: value for name, value in read.items() if value is not None}

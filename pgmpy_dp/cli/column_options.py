@@ -44,7 +44,8 @@ NumberOption = Annotated[
         "--number",
         metavar="<str>",
         help='A column of numbers within bounds: "age=0:120", or "age=0:120:1" for whole ones. Add where to cut it, '
-        '"cuts 18,65" or "bins 12". Add "missing drop", "outside drop" or "outside state" if you like. For "$10,300", '
+        '"cuts 18,65" or "bins 12". "spikes 0,65" says which values many have. '
+        'Add "missing drop", "outside drop" or "outside state" if you like. For "$10,300", '
         '8.90%, 1.500 or 5k in cells add "units $,%,k=1000", "thousands ,", "decimal ,".',
     ),
 ]
@@ -203,8 +204,8 @@ def declared_number(text: str, option: str) -> tuple[str, Number]:
         first, *words = shlex.split(said) or [""]
     except ValueError:
         ask_for(option, text, f"a quotation mark is not closed; write {_EXAMPLES[option]}")
-    bounds = first.split(":")
-    allowed = ["cuts", "bins", "missing", "outside", *(["format"] if is_date else ["units", "thousands", "decimal"])]
+    bounds, more = first.split(":"), ["format"] if is_date else ["units", "thousands", "decimal"]
+    allowed = ["cuts", "bins", "spikes", "missing", "outside", *more]
     if len(bounds) not in (2, 3):
         ask_for(option, text, f"write lower and upper bound with a colon between: {_EXAMPLES[option]}")
     options: dict[str, Any] = dict(zip(words[::2], words[1::2], strict=False))
@@ -216,9 +217,9 @@ def declared_number(text: str, option: str) -> tuple[str, Number]:
     ends: list[Any] = bounds[:2] if is_date else _numbers(option, text, bounds[:2])
     if len(bounds) == 3:
         [options["resolution"]] = _numbers(option, text, bounds[2:])
-    if "cuts" in options:
-        cuts = options["cuts"].split(",")
-        options["cuts"] = cuts if is_date else _numbers(option, text, cuts)
+    for listed in {"cuts", "spikes"} & set(options):
+        values = options[listed].split(",")
+        options[listed] = values if is_date else _numbers(option, text, values)
     if "format" in options:
         options["format"] = formats if len(formats) > 1 else formats[0]
     if "units" in options:

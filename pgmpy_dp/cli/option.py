@@ -238,6 +238,9 @@ class LearnOptions:
         str | None, typer.Option("--target", help="Variable that the model will predict from others.")
     ] = None
     missing_at_random: MissingAtRandom = None
+    means: Annotated[
+        str | None, typer.Option("--means", help='Numbers whose means get sums of their own: "cost,pay".')
+    ] = None
     optimise: Annotated[
         str | None,
         typer.Option(

@@ -11,19 +11,22 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.learning.merging import MOST_BINS, likely_proportions, merge_states, merged_cells, useful_bins
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.number_density import Counts, NumberDensity, number_density
+from pgmpy_dp.models.number_density import ClippedMean, Counts, NumberDensity, number_density
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.operators.model_errors import ModelErrors
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Number, Schema, decode_label
+from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
 
 _FEW = 20  # values of a number, that are states rather than cells of a grid: what goes with one need not with the next
 _SURE = 3.0  # standard deviations of a cell of later tables, below which a category is rare
+_DRAWS = 20  # that say what a table leaves open
 _CLEAR = 3.0  # standard deviations of a group of fine cells, below which its table says nothing
 _TAIL, _HALVES, _MIDDLE = 0.1, 8, 10  # the probability of both ends, how often they are halved, groups between them
 
@@ -60,12 +63,12 @@ def refine(curator: TableCurator, names: Sequence[Hashable], share: Fraction) ->
     """
     release = curator.release("marginals", {})
     schema, densities = release.schema, _densities(release, names)
-    noise = Tables.planned(len(names), curator.facts.adjacency, curator.cost, share).noise[0]
+    sd = math.sqrt(_second_variance(curator, len(names), share))
     changed: dict[Hashable, Number] = {}
     places: dict[Hashable, tuple[int, ...]] = {}
     for name, (_, density) in densities.items():
         number = schema.numbers[name]
-        least = _CLEAR * math.sqrt(noise.variance) / max(float(density.fine.values.sum()), 1.0)
+        least = _CLEAR * sd / max(float(density.fine.values.sum()), 1.0)
         starts = np.flatnonzero(np.diff(following_cells(density, least, number.centres))) + 1
         starts = np.union1d(starts, [number.edges.index(cut) for cut in schema.rule_cuts(name)]).astype(int)
         cells, others = len(number.cells), schema.cardinality(name) - len(number.cells)
@@ -74,6 +77,67 @@ def refine(curator: TableCurator, names: Sequence[Hashable], share: Fraction) ->
         places[name] = (*groups.tolist(), *range(int(groups[-1]) + 1, int(groups[-1]) + 1 + others))
     curator.merge(schema.replaced(changed), places)
     curator.ask(Tables([(name,) for name in names]), share)
+
+
+def _second_variance(curator: TableCurator, n_tables: int, share: Fraction) -> float:
+    return Tables.planned(n_tables, curator.facts.adjacency, curator.cost, share).noise[0].variance
+
+
+def measure_means(
+    curator: TableCurator, names: Sequence[Hashable], share: Fraction, second: Fraction
+) -> list[dict[str, Any]]:
+    """Release the mean of each of some numbers, as a sum of what is left of them below a clip.
+
+    The noise of the sum grows with the clip, and larger numbers are known from tables alone. The clip is where the sum
+    tells most of the mean, beside a second table such as the first lets expect. The sum is over records of the number
+    that their cell has on average.
+
+    Parameters
+    ----------
+    curator : TableCurator
+        It has released a table of the fine grid of each of these numbers, and has merged no states.
+    names : sequence of names
+    share : Fraction
+        Of the budget, for all of them.
+    second : Fraction
+        The share of second tables (`refine`).
+
+    Returns
+    -------
+    list of dict
+        Facts for the release, from which :func:`fine_states` takes them.
+    """
+    release = curator.release("marginals", {})
+    schema, noise = release.schema, ModelErrors.noise_of(len(names), curator.cost, share)
+    scopes, numbers, measures, facts = [], [], [], []
+    fine = fine_grained(curator.facts.declared)
+    sd = math.sqrt(_second_variance(curator, len(fine), second)) if second and fine else None
+    for place, (name, (parts, density)) in enumerate(_densities(release, names).items()):
+        n, lower, number = max(float(density.fine.values.sum()), 1.0), parts.lower, schema.numbers[name]
+        held, likely = np.bincount(density.cell, density.likely), density
+        if sd is not None and name in fine:
+            groups = following_cells(density, _CLEAR * sd / n, number.centres)
+            likely = number_density(number, density.fine, Counts(groups, n * np.bincount(groups, held), sd))[1]
+        draws, clips = likely.draws(_DRAWS, np.random.default_rng(0)), np.unique(parts.ends)[1:]
+        below, means = draws @ np.minimum(parts.centres[:, None], clips), draws @ parts.centres
+        told = ((below - below.mean(axis=0)) * (means - means.mean())[:, None]).sum(axis=0) ** 2
+        known = below.var(axis=0) + ((clips - lower) / n) ** 2 * noise.variance
+        clip = float(clips[np.argmax(told / known)])
+        left = (np.minimum(parts.centres, clip) - lower) / (clip - lower)
+        even = np.bincount(density.cell, left) / np.bincount(density.cell)
+        of_cells = np.divide(np.bincount(density.cell, density.likely * left), held, out=even, where=held > 0)
+        reference = float(np.clip(density.likely @ left, 0.0, 1.0))
+        of_others = np.full(schema.cardinality(name) - len(held), reference)  # they count as nothing
+        scopes.append((name,))
+        numbers.append(np.clip(np.append(of_cells, of_others), 0.0, 1.0))
+        measures.append(("sum", (place,), reference))
+        unit, deviation = (clip - lower) / n, (clip - lower) / n * math.sqrt(noise.variance)
+        facts.append({"variable": encode_label(name), "clip": clip, "value": lower + (clip - lower) * reference})
+        facts[-1] |= {"unit": unit, "deviation": deviation}
+    sums = curator.ask(ModelErrors(scopes, numbers, measures), share)
+    return [
+        fact | {"value": fact["value"] + fact.pop("unit") * float(one)} for fact, one in zip(facts, sums, strict=True)
+    ]
 
 
 def merge(
@@ -239,8 +303,10 @@ def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tu
     ends = [0, *(stage.tables for stage in stages), len(release.values)]
     fine = _tables(release, ends[1])
     densities = {}
+    means = {decode_label(said["variable"]): said for said in release.public.get("means", ())}
     for name in names:
-        number = schema.numbers[name]
+        number, said = schema.numbers[name], means.get(name)
+        mean = None if said is None else ClippedMean(said["clip"], said["value"], said["deviation"])
         n = len(number.cells)
         counts, deviation = fine[(name,)]
         coarse = None
@@ -248,7 +314,8 @@ def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tu
             groups = stages[0].places[name][:n]
             values, noise = second[(name,)]
             coarse = Counts(groups, values[: groups[-1] + 1].astype(float), noise)
-        densities[name] = number_density(number, Counts(np.arange(n), counts[:n].astype(float), deviation), coarse)
+        first = Counts(np.arange(n), counts[:n].astype(float), deviation)
+        densities[name] = number_density(number, first, coarse, mean)
     return densities
 
 

@@ -192,6 +192,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
             max_order=3,
             workload=None,
             target=None,
+            means=None,
         )
         return settings, among, siblings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ _LOUD, _ENDS = 3.0, 8  # deviations of a sum to the last cell that is no noise; 
 _UNLIKELY = 1e-3  # the probability of a choice from which on it is left out of the likely density
 _WIDER = 1.25  # of the posterior's deviations: a true density bends alike over many cells, which the prior does not say
 _STEPS, _HALVINGS, _LONGEST, _CLOSE = 60, 30, 2.0, 1e-4
+_STEEP, _DRAWS = 50.0, 20  # of the tilt towards a mean; draws that say how well the counts know it
 
 Choice = tuple[float, int, int]
 """The bend, the first cell with a density, and the one behind the last."""
@@ -54,6 +55,44 @@ class Counts:
 
 
 @dataclass(frozen=True, eq=False)
+class ClippedMean:
+    """The noisy mean of numbers that were clipped, and what it is of each part.
+
+    Attributes
+    ----------
+    clip : float
+        What larger numbers count as.
+    value, deviation : float
+        The mean, and the standard deviation of its noise.
+    """
+
+    clip: float
+    value: float
+    deviation: float
+
+    def moved(self, proportions: np.ndarray, values: np.ndarray, variance: float, noise: float = 0.0) -> np.ndarray:
+        """Proportions moved as little as can be (in divergence) to the mean of both, that has `variance` without this.
+
+        Where proportions are a draw and the noise is drawn too, so is what they are moved to.
+        """
+        from scipy.optimize import brentq
+
+        far = float(values.max() - values.min()) or 1.0
+        above, before = (values - values.min()) / far, float(proportions @ values)
+        gain = variance / (variance + self.deviation**2)
+        wanted = (before + gain * (self.value + noise - before) - values.min()) / far
+
+        def tilted(slope: float) -> np.ndarray:
+            weights = proportions * np.exp(slope * above - max(slope, 0.0))
+            return weights / weights.sum()
+
+        low, high = (float(tilted(slope) @ above) - wanted for slope in (-_STEEP, _STEEP))
+        if low >= 0 or high <= 0:  # the noise is more than any numbers
+            return tilted(_STEEP if high <= 0 else -_STEEP)
+        return tilted(brentq(lambda slope: float(tilted(slope) @ above) - wanted, -_STEEP, _STEEP))
+
+
+@dataclass(frozen=True, eq=False)
 class NumberDensity:
     """A posterior of the distribution of a number over parts of its cells.
 
@@ -72,6 +111,10 @@ class NumberDensity:
         have the width 0.
     kept : ndarray of shape (n_draws, n_parts), optional
         The first of the `same_draws`, from a file: making them takes longer than all else that a report does.
+    mean : ClippedMean, optional
+        What was released of the mean beside the counts.
+    numbers : ndarray of shape (n_parts,), optional
+        The number that each part has in this mean.
 
     Notes
     -----
@@ -93,6 +136,8 @@ class NumberDensity:
     size: np.ndarray
     alone: np.ndarray
     kept: np.ndarray | None = None
+    mean: ClippedMean | None = None
+    numbers: np.ndarray | None = None
 
     @cached_property
     def cell_size(self) -> np.ndarray:
@@ -311,10 +356,31 @@ class NumberDensity:
             if weight > _UNLIKELY:
                 proportions += weight * (self._parts(fits[choice], choice, spikes) - most)
         proportions = np.maximum(proportions, 0.0)  # what differs in two things has the sum of both differences
-        return proportions / proportions.sum()
+        proportions /= proportions.sum()
+        if self.mean is None or self.numbers is None:
+            return proportions
+        return self.mean.moved(proportions, self.numbers, self._mean_variance)
+
+    @cached_property
+    def _mean_variance(self) -> float:
+        """The variance of the mean by the counts alone."""
+        return float((self._drawn(_DRAWS, np.random.default_rng(0)) @ self.numbers).var(ddof=1))
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Draws of the proportions of the parts, of shape (n_draws, n_parts)."""
+        drawn = self._drawn(n_draws, rng)
+        if self.mean is None or self.numbers is None:
+            return drawn
+        noise = self.mean.deviation * rng.normal(size=n_draws)
+        return np.array(
+            [
+                self.mean.moved(one, self.numbers, self._mean_variance, off)
+                for one, off in zip(drawn, noise, strict=True)
+            ]
+        )
+
+    def _drawn(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """The draws by the counts alone."""
         (best, fits, ways), proportions = self._fits, np.empty((n_draws, len(self.place)))
         spikes, variance = self._spike_counts
 
@@ -358,13 +424,16 @@ class NumberDensity:
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, without the number and the draws that are kept."""
         grids = {"fine": self.fine, "coarse": self.coarse}
-        return {"cell": self.cell.tolist()} | {k: counts.to_dict() for k, counts in grids.items() if counts is not None}
+        mean = {} if self.mean is None else {"mean": asdict(self.mean)}
+        counts = {k: counts.to_dict() for k, counts in grids.items() if counts is not None}
+        return {"cell": self.cell.tolist()} | counts | mean
 
     @classmethod
     def from_dict(cls, parts: Number, content: Mapping[str, Any]) -> NumberDensity:
         """The inverse of :meth:`to_dict`, of a number whose cells are the parts."""
         coarse = Counts.from_dict(content["coarse"]) if "coarse" in content else None
-        return _of_parts(parts, np.array(content["cell"]), Counts.from_dict(content["fine"]), coarse)
+        mean = ClippedMean(**content["mean"]) if "mean" in content else None
+        return _of_parts(parts, np.array(content["cell"]), Counts.from_dict(content["fine"]), coarse, mean)
 
 
 def _smoothed(counts: np.ndarray) -> np.ndarray:
@@ -399,7 +468,9 @@ def _divided(number: Number) -> tuple[Number, np.ndarray]:
     return number.with_cuts(number.values_at(np.concatenate(starts)[1:])), cell
 
 
-def number_density(number: Number, fine: Counts, coarse: Counts | None = None) -> tuple[Number, NumberDensity]:
+def number_density(
+    number: Number, fine: Counts, coarse: Counts | None = None, mean: ClippedMean | None = None
+) -> tuple[Number, NumberDensity]:
     """The number with its fine cells divided into parts, and its density over these parts.
 
     Parameters
@@ -407,14 +478,15 @@ def number_density(number: Number, fine: Counts, coarse: Counts | None = None) -
     number : Number
         Divided into fine cells.
     fine, coarse : Counts
+    mean : ClippedMean, optional
     """
     counts = [(c.group.tobytes(), c.values.tobytes(), c.deviation) for c in (fine, coarse) if c is not None]
-    key = (number, *counts)
+    key = (number, *counts, None if mean is None else astuple(mean))
     if key not in _KNOWN:
         parts, cell = _divided(number)
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.pop(next(iter(_KNOWN)))
-        _KNOWN[key] = parts, _of_parts(parts, cell, fine, coarse)
+        _KNOWN[key] = parts, _of_parts(parts, cell, fine, coarse, mean)
     return _KNOWN[key]
 
 
@@ -423,7 +495,9 @@ _KNOWN: dict[tuple, tuple[Number, NumberDensity]] = {}
 _MOST_KNOWN = 256
 
 
-def _of_parts(parts: Number, cell: np.ndarray, fine: Counts, coarse: Counts | None) -> NumberDensity:
+def _of_parts(
+    parts: Number, cell: np.ndarray, fine: Counts, coarse: Counts | None, mean: ClippedMean | None
+) -> NumberDensity:
     edges = np.array(parts.ends)
     alone = np.bincount(cell, parts.points) > 0
     if parts.resolution is not None:
@@ -432,4 +506,5 @@ def _of_parts(parts: Number, cell: np.ndarray, fine: Counts, coarse: Counts | No
         # Where all cells are of one value, neighbours of a bound tell as much about it as of any other.
         alone[[0, -1]] = single[[0, -1]] & (not single.all())
     scale = parts.fine_scale(edges)
-    return NumberDensity(fine, coarse, cell, (scale[1:] + scale[:-1]) / 2, np.diff(scale), alone)
+    made = NumberDensity(fine, coarse, cell, (scale[1:] + scale[:-1]) / 2, np.diff(scale), alone)
+    return made if mean is None else replace(made, mean=mean, numbers=np.minimum(parts.centres, mean.clip))

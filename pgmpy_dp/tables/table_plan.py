@@ -279,5 +279,8 @@ def _of_network(
             f"{float(shares.numbers):.0%} of the budget is for second tables of {twice}, in cells that follow what the "
             "first say"
         )
+    if shares.means:
+        listed = ", ".join(map(shown, settings.means))
+        lines.append(f"{float(shares.means):.0%} of the budget is for the means of {listed}, by clipped sums")
     facts = {"rounds": size.rounds, "memory_bytes": size.memory_bytes, "seconds": size.seconds, "few_edges": few}
     return expected_errors(tables, n), lines, facts, size

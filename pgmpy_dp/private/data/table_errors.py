@@ -10,8 +10,9 @@ from pgmpy_dp.checks import fresh_copy
 from pgmpy_dp.private.data.table_distances import WHOLE, deviations, distance_sensitivity, exact_dtype, surplus
 from pgmpy_dp.private.sensitive import Sensitive
 
-MEASURES = ("largest", "ranked", "gap")
-"""The largest distance of some tables, the error of the cell of a rank, and how far a sum is from its reference."""
+MEASURES = ("largest", "ranked", "gap", "sum")
+"""The largest distance of some tables, the error of the cell of a rank, how far a sum is from its reference, and by
+how much it is above it."""
 
 Measure = tuple[str, tuple[int, ...], int]
 """One of `MEASURES`; of which tables, by their places; the rank, or the reference in parts of `WHOLE`."""
@@ -31,10 +32,10 @@ def value_parts(values: np.ndarray) -> np.ndarray:
     return np.rint(flat * WHOLE).astype(np.int64)
 
 
-def sum_gap(counts: np.ndarray, parts: np.ndarray, reference: int) -> int:
-    """``abs(sum_c n_c (f_c - r))``, f the values of cells and r the reference, in parts of `WHOLE`; exact."""
+def sum_above(counts: np.ndarray, parts: np.ndarray, reference: int) -> int:
+    """``sum_c n_c (f_c - r)``, f the values of cells and r the reference, in parts of `WHOLE`; exact."""
     dtype = exact_dtype(counts)
-    return abs(int((counts.astype(dtype) * (parts.astype(dtype) - reference)).sum()))
+    return int((counts.astype(dtype) * (parts.astype(dtype) - reference)).sum())
 
 
 def measured_errors(tables: Sensitive, sizes: np.ndarray, parts: np.ndarray, measures: Sequence[Measure]) -> Sensitive:
@@ -49,7 +50,8 @@ def measured_errors(tables: Sensitive, sizes: np.ndarray, parts: np.ndarray, mea
         Positive: cells of each.
     parts : ndarray of int64, shape (sum of sizes,)
         Of a table in "largest" or "ranked" the model's probabilities p, by
-        :func:`~pgmpy_dp.private.data.table_distances.whole_parts`; of one in "gap" values f, by :func:`value_parts`.
+        :func:`~pgmpy_dp.private.data.table_distances.whole_parts`; of one in "gap" or "sum" values f, by
+        :func:`value_parts`.
     measures : sequence of (kind, places, number)
 
     Returns
@@ -64,7 +66,8 @@ def measured_errors(tables: Sensitive, sizes: np.ndarray, parts: np.ndarray, mea
     * "largest": the largest distance ``U(n) = sum_c max(0, n_c - N m_c)`` of some tables;
     * "ranked": of ``e_c = abs(n_c - N m_c)``, of all cells of some tables, the one of a rank from below: so many cells
       have an error of at most that;
-    * "gap": ``abs(sum_c n_c (f_c - r))``, of values f_c and a reference r in [0, 1].
+    * "gap": ``abs(sum_c n_c (f_c - r))``, of values f_c and a reference r in [0, 1];
+    * "sum": the same without the absolute value, hence negative where the values are below the reference.
 
     Privacy: each is a function h of exact linear functions of the counts. U moves by at most 1
     (:func:`~pgmpy_dp.private.data.table_distances.mean_distances`). With one record more in cell x, ``n_c - N m_c``
@@ -91,7 +94,8 @@ def measured_errors(tables: Sensitive, sizes: np.ndarray, parts: np.ndarray, mea
             error = int(np.sort(np.abs(np.concatenate([deviations(*pair) for pair in pairs])))[number - 1])
         else:
             (pair,) = pairs
-            error = sum_gap(*pair, number)
+            error = sum_above(*pair, number)
+            error = abs(error) if kind == "gap" else error
         rounded.append((2 * error + WHOLE) // (2 * WHOLE))
     norms = [tables.linf * norm for norm in distance_sensitivity(len(rounded))]
     return Sensitive(np.array(rounded, dtype=np.int64), tables.adjacency, *norms)

@@ -20,6 +20,8 @@ from pgmpy_dp.private.operators.operator_base import SumOperator
 from pgmpy_dp.private.operators.tables import joined_tables
 from pgmpy_dp.private.sensitive import Sensitive
 
+_SUMS = ("gap", "sum")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelErrors(SumOperator[np.ndarray]):
@@ -31,12 +33,12 @@ class ModelErrors(SumOperator[np.ndarray]):
         At least one. Their exact tables are kept, so that asking again is quick.
     numbers : sequence of ndarray
         Of the shapes of the tables, functions of what was released: what the model says of them, of sum 1; of a table
-        of a "gap" the values of its cells, in [0, 1]. They are rounded to multiples of 2**-30.
+        of a "gap" or a "sum" the values of its cells, in [0, 1]. They are rounded to multiples of 2**-30.
     measures : sequence of (str, sequence of int, number)
         At least one. "largest", of these tables, by their places in `scopes`: the largest distance (as of
         :class:`~pgmpy_dp.private.operators.distances.Distances`). "ranked": of the cells of these tables the
         ``abs(n_c - N m_c)`` of this rank, 1 being the smallest. "gap": ``abs(sum n_c (f_c - r))`` for the values f
-        of the cells of one table and a reference r in [0, 1].
+        of the cells of one table and a reference r in [0, 1]. "sum": the same sum, which may be negative.
 
     Returns
     -------
@@ -75,6 +77,7 @@ class ModelErrors(SumOperator[np.ndarray]):
 
     name = "model_errors"
     asks = TableFacts
+    kept = False  # a plan that publishes more than what it decides by says so among its facts
     moved = staticmethod(distance_sensitivity)
 
     def checked(self, facts: TableFacts) -> ModelErrors:
@@ -86,8 +89,8 @@ class ModelErrors(SumOperator[np.ndarray]):
         measures = [_checked(*measure, cells) for measure in self.measures]
         if not measures:
             raise ValueError("measures is empty; pass at least one")
-        summed = {place for kind, places, _ in measures if kind == "gap" for place in places}
-        if summed & {place for kind, places, _ in measures if kind != "gap" for place in places}:
+        summed = {place for kind, places, _ in measures if kind in _SUMS for place in places}
+        if summed & {place for kind, places, _ in measures if kind not in _SUMS for place in places}:
             raise ValueError("measures has a table with values that is compared with a model's; list its scope twice")
         parts = [value_parts(table) if k in summed else whole_parts(table) for k, table in enumerate(numbers)]
         return ModelErrors(scopes, np.concatenate(parts), tuple(measures))
@@ -105,8 +108,8 @@ def _checked(kind: Any, places: Any, number: Any, cells: Sequence[int]) -> Measu
     """A measure of Python's own types; ValueError for one of tables that are not there."""
     require_choice("measure", kind, MEASURES)
     tables = tuple(dict.fromkeys(exact_integer(place) for place in places))
-    if not tables or not all(0 <= place < len(cells) for place in tables) or (kind == "gap" and len(tables) > 1):
-        raise ValueError(f"a measure {kind!r} is of the tables {tables}; pass places of tables, one for a gap")
+    if not tables or not all(0 <= place < len(cells) for place in tables) or (kind in _SUMS and len(tables) > 1):
+        raise ValueError(f"a measure {kind!r} is of the tables {tables}; pass places of tables, one for a gap or a sum")
     if kind == "largest":
         return kind, tables, 0
     if kind == "ranked":

@@ -17,7 +17,7 @@ import numpy as np
 from pgmpy_dp.inference.growing_tree import GrowingTree, by_order
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope
-from pgmpy_dp.learning.fine_grids import fine_grained, merge, refine, undivided
+from pgmpy_dp.learning.fine_grids import fine_grained, measure_means, merge, refine, undivided
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import Settings
@@ -29,7 +29,7 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
-from pgmpy_dp.shown import quantity
+from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.tables.networks.budget_shares import (
     NetworkShares,
     network_shares,
@@ -95,12 +95,15 @@ def run(
         table's noise); where candidates are so many that each selection of a round has a part of them, ``parts``.
         ``public["unavailable"]`` has the pairs that are permitted and could not be selected in the last round, as they
         would have made a clique too large, each with the number of the last round that could (0: none).
+        ``public["means"]`` has the means of numbers that were wanted: what larger numbers count as, the mean, and the
+        standard deviation of its noise (:func:`~pgmpy_dp.learning.fine_grids.measure_means`).
         ``public["probes"]`` says how many of the last tables were drawn at random.
 
     Notes
     -----
     Privacy
-        *Sensitivity.* One table: 1 in l1 and l2 norm under ``add_remove``; 2 and sqrt(2) under ``replace_one``. The
+        *Sensitivity.* One table: 1 in l1 and l2 norm under ``add_remove``; 2 and sqrt(2) under ``replace_one``. A
+        clipped sum of values in [0, 1]: 1 under both (``model_errors``). The
         score of a set e of the weight w_e, ``w_e norm1(n_e - round(N mu_e)) - k_e E|noise|/2``, moves by at most 1 or 2
         times the largest weight, which counts as 1: given what was released before, everything in it but n_e is public,
         and it is computed in integers (:func:`~pgmpy_dp.private.operators.worst_fit.misfit_scores`). No exact number of
@@ -110,12 +113,13 @@ def run(
 
         *Guarantee.* Under the table's adjacency: rho-zCDP, or epsilon-DP for a pure budget; an (epsilon, delta) budget
         has the largest rho that dp-accounting converts to it. The one-way tables, first and later ones, the second ones
-        of numbers, the required tables, the star on a target, and in each round a selection and a measurement get exact
-        rational shares of the budget. The shares of later one-way tables, of the star and of a round are functions of
-        earlier releases, are fixed before their tables are counted, and never exceed what is left; so the shares of any
-        course of events sum to at most 1, and a sum of rho (of epsilon) that never exceeds the budget is a valid filter
-        for mechanisms, costs and a number of rounds that are chosen adaptively (Whitehouse, Ramdas, Rogers and Wu 2023,
-        Theorem 1; Rogers, Roth, Ullman and Vadhan 2016 for epsilon). The fit between rounds is post-processing.
+        of numbers, clipped sums, the required tables, the star on a target, and in each round a selection and a
+        measurement get exact rational shares of the budget. The shares of later one-way tables, of the star and of a
+        round are functions of earlier releases, are fixed before their tables are counted, and never exceed what is
+        left; so the shares of any course of events sum to at most 1, and a sum of rho (of epsilon) that never exceeds
+        the budget is a valid filter for mechanisms, costs and a number of rounds that are chosen adaptively
+        (Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1; Rogers, Roth, Ullman and Vadhan 2016 for epsilon). The fit
+        between rounds is post-processing.
 
         A selection with the share s costs ``s rho`` with Gumbel noise of scale ``D/sqrt(2 s rho)`` and ``s epsilon``
         with exponential noise of scale ``2 D/(s epsilon)``, D being 1 or 2 (:mod:`pgmpy_dp.private.noise.selection`).
@@ -139,10 +143,12 @@ def run(
     """
     budget = require_table_and_budget(table, budget)
     shares = network_shares(table.schema, table.adjacency, settings, budget, among)
+    means = f", means of {', '.join(map(shown, settings.means))}" if settings.means else ""
+    singles = quantity(table.schema, "variable") + means
     curator = TableCurator(
         table,
         budget,
-        what=f"tables of {quantity(table.schema, 'variable')} and of pairs chosen among {len(shares.candidates)}",
+        what=f"tables of {singles} and of pairs chosen among {len(shares.candidates)}",
         mechanism=select_and_measure(shares.cost),
         random_state=settings.random_state,
         fine=True,
@@ -184,6 +190,7 @@ class Search:
         self.gained = np.zeros(2)
         self._added: dict[Fraction, list[float]] = {}  # precisions by share: each is asked for in several rounds
         self.rounds: list[dict[str, Any]] = []
+        self.means: list[dict[str, Any]] = []
 
     @property
     def n_records(self) -> float:
@@ -215,6 +222,8 @@ class Search:
     def _measure_variables(self, share: Fraction) -> None:
         """Measure one table of each variable; in larger tables its fine cells are merged."""
         self.curator.ask(Tables([(name,) for name in self.one_way_names], self._weights(self.one_way_names)), share)
+        if self.settings.means:
+            self.means = measure_means(self.curator, self.settings.means, self.shares.means, self.shares.numbers)
         self._merge(self.settings.merge_rare)
         released = self._released()
         self.shares = self.shares.knowing(released.n_records, released.cliques.cardinalities)
@@ -424,5 +433,5 @@ class Search:
             "probes": max(measured - len(self.rounds), 0),
             "unavailable": [[*(encode_label(self.names[i]) for i in pair), number] for pair, number in gone],
             "settings": self.public_settings,
-        }
+        } | ({"means": self.means} if self.means else {})
         return self.curator.release("marginals", public)

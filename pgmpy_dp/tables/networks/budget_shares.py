@@ -21,6 +21,7 @@ from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.model_errors import ModelErrors
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Noise
@@ -59,9 +60,12 @@ _PUBLIC = ("max_clique_cells", "n_rounds", *_SHARES, "merge_rare", "max_order", 
 def public_of(settings: Settings, budget: Budget) -> dict[str, Any]:
     """The budget and the options of a search, as its release has them."""
     sets = {name: encoded_graph(getattr(settings, f"{name}_edges") or ()) for name in ("required", "forbidden")}
+    means: dict[str, Any] = {}
+    if settings.means:  # releases without are as those of version 0.3
+        means = {"means": [encode_label(name) for name in settings.means], "mean_share": settings.mean_share}
     workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in settings.workload or ()]
     target = None if settings.target is None else encode_label(settings.target)
-    return settings.public(budget, *_PUBLIC) | sets | {"workload": workload, "target": target}
+    return settings.public(budget, *_PUBLIC) | sets | means | {"workload": workload, "target": target}
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ class NetworkShares:
         Share of all first one-way tables.
     numbers : Fraction
         Share of second tables of numbers that are not divided, in cells that follow the first; 0 without such.
+    means : Fraction
+        Share of clipped sums of numbers, for their means; 0 where none are wanted.
     each_required : Fraction
         Share of each required table.
     probes : Fraction
@@ -108,6 +114,7 @@ class NetworkShares:
     candidates: tuple[Scope, ...]
     one_way: Fraction
     numbers: Fraction
+    means: Fraction
     each_required: Fraction
     probes: Fraction
     first_round: Fraction
@@ -121,7 +128,7 @@ class NetworkShares:
         """The share of all rounds together."""
         if not self.candidates:
             return Fraction(0)
-        return 1 - self.one_way - self.numbers - self.probes - len(self.required) * self.each_required
+        return 1 - self.one_way - self.numbers - self.means - self.probes - len(self.required) * self.each_required
 
     def in_a_round(self, n_records: float) -> int:
         """The number of tables that a round selects before it measures and fits: one for each 16 variables, at least 1.
@@ -263,13 +270,24 @@ def network_shares(
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
     numbers = Fraction(settings.number_share) if fine_grained(schema) else Fraction(0)
-    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else 1 - numbers
-    if one_way + numbers >= 1 and candidates:
-        raise ValueError(
-            f"one_way_share={settings.one_way_share} and number_share={settings.number_share} leave nothing to find "
-            "dependence with; their sum must be below 1"
+    means = Fraction(settings.mean_share) if settings.means else Fraction(0)
+    one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else 1 - numbers - means
+    if one_way + numbers + means >= 1 and candidates:
+        beside = (
+            f", number_share={settings.number_share} and mean_share={settings.mean_share}"
+            if means
+            else (f" and number_share={settings.number_share}")
         )
-    rest = 1 - one_way - numbers
+        raise ValueError(
+            f"one_way_share={settings.one_way_share}{beside} leave nothing to find dependence with; their sum must be "
+            "below 1"
+        )
+    if one_way <= 0:
+        raise ValueError(
+            f"number_share={settings.number_share} and mean_share={settings.mean_share} leave nothing for single "
+            "variables; their sum must be below 1"
+        )
+    rest = 1 - one_way - numbers - means
     probes = Fraction(settings.probe_share) * rest
     if set(candidates) <= set(required):  # a public graph: nothing to look for
         each, first, candidates, probes = rest / max(len(required), 1), Fraction(0), (), Fraction(0)
@@ -289,6 +307,7 @@ def network_shares(
         candidates=candidates,
         one_way=one_way,
         numbers=numbers,
+        means=means,
         each_required=each,
         probes=probes,
         first_round=first,
@@ -301,6 +320,7 @@ def network_shares(
     _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
     _ = made.noise(probes, N_PROBES) if probes else None
     _ = made.noise(numbers, len(fine_grained(schema))) if numbers else None
+    _ = ModelErrors.noise_of(len(settings.means), cost, means) if means else None
     if first:
         WorstFit.planned(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
     return made
@@ -399,6 +419,13 @@ def checked_sets(argument: str, sets: Any) -> Edges:
     for names in checked_graph(() if sets is None else sets, argument, sizes=tuple(range(2, MOST_IN_A_SET + 1))):
         distinct.setdefault(frozenset(names), names)
     return tuple(distinct.values())
+
+
+def checked_means(argument: str, names: Any) -> tuple[Hashable, ...]:
+    """Check a list of names, each once; TypeError naming the argument otherwise."""
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise TypeError(f"{argument}={names!r} is not a list of columns; pass {argument}=[column, ...]")
+    return tuple(dict.fromkeys(names))
 
 
 def checked_workload(argument: str, sets: Any) -> Workload:

@@ -15,6 +15,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.collective_base import Progress, budget_bar
 from pgmpy_dp.learning.few_records import NoEdgeWarning, no_edge
+from pgmpy_dp.learning.fine_grids import undivided
 from pgmpy_dp.learning.graph_base import graph_on
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
@@ -42,6 +43,7 @@ from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.budget_shares import (
     MOST_IN_A_SET,
     OPTIMISE,
+    checked_means,
     checked_sets,
     checked_workload,
     workload_weights,
@@ -114,6 +116,11 @@ class PrivateNetwork(BaseStructureEstimator):
     number_share : float in [0, 1)
         Share of the budget for second tables of numbers that the schema does not divide, in cells that follow what
         their first tables on a fine grid say. 0: none.
+    means : list of variables, optional
+        Numbers that the schema does not divide, whose means matter. Each gets a sum of its own, of numbers that are
+        clipped where the first table says that few are larger: tables alone know a mean badly where a tail is long.
+    mean_share : float in (0, 1)
+        Share of the budget for the sums of `means`; without these nothing is taken.
     optimise : {"likelihood", "pairs"}
         The aim of a weak budget's division: "likelihood" for what new records will look like, and so for
         dependence and predictions; "pairs" for tables of one and two variables as near as can be, with fewer edges.
@@ -191,6 +198,8 @@ class PrivateNetwork(BaseStructureEstimator):
     target: Hashable = option(None, by(column))
     number_share: float = option(0.2, number(positive=False, below_one=True))
     optimise: str = option(OPTIMISE[0], one_of(OPTIMISE))
+    means: list | None = option(None, by(checked_means, lambda names: names))
+    mean_share: float = option(0.05, number(below_one=True))
     missing_at_random: Any = option(None, by(checked_drivers, lambda drivers: chain(*driven_pairs(drivers))))
 
     _most_in_a_table: ClassVar[int] = MOST_IN_A_SET
@@ -225,6 +234,12 @@ class PrivateNetwork(BaseStructureEstimator):
     def _check_schema(self, schema: Schema) -> None:
         if (drivers := self._drivers()) is not None:
             complete_schema(schema, drivers)
+        divided = [name for name in self._options.means or () if name not in undivided(schema)]
+        if divided:
+            raise ValueError(
+                f"means={self.means!r} has {divided}, which the schema does not declare as undivided numbers; pass "
+                "columns that are Number(lower, upper) without cuts and bins, or leave them out"
+            )
         prior = prior_of(self)
         if prior is not None:
             prior.check(schema)
