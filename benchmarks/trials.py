@@ -206,8 +206,8 @@ def pages(rows: list[Row]) -> str:
         lines.append([declared, str(len(group)), *(f"{group[of].mean():.{k}f}" for of, k in digits.items())])
     parts += [
         "## A number that is 0 for nine in ten",
-        "The share of zeros in synthetic records, how often the 90 % interval of the median has 0 in it, how far the mean "
-        "is from the records' own, and its interval. The population's mean is 83.",
+        "The share of zeros in synthetic records, how often the 90 % interval of the median has 0 in it, how far the "
+        "mean is from the records' own, and its interval. The population's mean is 83.",
         markdown_table(
             ["declared resolution", "fits", "zeros", "median held", "error of the mean", "mean held", "width"], lines
         ),
@@ -219,7 +219,7 @@ def pages(rows: list[Row]) -> str:
         lines.append(["with" if declared else "without", str(len(group)), *told])
     parts += [
         "## A number that is 65 for six in ten, and anything from -1,000 to 10,000 for others",
-        "The share of 65 in synthetic records, the 90 % interval of the median, and how often a warning says what to declare.",
+        "The share of 65 in synthetic records, the 90 % interval of the median, and how often a warning comes.",
         markdown_table(["declared spike", "fits", "65", "median held", "width", "warned"], lines),
     ]
     frame = pd.DataFrame(by_trial.get("regressions", []), columns=["records", "one set", "combined"])

@@ -212,7 +212,8 @@ def following_cells(density: NumberDensity, least: float, centres: np.ndarray) -
     change = np.diff(above) > 0
     for side, beyond in ((-away, above == 0), (away, above == len(levels))):
         if beyond.any() and (near := side[beyond].min()) > 0:
-            change |= np.diff(np.where(beyond, np.log2(np.maximum(side / near, 1.0)) / 2, 0.0).astype(int)) != 0
+            wider = (np.log2(np.where(beyond, side, near)) - np.log2(near)) / 2
+            change |= np.diff(wider.astype(int)) != 0
     change |= density.spikes[1:] | density.spikes[:-1]
     return np.concatenate([[0], np.cumsum(change)])
 

@@ -742,7 +742,7 @@ class Number:
         """The mean of each cell's values, uniform within it."""
         if self.resolution is None:
             ends = np.array(self.ends)
-            return (ends[:-1] + ends[1:]) / 2
+            return ends[:-1] / 2 + ends[1:] / 2
         first = self.firsts
         return self.lower + self.resolution * (first[:-1] + first[1:] - 1) / 2
 
@@ -756,7 +756,7 @@ class Number:
         """The width of each cell, next to nothing for one of `points`; its number of values, with a resolution."""
         if self.resolution is not None:
             return np.diff(self.firsts)
-        return np.where(self.points, _POINT * (self.upper - self.lower), np.diff(self.edges))
+        return np.where(self.points, max(_POINT * (self.upper - self.lower), math.ulp(0.0)), np.diff(self.edges))
 
     @property
     def whole(self) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from pgmpy_dp import Date, Number
 from pgmpy_dp.learning.fine_grids import following_cells
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.number_density import Counts, number_density
+from pgmpy_dp.models.number_density import ClippedMean, Counts, NumberDensity, number_density
 from pgmpy_dp.models.posterior.query_intervals import number_interval
 
 COST = Number(0, 100_000, missing="drop")
@@ -82,6 +82,62 @@ def test_a_spike_keeps_its_records_and_what_is_far_from_all_others_is_empty():
     parts, density = released(COST, round_number, 20.0, rng)
     cell = np.flatnonzero(density.piled)
     assert len(cell) == 1 and COST.fine().edges[cell[0]] <= 50_000 < COST.fine().edges[cell[0] + 1]
+
+
+def test_a_bound_without_records_gets_none_of_the_noise_and_one_with_many_keeps_them():
+    """Of 10,000 costs; positive noise of 20 at 100,000 would be 200 of their mean."""
+    for number in (COST, Number(0, 100_000, resolution=1, missing="drop")):
+        off = []
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            values = np.where(rng.random(10_000) < 0.9, 0.0, np.exp(6 + 0.8 * rng.normal(size=10_000)).round())
+            parts, density = released(number, values, 20.0, rng)
+            at = np.array(parts.edges[:-1])
+            assert density.likely[at == 0].sum() == pytest.approx((values == 0).mean(), abs=0.01)
+            off.append(density.likely[at == 100_000].sum())
+            drawn = density.draws(8, rng)
+            assert (drawn[:, at == 100_000] == 0).sum() >= 4 and (drawn[:, at == 0] > 0.8).all()
+        assert max(off) < 1e-3 and np.median(off) < 1e-4
+
+
+def test_numbers_that_pile_up_within_a_cell_have_intervals_as_wide_as_the_cell():
+    rng = np.random.default_rng(0)
+    number = Number(-1_000, 1_000, missing="drop")
+    values = np.where(rng.random(8_000) < 0.6, 65.0, rng.uniform(-1_000, 1_000, 8_000))
+    parts, density = released(number, values, 10.0, rng)
+    numbers = Values(parts, np.zeros(len(parts.cells), dtype=int), density.likely, density=density)
+    (cell,), (share,) = numbers.piled_share(np.ones(1)), numbers.piled_share(np.ones(1)).values()
+    assert cell == (62.5, 93.75) and share == pytest.approx(0.61, abs=0.02)
+    lower, upper = number_interval(numbers, np.ones((19, 1)), [0.1, 0.5, 0.6], 0.9)
+    assert (lower[2:] == 62.5).all() and (upper[2:] == 93.75).all() and upper[1] < 0
+    assert lower[0] <= values.mean() <= upper[0] and upper[0] - lower[0] > share * 31.25
+    # Where the value is declared, it is known to the last digit.
+    declared = replace(number, spikes=[65])
+    parts, density = released(declared, values, 10.0, rng)
+    numbers = Values(parts, np.zeros(len(parts.cells), dtype=int), density.likely, density=density)
+    lower, upper = number_interval(numbers, np.ones((19, 1)), [0.5, 0.6], 0.9)
+    assert not numbers.piled and (lower[1:] == upper[1:]).all() and upper[1] == 65
+    codes, uniform = np.zeros(1_000, dtype=int), np.linspace(0, 0.999, 1_000)
+    assert (numbers.numbers(codes, uniform) == 65).mean() == pytest.approx((values == 65).mean(), abs=0.02)
+
+
+def test_a_density_moves_to_a_mean_as_far_as_the_mean_is_known_better():
+    rng = np.random.default_rng(0)
+    values = np.exp(6 + rng.normal(size=5_000)).clip(0, 1e5)
+    fine = COST.fine()
+    counts = Counts(np.arange(len(fine.cells)), cell_counts(fine, values) + rng.normal(0, 30, len(fine.cells)), 30.0)
+    parts, alone = number_density(fine, counts)
+    clipped = np.minimum(parts.centres, 10_000.0)
+    before = alone.likely @ clipped
+    for deviation, near in ((0.01, 800.0), (1e6, before)):
+        _, density = number_density(fine, counts, None, ClippedMean(10_000.0, 800.0, deviation))
+        assert density.likely @ clipped == pytest.approx(near, rel=1e-3) and density.likely.sum() == pytest.approx(1.0)
+        drawn = density.draws(5, np.random.default_rng(1)) @ clipped
+        assert drawn.std() < 1 if deviation < 1 else drawn.std() > 20
+    again = NumberDensity.from_dict(parts, json.loads(json.dumps(density.to_dict())))
+    np.testing.assert_allclose(again.likely, density.likely)
+    far = number_density(fine, counts, None, ClippedMean(10_000.0, -5e9, 0.01))[1]
+    assert np.isfinite(far.likely).all() and far.likely @ clipped < before
 
 
 ODD = [

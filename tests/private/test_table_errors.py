@@ -30,6 +30,7 @@ VALUES = np.array([[0.0, 0.3], [0.7, 1.0]])
 ASKED = (
     ([SURE, SURE, VALUES], [("largest", (0, 1), 0), ("ranked", (0, 1), 8), ("gap", (2,), 0)]),
     ([SURE, SURE, VALUES], [("ranked", (1, 0), 4), ("gap", (2,), WHOLE), ("gap", (2,), WHOLE // 3)]),
+    ([SURE, SURE, VALUES], [("sum", (2,), 0), ("sum", (2,), WHOLE // 3), ("sum", (2,), WHOLE)]),
     (SPREAD, [("largest", (2, 0, 1), 0), *(("ranked", (0, 1, 2), rank) for rank in range(1, 13))]),
 )
 
@@ -37,7 +38,7 @@ ASKED = (
 @cache
 def errors(records, adjacency, asked):
     numbers, measures = ASKED[asked]
-    summed = {k for kind, places, _ in measures if kind == "gap" for k in places}
+    summed = {k for kind, places, _ in measures if kind in ("gap", "sum") for k in places}
     parts = [value_parts(table) if k in summed else whole_parts(table) for k, table in enumerate(numbers)]
     return measured_errors(counted(records, adjacency), np.full(3, 4), np.concatenate(parts), measures)
 
@@ -59,8 +60,9 @@ def test_no_neighbours_are_further_apart_than_is_claimed_and_some_are_as_far(adj
 def by_definition(counts, numbers, kind, number):
     """A measure of one table in exact fractions, and its distance to what is found."""
     total = sum(counts)
-    if kind == "gap":
-        return abs(sum(n * Fraction(int(f) - number, WHOLE) for n, f in zip(counts, numbers, strict=True)))
+    if kind in ("gap", "sum"):
+        above = sum(n * Fraction(int(f) - number, WHOLE) for n, f in zip(counts, numbers, strict=True))
+        return abs(above) if kind == "gap" else above
     off = [n - Fraction(total * int(p), WHOLE) for n, p in zip(counts, numbers, strict=True)]
     return sum(max(d, 0) for d in off) if kind == "largest" else sorted(map(abs, off))[number - 1]
 
@@ -69,14 +71,16 @@ def by_definition(counts, numbers, kind, number):
 @given(
     st.lists(st.integers(0, 2**44), min_size=2, max_size=6),
     st.integers(0, 2**32 - 1),
-    st.sampled_from(["largest", "ranked", "gap"]),
+    st.sampled_from(["largest", "ranked", "gap", "sum"]),
     st.sampled_from([1, 2**20]),
 )
 def test_errors_are_exact_whatever_is_counted(counts, seed, kind, parts_of_a_count):
     """Beyond 64 bits too: persons by shares count in parts of 2**-20."""
     rng = np.random.default_rng(seed)
     numbers = (
-        value_parts(rng.random(len(counts))) if kind == "gap" else whole_parts(rng.dirichlet(np.ones(len(counts))))
+        value_parts(rng.random(len(counts)))
+        if kind in ("gap", "sum")
+        else whole_parts(rng.dirichlet(np.ones(len(counts))))
     )
     number = int(rng.integers(1, len(counts) + 1)) if kind == "ranked" else int(rng.integers(0, WHOLE + 1))
     exact = Sensitive(np.array(counts), Adjacency.ADD_REMOVE, *[float(parts_of_a_count)] * 3)

@@ -40,6 +40,7 @@ def numbers(draw):
             upper,
             cuts=cuts if kind == "cuts" else (),
             bins=draw(st.integers(2, 9)) if kind == "bins" else None,
+            spikes=draw(st.sampled_from([None, [], [lower], [lower, round((lower + upper) / 2, 3), upper]])),
             **chosen,
         )
     step, lower = draw(st.sampled_from([0.1, 0.25, 1, 7, 1000])), draw(st.integers(-50, 50))
@@ -59,6 +60,75 @@ def dates(draw):
         format=draw(st.sampled_from([None, "%d.%m.%Y", "%Y%m%d", "%d %b %y"])),
         **{name: draw(values) for name, values in options.items()},
     )
+
+
+class TestSpikes:
+    """A real number with a cell of its own: the next cell begins behind it, with the next float."""
+
+    FEES = Number(-10, 100, spikes=[0, 65], missing="drop")
+
+    def test_bounds_and_spikes_have_cells_and_nothing_else_is_in_them(self):
+        fine = self.FEES.fine()
+        assert [cell for cell, alone in zip(fine.cells, fine.points, strict=True) if alone] == [
+            "[-10,-10]", "[0,0]", "[65,65]", "[100,100]",
+        ]  # fmt: skip
+        code = fine.coder()
+        for spike in (-10.0, 0.0, 65.0, 100.0):
+            place = fine.cells.index(f"[{spike:g},{spike:g}]")
+            near = [math.nextafter(spike, -math.inf), spike, math.nextafter(spike, math.inf)]
+            wanted = [max(place - 1, 0), place, min(place + 1, len(fine.cells) - 1)]
+            assert [code(match_key(number)) for number in near] == wanted and fine.spans()[place] == (
+                spike,
+                spike,
+                True,
+            )
+            assert (
+                fine.centres[place] == spike and fine.within(np.array([0.0, 1.0]), np.array([place] * 2)).max() == spike
+            )
+        assert [number.text(end) for number in (fine,) for end in fine.ends].count("65") == 2
+
+    def test_a_declared_division_keeps_its_spikes(self):
+        number = Number(0, 100, cuts=[50], spikes=[0, 50], missing="drop")
+        assert number.states == ("[0,0]", "(0,50)", "[50,50]", "(50,100]")
+        assert Number(0, 100, bins=2, spikes=[0], missing="drop").states == ("[0,0]", "(0,50)", "[50,100]")
+        assert number.with_cuts([50]).states == Number(0, 100, cuts=[50], missing="drop").states
+        whole = Number(0, 1000, resolution=1, spikes=[365], missing="drop").fine()
+        assert "[365,366)" in whole.cells and Number(0, 9, resolution=1, spikes=[5]).fine().cells[5] == "[5,6)"
+        assert number.shares(0, 50).tolist() == [1, 1, 1, 0] and number.shares(0, 50, "neither").tolist() == [
+            0,
+            1,
+            0,
+            0,
+        ]
+        assert number.shares(50, 75, "right") == pytest.approx([0, 0, 0, 0.5])
+
+    def test_a_file_without_a_word_of_spikes_means_what_it_meant(self):
+        """Version 0.3 wrote undivided numbers without it, and their grids are made again where a release is read."""
+        schema = Schema({"x": Number(0, 100), "y": Number(-1, 1)})
+        content = schema.to_dict()
+        for entry in content["variables"]:
+            del entry["number"]["spikes"]
+        old = Schema.from_dict(content)
+        assert old != schema and not old.matches(schema) and not schema.matches(old.fine()) and not old.matches(old)
+        assert len(old.fine().numbers["x"].cells) == 119 and old.fine()["y"] == Number(-1, 1, bins=64)
+        assert Schema.from_dict(old.to_dict()) == old and Schema.from_dict(schema.to_dict()) == schema
+        assert len(schema.fine().numbers["x"].cells) == 121 and schema.fine()["y"].points.sum() == 2
+
+    def test_rules_may_compare_with_a_spike(self):
+        rules = ["x > 0 -> y = a", "x = 65 -> y = a", "x < 100 -> y = a"]
+        schema = Schema({"x": Number(0, 100, spikes=[65]), "y": ["a", "b"]}, impossible=rules)
+        fine = schema.fine()
+        assert all(fine["x"].edges.count(cut) for cut in schema.rule_cuts("x"))
+        forbidden = set().union(*(box["x"] for box in fine.zeros))
+        assert forbidden == {*range(len(fine["x"].cells))}
+        assert 0 not in set().union(*(box["x"] for box in Schema(dict(schema), impossible=rules[:2]).fine().zeros))
+
+    @pytest.mark.parametrize("spikes", [[101], [-10.5], [0.1 + 0.2], 5, "0", [math.nan], [True]], ids=str)
+    def test_no_other_spikes_are_taken(self, spikes):
+        with pytest.raises((TypeError, ValueError), match="spikes"):
+            Number(-10, 100, spikes=spikes)
+        with pytest.raises((TypeError, ValueError), match="spikes"):
+            Number(-10, 100, resolution=1, spikes=spikes)
 
 
 class TestRoundTrips:

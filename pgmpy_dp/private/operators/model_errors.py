@@ -77,8 +77,12 @@ class ModelErrors(SumOperator[np.ndarray]):
 
     name = "model_errors"
     asks = TableFacts
-    kept = False  # a plan that publishes more than what it decides by says so among its facts
     moved = staticmethod(distance_sensitivity)
+
+    @property
+    def kept(self) -> bool:  # type: ignore[override]
+        """Whether answers are remembered; signed sums are not, since a plan says them among its facts."""
+        return all(kind != "sum" for kind, *_ in self.measures)
 
     def checked(self, facts: TableFacts) -> ModelErrors:
         scopes = facts.scopes(self.scopes)

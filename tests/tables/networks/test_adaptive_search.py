@@ -871,9 +871,12 @@ class TestNumbers:
 
     SCHEMA = Schema({"x": Number(0, 1_000, missing="drop"), "y": Number(0, 300, resolution=1), "z": ["a", "b"]})
 
-    def table(self, **options):
+    def frame(self):
         rng = np.random.default_rng(0)
-        frame = pd.DataFrame({"x": rng.exponential(30, 3_000), "y": rng.poisson(20, 3_000), "z": ["a", "b"] * 1_500})
+        return pd.DataFrame({"x": rng.exponential(30, 3_000), "y": rng.poisson(20, 3_000), "z": ["a", "b"] * 1_500})
+
+    def table(self, **options):
+        frame = self.frame()
         count = 3_000 if options.get("adjacency") == "replace_one" else None
         return PrivateTable(frame, self.SCHEMA, ledger=Budget(rho=1.0), n_records=count, **options)
 
@@ -901,6 +904,29 @@ class TestNumbers:
         assert middle["x"] <= 29 and [v.shape for v in release.values[3:5]] == [(middle["x"],), (middle["y"],)]
         assert release.public["settings"]["number_share"] == 0.25
 
+    @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+    def test_means_have_a_share_that_is_planned_and_said(self, adjacency):
+        """Of numbers in thousands: the sum's noise is a clip's, times that of a number of records."""
+        table = self.table(adjacency=adjacency)
+        wanted = {"means": ["x", "y"], "mean_share": 0.125}
+        release = run(table, network_settings(**wanted), Budget(rho=0.5))
+        assert table.ledger.left.rho == 0.5 and ", means of x, y and" in table.ledger.entries[-1].what
+        tables = total_cost(release, adjacency)
+        assert float(tables / Fraction(1, 2)) == pytest.approx(0.875, rel=1e-6)
+        settings, means = release.public["settings"], release.public["means"]
+        assert (settings["means"], settings["mean_share"]) == (["x", "y"], 0.125)
+        count = release.values[0][:-1].sum()
+        for said, values in zip(means, (self.frame()["x"], self.frame()["y"]), strict=True):
+            sd = (2 / (2 * 0.125 * 0.5)) ** 0.5  # of two sums, each of which a record moves by 1
+            assert said["deviation"] == pytest.approx(said["clip"] / count * sd, rel=0.05)
+            off = abs(said["value"] - np.minimum(values, said["clip"]).mean())
+            assert off < 5 * said["deviation"] + 0.01 * values.mean()
+        without = run(self.table(), network_settings(mean_share=0.5), Budget(rho=0.5))
+        assert "means" not in without.public and "means" not in without.public["settings"]
+        assert float(total_cost(without, "add_remove")) == pytest.approx(0.5)
+        with pytest.raises(ValueError, match=r"mean_share=0\.9 leave nothing"):
+            run(self.table(), network_settings(**wanted | {"mean_share": 0.9}), Budget(rho=0.5))
+
     def test_without_a_share_there_are_none_and_without_such_numbers_nothing_is_set_aside(self):
         release = run(self.table(), network_settings(number_share=0.0), Budget(rho=0.5))
         assert "fine" not in release.public["fine"] and len(release.scopes[3]) > 1
@@ -919,6 +945,7 @@ class TestNumbers:
         assert table.ledger.spent.rho == 0
 
     @pytest.mark.filterwarnings("ignore:x has a value within its bounds:UserWarning")
+    @pytest.mark.filterwarnings("ignore::pgmpy_dp.PiledNumbersWarning")
     @pytest.mark.parametrize("bounds", [(0, 10), (0, 1e-320), (0, 1e308), (-1e300, 1e300)], ids=str)
     @pytest.mark.parametrize(
         "values", [[], [5.0], [1.0] * 300 + [1e308], [np.nan] * 100], ids=["none", "one", "far", "nan"]
