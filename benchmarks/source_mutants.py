@@ -936,7 +936,7 @@ _ROWS = [
     (
         "values in the place of a model's probabilities",
         "model_errors:ModelErrors.checked",
-        'if summed & {place for kind, places, _ in measures if kind != "gap" for place in places}:',
+        "if summed & {place for kind, places, _ in measures if kind not in _SUMS for place in places}:",
         "if False:",
         "test_table_errors.py",
     ),

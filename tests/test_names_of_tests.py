@@ -92,6 +92,7 @@ private/test_table: coding data_base joint_tables table_facts
 private/test_text_file: header
 private/test_units: contributions
 reporting/test_model_report: attacks comparison drawing marginals page words
+schema/test_number: date
 schema/test_table_schema: intervals labels provenance reading stored
 sequences/test_sequences: sequence_operators
 tables/collective/test_gradient_ascent: gradients

@@ -17,9 +17,10 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from pgmpy_dp.schema.cells import MISSING
+from pgmpy_dp.schema.date import Date
 from pgmpy_dp.schema.intervals import interval_cuts, refuse_almost_intervals
 from pgmpy_dp.schema.labels import checked_states, decode_label, encode_label, is_constant, short
-from pgmpy_dp.schema.number import Date, Number
+from pgmpy_dp.schema.number import Number
 from pgmpy_dp.schema.provenance import Costs, cost_texts, costs_of, marked
 from pgmpy_dp.schema.reading import OPTIONS as READING
 from pgmpy_dp.schema.reading import Reading, decoded, encoded, others_of, readings_of, said_of

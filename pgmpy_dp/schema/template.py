@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pgmpy_dp.schema.number import Date, Number
+from pgmpy_dp.schema.date import Date
+from pgmpy_dp.schema.number import Number
 
 
 def declarations_like(frame: Any) -> dict[Any, Any]:

@@ -422,10 +422,11 @@ def checked_sets(argument: str, sets: Any) -> Edges:
 
 
 def checked_means(argument: str, names: Any) -> tuple[Hashable, ...]:
-    """Check a list of names, each once; TypeError naming the argument otherwise."""
-    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+    """Check a name or a list of names, each once; TypeError naming the argument otherwise."""
+    listed = [names] if isinstance(names, str) or not isinstance(names, Iterable) else names
+    if isinstance(listed, Mapping) or any(isinstance(name, tuple) or not isinstance(name, Hashable) for name in listed):
         raise TypeError(f"{argument}={names!r} is not a list of columns; pass {argument}=[column, ...]")
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys(listed))
 
 
 def checked_workload(argument: str, sets: Any) -> Workload:
