@@ -181,7 +181,8 @@ class Answers:
 
     def _piled(self, name: Hashable, values: Values, shares: np.ndarray) -> str | None:
         cells = values.piled_share(shares).items()
-        return piled_numbers(str(name), [(*map(values.number.text, ends), share) for ends, share in cells])
+        text = values.number.text if values.piled else str
+        return piled_numbers(str(name), [(text(low), text(high), share) for (low, high), share in cells])
 
     def _values(self, variable: Hashable) -> Values:
         (name,) = self._as_names([variable])
