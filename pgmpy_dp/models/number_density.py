@@ -191,7 +191,9 @@ class NumberDensity:
         from scipy.special import expit, log_ndtr
 
         values, variance = self._spike_counts
-        off, every = values / np.sqrt(variance), max(float(self.fine.values.sum()), 1.0)
+        # Of next to no numbers the sum is noise, and the noise of one cell would be many of them.
+        every = max(float(self.fine.values.sum()), len(values) * self.fine.deviation, 1.0)
+        off = values / np.sqrt(variance)
         odds = 0.5 * np.log(2 * np.pi * variance) - np.log(every) + log_ndtr(off) + off**2 / 2
         return np.where(self.alone, expit(odds), 1.0)
 

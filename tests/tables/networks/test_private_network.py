@@ -375,7 +375,7 @@ class TestNetwork:
 
     @pytest.mark.filterwarnings("ignore::pgmpy_dp.learning.few_records.NoEdgeWarning")
     def test_a_column_that_is_not_read_is_said(self):
-        data = pd.DataFrame({"pay": ["$1,010.00"] * 4000, "age": np.arange(4000) % 9})
+        data = pd.DataFrame({"pay": ["$1,010.00"] * 16_000, "age": np.arange(16_000) % 9})
         schema = {"pay": Number(0, 100_000), "age": Number(0, 8)}
         with pytest.warns(FewRecordsWarning, match=r"^pay has a value within its bounds in 0\.\d\d % of") as told:
             estimator = PrivateNetwork(epsilon=1.0, delta=1e-9, state_names=schema).fit(data)
