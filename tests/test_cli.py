@@ -974,7 +974,7 @@ def test_bad_arguments_are_refused_before_anything_is_spent(folder, arguments, t
         ('schema --number "a=0"', "write lower and upper bound with a colon between"),
         (
             'schema --number "a=0:9 cut 3"',
-            "each of cuts, bins, missing, outside, units, thousands, decimal once at most",
+            "each of cuts, bins, spikes, missing, outside, units, thousands, decimal once at most",
         ),
         ('schema --number "a=0:9 cuts 3, 4"', "without blanks in it"),
         ('schema --number "a=0:9 bins 2 bins 3"', "once at most"),
