@@ -383,11 +383,11 @@ def schema_and_table(
         Those that a table must have, if one was passed; None for nothing.
     """
     if not isinstance(data, PrivateTable):
-        return Schema.coerce(estimator.state_names), None
+        return Schema.coerce(estimator.state_names).with_differences(), None
     require_agreement(
         data,
         estimator.adjacency,
-        state_names=(estimator.state_names and Schema.coerce(estimator.state_names), data.schema),
+        state_names=(estimator.state_names and Schema.coerce(estimator.state_names).with_differences(), data.schema),
         n_records=(estimator.n_records, data.n_units),
         unit=(unit, data.unit),
         rows_per_unit=(rows_per_unit, data.rows_per_unit),

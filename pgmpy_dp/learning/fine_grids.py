@@ -23,6 +23,8 @@ from pgmpy_dp.private.operators.model_errors import ModelErrors
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema, decode_label, encode_label
+from pgmpy_dp.schema.orders import Relation
+from pgmpy_dp.schema.rules import Box
 
 _FEW = 20  # values of a number, that are states rather than cells of a grid: what goes with one need not with the next
 _SURE = 3.0  # standard deviations of a cell of later tables, below which a category is rare
@@ -295,6 +297,38 @@ def fine_states(release: Release) -> dict[Hashable, Values]:
             noise = deviation / max(float(counts.sum()), deviation)
             values_within[name] = Values(schema.states[name], places, likely, noise)
     return values_within
+
+
+def zeros(release: Release) -> tuple[Box, ...]:
+    """What the rules of a release's schema forbid, and how likely differences are where values lie as its tables say.
+
+    Parameters
+    ----------
+    release : Release
+    """
+    boxes = release.schema.zeros
+    if not any(isinstance(box, Relation) for box in boxes):
+        return tuple(boxes)
+    within = {
+        n: (v.declared, v.state, v.within) for n, v in fine_states(release).items() if n in release.schema.numbers
+    }
+    known = []
+    for box in boxes:
+        if isinstance(box, Relation) and box.is_difference:
+            told = [within[name] for name in box.names if name in within]
+            key = (box.names, box.numbers, *((finer, *(x.tobytes() for x in arrays)) for finer, *arrays in told))
+            if key not in _KNOWN:
+                if len(_KNOWN) >= _MOST_KNOWN:
+                    _KNOWN.pop(next(iter(_KNOWN)))
+                _KNOWN[key] = box.knowing(within)
+            box = _KNOWN[key]
+        known.append(box)
+    return tuple(known)
+
+
+_KNOWN: dict[tuple, Relation] = {}
+"""The weights of a relation take long, and each round of a search needs them."""
+_MOST_KNOWN = 16
 
 
 def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tuple[Number, NumberDensity]]:

@@ -1,7 +1,8 @@
 """Models in which some combinations of states are impossible, for reasons that are public.
 
 A *box* gives some variables a set of states each, which they cannot have together. A model that obeys boxes is a
-distribution conditioned on the records outside of all of them: multiplied by tables of 0 and 1, and normalised.
+distribution conditioned on the records outside of all of them: multiplied by tables of 0 and 1, and normalised. A
+relation (:mod:`pgmpy_dp.schema.orders`) among the boxes is such a table, in which other weights may stand beside 0.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pgmpy_dp.inference.exact_or_loopy import (
 )
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.schema.orders import Relation
 
 Box = Mapping[Hashable, frozenset[int]]
 
@@ -65,12 +67,42 @@ def forbidden_cells(cliques: Cliques, boxes: Sequence[Box]) -> np.ndarray:
     flat = np.zeros(cliques.n_cells, dtype=bool)
     for scope, table in zip(cliques.scopes, cliques.split(flat), strict=True):
         for box in boxes:
-            if set(box) <= set(scope):
+            if set(box) <= set(scope) and isinstance(box, Relation):
+                table |= np.isneginf(box.log_weights_in(scope))
+            elif set(box) <= set(scope):
                 sizes = (range(size) for size in table.shape)
                 axes = [
                     sorted(box[name]) if name in box else list(all_) for name, all_ in zip(scope, sizes, strict=True)
                 ]
                 table[np.ix_(*axes)] = True
+    return flat
+
+
+def log_weights(cliques: Cliques, boxes: Sequence[Box], theta: np.ndarray | None = None) -> np.ndarray:
+    """Log-potentials that condition a model over `with_zeros` on what boxes leave, to be added to its parameters.
+
+    Parameters
+    ----------
+    cliques : Cliques
+    boxes : sequence of mapping of variable to set of int
+    theta : ndarray of shape (n_cells,), optional
+        The parameters. Where they have the zeros of a relation already, its other weights are among them too.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,)
+        -inf where a cell is impossible. Of a relation, weights are in the first table that has its variables.
+    """
+    flat = np.where(forbidden_cells(cliques, boxes), -np.inf, 0.0)
+    theta_tables, tables = cliques.split(flat if theta is None else theta), cliques.split(flat)
+    for box in boxes:
+        if isinstance(box, Relation) and box.is_difference:
+            place = next((c for c, scope in enumerate(cliques.scopes) if set(box) <= set(scope)), None)
+            if place is None:
+                continue
+            weights = np.broadcast_to(box.log_weights_in(cliques.scopes[place]), tables[place].shape)
+            if theta is None or not np.isneginf(theta_tables[place][np.isneginf(weights)]).all():
+                tables[place] += weights
     return flat
 
 
@@ -99,11 +131,11 @@ class ObeyingEngine:
     def __init__(self, engine: Any, cliques: Cliques, boxes: Sequence[Box]) -> None:
         self.engine, self.cliques = engine, cliques
         self._n, self._added = cliques.n_cells, np.zeros(engine.cliques.n_cells - cliques.n_cells)
-        self._forbidden = forbidden_cells(engine.cliques, boxes)
+        self._weights = log_weights(engine.cliques, boxes)
 
     def potentials(self, theta: np.ndarray) -> np.ndarray:
         """Log-potentials of the tables of the inner engine, -inf where a cell is impossible."""
-        return np.where(self._forbidden, -np.inf, self._padded(theta))
+        return self._weights + self._padded(theta)
 
     def calibrate(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
         """Marginals of the tables and the log-partition function of what is possible."""
@@ -195,8 +227,8 @@ def obeying(model: LogLinearModel, boxes: Sequence[Box]) -> LogLinearModel:
     cliques = with_zeros(model.cliques, boxes)
     require_inference(cliques, model.inference, model.memory_limit)
     theta = np.concatenate([model.theta, np.zeros(cliques.n_cells - model.cliques.n_cells)])
-    forbidden = forbidden_cells(cliques, boxes)
-    restricted = replace(model, cliques=cliques, theta=np.where(forbidden, -np.inf, theta))
+    weights = log_weights(cliques, boxes, theta)
+    restricted = replace(model, cliques=cliques, theta=theta + weights)
     if np.isneginf(model.theta).any() and (model.inference != "exact" or not restricted.is_possible):
-        restricted = replace(restricted, theta=np.where(forbidden, -np.inf, np.maximum(theta, _BARELY)))
+        restricted = replace(restricted, theta=np.maximum(theta, _BARELY) + weights)
     return restricted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pgmpy_dp.checks import checked_level
+from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.empty_cells import PairTable, pair_tables
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
+from pgmpy_dp.learning.structural_zeros import forbidden_cells
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.schema.rules import Column, Rule, conditions
+from pgmpy_dp.schema.orders import OrderRule, Orders, read_order
+from pgmpy_dp.schema.rules import Box, Column, Rule, conditions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,13 +154,13 @@ def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> l
     # Of Laplace noise a sum has lighter tails than one cell.
     deviations = max(NormalDist().inv_cdf(level), -math.log(2 * (1 - level)) / math.sqrt(2) if laplace else 0.0)
     candidates = []
-    for rule in _rules(columns, np.where(possible, table.empty, 1.0)):
-        forbidden = np.zeros(possible.shape, dtype=bool)
-        for box in rule.boxes(dict(zip(names, columns, strict=True))):
-            forbidden[
-                np.ix_(*(sorted(box.get(name, range(k))) for name, k in zip(names, possible.shape, strict=True)))
-            ] = True
-        forbidden &= possible
+    sizes = dict(zip(names, possible.shape, strict=True))
+    for rule in (*_orders(columns), *_rules(columns, np.where(possible, table.empty, 1.0))):
+        boxes: Sequence[Box] = rule.boxes(dict(zip(names, columns, strict=True)))
+        if isinstance(rule, OrderRule):
+            boxes = Orders([rule], {name: schema.numbers[name] for name in names}).relations()
+        cliques = Cliques(tuple(names), tuple(sizes.values()), (tuple(names),))
+        forbidden = forbidden_cells(cliques, boxes).reshape(possible.shape) & possible
         if not forbidden.any() or table.empty[forbidden].mean() < _SURE:
             continue
         noise = deviations * math.sqrt(table.variance[forbidden].sum())
@@ -175,6 +179,17 @@ def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> l
         kept.append(max(candidates, key=lambda one: (len(one.cells & left), one.probability)))
         left -= kept[-1].cells
     return kept
+
+
+def _orders(columns: Sequence[Column]) -> list[OrderRule]:
+    """The rules that either of two numbers is at most the other, where these can be compared."""
+    known = {column.name: column for column in columns}
+    first, second = ("`" + str(name).replace("`", "``") + "`" for name in known)
+    rules = []
+    for text in (f"{first} <= {second}", f"{second} <= {first}"):
+        with suppress(ValueError):
+            rules += [rule] if (rule := read_order(text, known)) is not None else []
+    return rules
 
 
 def _rules(columns: Sequence[Column], empty: np.ndarray) -> Iterator[Rule]:

@@ -83,6 +83,8 @@ class BaseTableEstimator(TableFit, BasePrivateEstimator):
         super()._check_release(release)
         self._check_names(release.schema)
         schema = None if self.state_names is None else Schema.coerce(self.state_names)
+        if schema is not None and schema.variables != release.schema.variables:
+            schema = schema.with_differences()
         if schema is not None and (schema.variables != release.schema.variables or schema.matches(release.schema)):
             raise ValueError("state_names and the release have other variables, states or rules; drop state_names")
 

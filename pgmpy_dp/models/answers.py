@@ -24,6 +24,7 @@ from pgmpy_dp.models.answer import NO_DRAWS, QUARTILES, Answer, Estimate, Pair, 
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence, Known, checked_evidence, counted
 from pgmpy_dp.models.model_file import ModelFile, schema_for
+from pgmpy_dp.models.ordered_draws import ordered
 from pgmpy_dp.models.posterior.query_intervals import Question
 from pgmpy_dp.schema import Number, Schema
 
@@ -377,6 +378,14 @@ class Answers:
                 continue
             uniform = uniforms(codes[name], stream, method)
             columns[name] = (known[name] if name in known else values[name]).drawn(codes[name], uniform)
+        orders = None if (whole := self._valid_schema()) is None else whole.orders
+        if orders is not None and values:
+            names = {*orders.names, *orders.differences}
+            sources = {name: known.get(name) or values[name] for name in names}
+            numbers = ordered(orders, sources, codes, {name: columns[name][1] for name in names}, stream)
+            columns |= {name: (columns[name][0], column) for name, column in numbers.items()}
+        hidden = () if orders is None else orders.differences
+        columns = {name: column for name, column in columns.items() if name not in hidden}
         constants = {} if self.schema is None else self.schema.constants
         return columns | {name: ((state,), np.zeros(n, dtype=np.intp)) for name, state in constants.items()}
 

@@ -17,6 +17,7 @@ _BAND = 3  # of the curvature: parts of one cell, and second differences, are at
 _BENDS = 2.0 ** np.arange(1.0, -5.5, -1.0)  # standard deviations of the log-density's bend over one cell
 _LEVEL = 100.0  # standard deviation of the log-density itself
 _SPIKE, _HIGHER = 3.5, 2.0  # deviations, and the multiple, by which a spike stands out from both neighbours
+_LATER = 0.3  # how much less likely the next of these is, where ends come early
 _LOUD, _ENDS = 3.0, 8  # deviations of a sum to the last cell that is no noise; how many ends are tried
 _UNLIKELY = 1e-3  # the probability of a choice from which on it is left out of the likely density
 _WIDER = 1.25  # of the posterior's deviations: a true density bends alike over many cells, which the prior does not say
@@ -109,6 +110,8 @@ class NumberDensity:
     alone : ndarray of bool, shape (n_cells,)
         Cells that count as spikes in any case, such as bounds to which numbers are clipped. Those of one real number
         have the width 0.
+    ends_early : bool
+        Whether each later end is less likely beforehand (`_LATER`): of differences, which are declared far too wide.
     kept : ndarray of shape (n_draws, n_parts), optional
         The first of the `same_draws`, from a file: making them takes longer than all else that a report does.
     mean : ClippedMean, optional
@@ -138,6 +141,7 @@ class NumberDensity:
     kept: np.ndarray | None = None
     mean: ClippedMean | None = None
     numbers: np.ndarray | None = None
+    ends_early: bool = False
 
     @cached_property
     def cell_size(self) -> np.ndarray:
@@ -332,6 +336,8 @@ class NumberDensity:
         ways = []
         for axis in range(len(options)):
             weights = {choice: float(np.exp(fits[choice][1] - fits[best][1])) for choice in beside(axis)}
+            if axis == 2 and self.ends_early:
+                weights = {choice: _LATER**k * weight for k, (choice, weight) in enumerate(weights.items())}
             ways.append({choice: weight / sum(weights.values()) for choice, weight in weights.items()})
         return best, {choice: f for choice, (f, _) in fits.items()}, ways
 
@@ -507,6 +513,10 @@ def _of_parts(
         single = np.bincount(cell, np.diff(parts.firsts)) == 1
         # Where all cells are of one value, neighbours of a bound tell as much about it as of any other.
         alone[[0, -1]] = single[[0, -1]] & (not single.all())
+        alone[-1] &= not parts.of  # a difference ends where its numbers do, and is clipped to nothing
     scale = parts.fine_scale(edges)
-    made = NumberDensity(fine, coarse, cell, (scale[1:] + scale[:-1]) / 2, np.diff(scale), alone)
+    ends_early = bool(parts.of)
+    made = NumberDensity(
+        fine, coarse, cell, (scale[1:] + scale[:-1]) / 2, np.diff(scale), alone, ends_early=ends_early
+    )
     return made if mean is None else replace(made, mean=mean, numbers=np.minimum(parts.centres, mean.clip))

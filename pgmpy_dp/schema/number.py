@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pgmpy_dp.schema.cells import match_key
+from pgmpy_dp.schema.labels import decode_label, encode_label
 from pgmpy_dp.schema.numerals import checked_signs, checked_units, word_number, written_number
 from pgmpy_dp.schema.provenance import Costs
 
@@ -84,6 +85,8 @@ class Number:
     decimal : {".", ","}, default "."
         Sign before the fraction in texts. With a comma "1.500" is no number unless `thousands` is a point: then it is
         1500. These three hold for texts alone, whatever a :class:`~pgmpy_dp.TextFile` says of its other columns.
+    of : pair of names, optional
+        Two other numbers, or dates. In a schema with both it is the first less the second (in days), and no column.
     discovered : tuple of str
         What it cost to find its cuts: not to be passed, it comes with numbers of a `Schema` that says so
         (`Schema.discovered`). It has no part in whether two are equal.
@@ -120,6 +123,7 @@ class Number:
     units: Any = dataclasses.field(default=(), kw_only=True)
     thousands: str | None = dataclasses.field(default=None, kw_only=True)
     decimal: str = dataclasses.field(default=".", kw_only=True)
+    of: Any = dataclasses.field(default=(), kw_only=True)
     discovered: Costs = dataclasses.field(default=(), kw_only=True, compare=False, repr=False)
 
     kind: ClassVar[str] = "number"
@@ -152,6 +156,9 @@ class Number:
                 raise ValueError(f"{self._what} {name}={choice!r}; pass one of {', '.join(allowed)}")
         object.__setattr__(self, "units", checked_units(self._what, self.units))
         checked_signs(self._what, self.decimal, self.thousands)
+        object.__setattr__(self, "of", tuple(decode_label(name) for name in self.of))
+        if self.of and (len(set(self.of)) != 2 or self.kind != "number"):
+            raise ValueError(f"{self._what} of={self.of!r} is no pair of two names; pass of=(minuend, subtrahend)")
         self._check_resolution()
         self._check_bins()
         self._check_spikes()
@@ -786,7 +793,8 @@ class Number:
             if field.name in ("lower", "upper"):
                 content[field.name] = self._json(value)
             elif value != field.default:
-                content[field.name] = [self._json(one) for one in value] if field.name in ("cuts", "spikes") else value
+                written = {"cuts": self._json, "spikes": self._json, "of": encode_label}.get(field.name)
+                content[field.name] = value if written is None else [written(part) for part in value]
                 if field.name == "units":
                     content["units"] = dict(value)
         if self.resolution is None and not self.divided:

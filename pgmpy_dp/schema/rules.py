@@ -11,6 +11,8 @@ one of these signs, a comma, or a quotation mark at its beginning needs quotatio
 word ``missing`` without marks is the state None, where there is one. A rule may also be a mapping from variables to
 states that cannot occur together: ``{"sex": ["M"], "pregnant": ["yes"]}``.
 
+A rule may compare two numbers instead, ``checkin <= checkout`` (:mod:`pgmpy_dp.schema.orders`).
+
 A rule forbids what certainly contradicts it. A missing value neither has nor lacks a property. So a rule forbids the
 state None only if it names it. The same holds for the state that takes other values, where numbers are compared.
 
@@ -30,6 +32,7 @@ from typing import Any
 from pgmpy_dp.schema.cells import match_key
 from pgmpy_dp.schema.intervals import interval_cuts
 from pgmpy_dp.schema.number import OUTSIDE, Number, number_text
+from pgmpy_dp.schema.orders import OrderRule, read_order
 
 Box = dict[Hashable, frozenset[int]]
 """States, by their numbers, that some variables cannot have together."""
@@ -244,7 +247,7 @@ class Rule:
         return boxes if divided else []
 
 
-def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
+def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule | OrderRule:
     """The rule that is written as a text or a mapping.
 
     Raises
@@ -253,7 +256,7 @@ def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule:
         If it cannot be read, or names other variables.
     """
     if isinstance(rule, str):
-        return _parsed(rule, columns)
+        return read_order(rule, columns) or _parsed(rule, columns)
     if not isinstance(rule, Mapping):
         raise TypeError("is neither a text nor a mapping of variables to states; write 'age < 15 -> marital = never'")
     if not rule:

@@ -21,6 +21,7 @@ from pgmpy_dp.schema.date import Date
 from pgmpy_dp.schema.intervals import interval_cuts, refuse_almost_intervals
 from pgmpy_dp.schema.labels import checked_states, decode_label, encode_label, is_constant, short
 from pgmpy_dp.schema.number import Number
+from pgmpy_dp.schema.orders import Orders
 from pgmpy_dp.schema.provenance import Costs, cost_texts, costs_of, marked
 from pgmpy_dp.schema.reading import OPTIONS as READING
 from pgmpy_dp.schema.reading import Reading, decoded, encoded, others_of, readings_of, said_of
@@ -75,6 +76,8 @@ class Schema(Mapping):
         Numbers and dates, divided or not.
     other : mapping of name to state
     impossible : tuple of str
+    orders : Orders
+        The bounds that rules set to differences of numbers.
     zeros : list of mapping of name to frozenset of int
         What the rules forbid: positions of states that cannot be together.
     cardinalities : mapping of name to int
@@ -114,6 +117,7 @@ class Schema(Mapping):
         "_states",
         "_variables",
         "_zeros",
+        "orders",
     )
 
     def __init__(
@@ -196,7 +200,8 @@ class Schema(Mapping):
                 raise type(error)(f"impossible: the rule {short(rule)} {error}") from None
         if zeros and not leave_something(zeros, columns):
             raise ValueError(f"impossible={short(listed)} leaves no record possible; correct or remove a rule")
-        return tuple(rules), zeros
+        self.orders = Orders(rules, self._numbers)
+        return tuple(rules), [*zeros, *self.orders.relations()]
 
     def column(self, name: Hashable) -> Column:
         """Return a variable as rules know it.
@@ -329,10 +334,8 @@ class Schema(Mapping):
         -------
         Schema
         """
-        undivided = {name: number for name, number in self._numbers.items() if not number.divided}
-        if not undivided:
-            return self
-        return self.replaced({name: number.fine(cuts=self.rule_cuts(name)) for name, number in undivided.items()})
+        fine = {n: one.fine(cuts=self.rule_cuts(n)) for n, one in self._numbers.items() if not one.divided}
+        return self.replaced(fine) if fine else self
 
     def matches(self, released: Schema, names: Iterable[Hashable] | None = None) -> list:
         """Variables that `released` declares in another way; an undivided number agrees with one that is divided.
@@ -384,7 +387,7 @@ class Schema(Mapping):
             If the rules do not suit the declarations.
         """
         rules = self.impossible if impossible is None else tuple(impossible)
-        content = {name: variables.get(name, self[name]) for name in self._variables}
+        content = {**{name: self[name] for name in self._variables}, **variables}
         content |= {name: [state] for name, state in self._constants.items()}
         listed = {n: states for n, states in variables.items() if not isinstance(states, Number)}
         left = {n: self._left(n, states) for n, states in listed.items()}
@@ -420,6 +423,23 @@ class Schema(Mapping):
     def zeros(self) -> list[Box]:
         """The combinations that the rules forbid: of some variables, positions of states they cannot have at once."""
         return list(self._zeros)
+
+    def with_differences(self) -> Schema:
+        """The schema with a number for each difference of two undivided numbers that a rule orders, named ``b - a``.
+
+        Returns
+        -------
+        Schema
+            This one, where there is none to add.
+
+        Examples
+        --------
+        >>> day = Date("2024-01-01", "2024-12-31")
+        >>> schema = Schema({"checkin": day, "checkout": day}, impossible=["checkin <= checkout"])
+        >>> schema.with_differences().variables
+        ('checkin', 'checkout', 'checkout - checkin')
+        """
+        return self.replaced(new) if (new := self.orders.new_differences()) else self
 
     @property
     def ruled(self) -> frozenset:

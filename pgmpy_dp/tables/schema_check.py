@@ -183,7 +183,9 @@ class SchemaCheck(Shown):
             of = f"{rounded(row.matched):>9} of {rounded(self.n_records)} ({percent(row.matched, self.n_records)})"
             number = self.release_.schema.numbers.get(name)
             words = words_of(row.verdict, number)
-            if number and row.verdict in (_LITTLE, _PART):
+            if number and number.of and row.verdict != NOISE:
+                words = f"about {rounded(self.n_records - row.matched)} records break the rules about it"
+            elif number and row.verdict in (_LITTLE, _PART):
                 words += (
                     "; declare the signs of decimals and thousands, units and formats of days, and see what stands "
                     "where a number is missing"

@@ -13,7 +13,7 @@ import pytest
 from pgmpy.inference import VariableElimination
 from pgmpy.readwrite import UAIReader, UAIWriter
 
-from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Schema, learn, preview
+from pgmpy_dp import Budget, Date, Ledger, MarkovNetwork, PrivateTable, Schema, check, learn, preview
 from pgmpy_dp.estimators import (
     CollectiveEM,
     CollectiveMAP,
@@ -317,3 +317,69 @@ def test_the_limit_of_memory_is_that_of_the_model_with_rules():
     with pytest.raises(InferenceTooLarge):
         CollectiveMAP(epsilon=1.0, state_names=SCHEMA, memory_limit=limit).fit(GRAPH, records())
     CollectiveMAP(epsilon=1.0, state_names=PLAIN, memory_limit=limit).fit(GRAPH, records())
+
+
+def stays(n: int = 4000) -> tuple[pd.DataFrame, Schema]:
+    rng = np.random.default_rng(5)
+    first = rng.integers(0, 300, n)
+    nights = rng.geometric(0.25, n) - 1
+    begin = np.datetime64("2024-01-01")
+    frame = pd.DataFrame({"checkin": begin + first, "checkout": begin + first + nights, "late": nights > 3})
+    day = Date("2024-01-01", "2024-12-31", missing="drop")
+    schema = Schema({"checkin": day, "checkout": day, "late": [False, True]}, impossible=["checkin <= checkout"])
+    return frame, schema
+
+
+def nights_of(frame: pd.DataFrame) -> np.ndarray:
+    return (frame["checkout"] - frame["checkin"]).dt.days.to_numpy()
+
+
+def test_no_stay_ends_before_it_begins_and_nights_have_the_law_of_the_records(tmp_path):
+    """With a budget that hides little: of cells of both ends alone, the mean would be 20 nights and not 3."""
+    frame, schema = stays()
+    estimator = PrivateNetwork(epsilon=8.0, delta=1e-9, state_names=schema).fit(frame)
+    model, nights = estimator.model_, nights_of(frame)
+    drawn = nights_of(model.sample(4000, 0))
+    assert drawn.min() == 0
+    assert (drawn == 0).mean() == pytest.approx((nights == 0).mean(), abs=0.03)
+    assert drawn.mean() == pytest.approx(nights.mean(), rel=0.1)
+    assert drawn.std() == pytest.approx(nights.std(), rel=0.25)
+    assert list(model.sample(3)) == ["checkin", "checkout", "late"]
+    # A stay of more than three nights is late: what goes with the difference is learned.
+    late = model.sample(2000, 1, evidence={"late": True})
+    assert nights_of(late).mean() == pytest.approx(nights[nights > 3].mean(), rel=0.15)
+    assert model.ask("checkout - checkin").numbers["mean"].value == pytest.approx(nights.mean(), rel=0.1)
+    day = model.sample(500, 2, evidence={"checkout": "2024-05-05", "late": False})
+    assert set(day["checkout"]) == {pd.Timestamp("2024-05-05")}
+    assert (nights_of(day) >= 0).all()
+    # Files keep it, and what is learned again from the release.
+    model.save(tmp_path / "model.npz")
+    assert nights_of(MarkovNetwork.load(tmp_path / "model.npz").sample(500, 3)).min() >= 0
+    again = PrivateNetwork(state_names=schema).fit_release(estimator.release_)
+    np.testing.assert_allclose(again.model_.marginal(["checkin", "checkout"]).values.sum(), 1.0)
+    drawn = estimator.posterior(2, random_state=0)
+    table = drawn.interval(["checkin", "checkout"])["upper"]
+    assert (table[np.triu(np.ones_like(table, dtype=bool)) == 0] >= 0).all()
+
+
+def test_without_a_difference_the_rule_is_obeyed_too():
+    frame, schema = stays()
+    estimator = CollectiveMAP(epsilon=5.0, state_names=schema).fit(nx.Graph([("checkin", "checkout")]), frame)
+    assert estimator.model_.schema.variables == ("checkin", "checkout")
+    assert nights_of(estimator.model_.sample(3000, 0)).min() >= 0
+    plain = schema.replaced({}, [])
+    release = PrivateNetwork(epsilon=5.0, delta=1e-9, state_names=plain).fit(frame).release_
+    assert nights_of(PrivateNetwork(state_names=schema).fit_release(release).sample(2000, 0)).min() >= 0
+
+
+def test_records_that_break_it_are_counted_and_checked():
+    frame, schema = stays()
+    broken = frame.assign(checkout=frame["checkout"].where(np.arange(len(frame)) >= 1000, pd.Timestamp("2024-01-01")))
+    result = check(broken, Budget(epsilon=2.0), schema, random_state=0)
+    n = int((broken["checkout"] < broken["checkin"]).sum())
+    assert result.n_matching == pytest.approx(4000, abs=40)
+    assert 4000 - result.table.loc["checkout - checkin", "matched"] == pytest.approx(n, abs=40)
+    assert "records break the rules about it" in str(result)
+    estimator = PrivateNetwork(epsilon=5.0, delta=1e-9, state_names=schema).fit(broken)
+    assert estimator.n_records_ == pytest.approx(4000, abs=60)
+    assert nights_of(estimator.sample(2000, 0)).min() >= 0

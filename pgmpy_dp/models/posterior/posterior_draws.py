@@ -20,7 +20,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope, ScopeMarginals
-from pgmpy_dp.learning.structural_zeros import forbidden_cells, with_zeros
+from pgmpy_dp.learning.structural_zeros import log_weights, with_zeros
 from pgmpy_dp.shown import quantity
 
 
@@ -77,8 +77,7 @@ class Posterior:
         """Each draw conditioned on what boxes leave possible; see `pgmpy_dp.learning.structural_zeros`."""
         cliques = with_zeros(self.cliques, boxes)
         theta = np.pad(self.theta, ((0, 0), (0, cliques.n_cells - self.cliques.n_cells)))
-        theta[:, forbidden_cells(cliques, boxes)] = -np.inf
-        return replace(self, cliques=cliques, theta=theta)
+        return replace(self, cliques=cliques, theta=theta + log_weights(cliques, boxes, theta[0]))
 
     @cached_property
     def marginals(self) -> np.ndarray:

@@ -18,6 +18,7 @@ from pgmpy_dp.private.data.units import UnitRecords, fresh_key, read_units
 from pgmpy_dp.private.discovered import require_same_promise
 from pgmpy_dp.private.entry import encode_unit
 from pgmpy_dp.private.ledger import Ledger
+from pgmpy_dp.private.reading.differences import with_differences
 from pgmpy_dp.private.reading.owners import warn_of_guessed_types
 from pgmpy_dp.private.reading.records import CodedRecords, read_records
 from pgmpy_dp.private.reading.sources import open_source
@@ -95,7 +96,7 @@ class PrivateTable(PrivateData):
         rows_per_unit: int | str = 1,
         random_state: int | None = None,
     ) -> None:
-        self._declared = Schema.coerce(schema, argument="schema")
+        self._declared = Schema.coerce(schema, argument="schema").with_differences()
         self._schema = self._declared.fine()
         self._places: tuple[tuple[Any, tuple[int, ...]], ...] | None = None  # of states that were merged
         super().__init__(adjacency, ledger)
@@ -105,7 +106,7 @@ class PrivateTable(PrivateData):
         self._n_units = checked_public_count("n_records", n_records, self._adjacency)
         # Of units of several records only their own number is public.
         self._n_records = self._n_units if self._rows_of_unit == 1 else None
-        source = open_source(data)
+        source = with_differences(open_source(data), self._schema)
         source.require_types(self._schema)
         self._records: CodedRecords | UnitRecords
         if self._unit is None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.reading.arrow_cells import keyed, number_columns, quietly
+from pgmpy_dp.private.reading.differences import with_differences
 from pgmpy_dp.private.reading.records import read_records
 from pgmpy_dp.private.reading.sources import open_numbers, open_source
 from pgmpy_dp.schema import Schema, match_key
@@ -62,7 +63,7 @@ def encode_and_match(data: Any, schema: Schema) -> tuple[np.ndarray, np.ndarray]
     ([[0, 0], [1, 1]], [3, 2, 2, 2])
     """
     schema.require_discrete()
-    source = open_source(data)
+    source = with_differences(open_source(data), schema)
     source.positions(schema.variables)  # all are there
     records = read_records(source, schema)
     matched = records.matched()

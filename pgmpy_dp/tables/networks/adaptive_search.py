@@ -17,7 +17,7 @@ import numpy as np
 from pgmpy_dp.inference.growing_tree import GrowingTree, by_order
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope
-from pgmpy_dp.learning.fine_grids import fine_grained, measure_means, merge, refine, undivided
+from pgmpy_dp.learning.fine_grids import fine_grained, measure_means, merge, refine, undivided, zeros
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import Settings
@@ -417,7 +417,7 @@ class Search:
     def _released(self) -> NoisyMarginals:
         release = self.curator.release("marginals", {})
         noisy = noisy_marginals(release, self.names, merge=False)
-        return replace(noisy, impossible=tuple(release.schema.zeros)) if release.schema.zeros else noisy
+        return replace(noisy, impossible=zeros(release)) if release.schema.zeros else noisy
 
     def _named(self, scopes: Sequence[Scope]) -> list[tuple]:
         return [tuple(self.names[i] for i in scope) for scope in scopes]

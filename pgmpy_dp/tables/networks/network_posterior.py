@@ -9,6 +9,7 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.learning.collective_base import Progress, progress_bar
+from pgmpy_dp.learning.fine_grids import zeros
 from pgmpy_dp.learning.maximum_a_posteriori import most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -56,7 +57,7 @@ def network_posterior(
     if (privacy := model.privacy) is None:
         raise ValueError("model_ was changed after it was learned; fit_release(release_) learns it again")
     rng = np.random.default_rng(random_state)
-    draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=DENSE).obeying(release.schema.zeros)
+    draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=DENSE).obeying(zeros(release))
     graph = nx.Graph(model.edges)
     graph.add_nodes_from(model.nodes)
     # A probe's own table keeps its discrepancy: it is measured with a small share, and was not chosen for being wrong.

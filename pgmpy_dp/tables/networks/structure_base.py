@@ -16,7 +16,7 @@ from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import SamplingMethod
 from pgmpy_dp.learning.collective_base import Progress, progress_bar
-from pgmpy_dp.learning.fine_grids import fine_states
+from pgmpy_dp.learning.fine_grids import fine_states, zeros
 from pgmpy_dp.learning.graph_base import BaseGraphEstimator, graph_on
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
@@ -142,7 +142,7 @@ def network_of_tables(
 def tables_of(release: Release, tables: Sequence[int]) -> NoisyMarginals:
     """Some tables of a release, with the rules that a model of them obeys."""
     noisy = noisy_marginals(release, release.schema.variables, tables=tables)
-    return replace(noisy, impossible=tuple(release.schema.zeros))
+    return replace(noisy, impossible=zeros(release))
 
 
 def edges_of(scopes: Iterable[Sequence[Hashable]], schema: Schema) -> list[tuple]:

@@ -1,0 +1,199 @@
+"""Numbers that rules order, drawn together within the cells that a model drew."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+from numpy.random import Generator
+
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.evidence import Evidence
+from pgmpy_dp.schema import Number
+from pgmpy_dp.schema.orders import Orders, cell_ends, steps
+
+_Cells = tuple[Values, np.ndarray]
+_Two = tuple[np.ndarray, np.ndarray]
+
+_AT_ONCE = 1 << 20  # differences that are drawn to choose from
+_TRIES = 20  # before the rest are drawn evenly within what the rules leave
+
+
+def ordered(
+    orders: Orders,
+    sources: Mapping[Hashable, Values | Evidence],
+    codes: Mapping[Hashable, np.ndarray],
+    numbers: Mapping[Hashable, np.ndarray],
+    rng: Generator,
+) -> dict[Hashable, np.ndarray]:
+    """Numbers that obey the rules, each in its cell.
+
+    Parameters
+    ----------
+    orders : Orders
+        Of the model's schema.
+    sources : mapping of name to Values or Evidence
+        Of the numbers that rules or differences name: what draws them within their states.
+    codes, numbers : mapping of name to ndarray of shape (n,)
+        The states that were drawn, and numbers within each, drawn apart; NaN for missing.
+
+    Returns
+    -------
+    dict of name to ndarray of shape (n,)
+
+    Notes
+    -----
+    Where the model has the difference of two numbers, the second is the first plus a difference from its cell. What is
+    drawn so is accepted if all numbers are in their cells and obey: the law is that of independent numbers within
+    cells, given the rules. What is not accepted in many tries, since hardly anything of the cells can be, is drawn
+    evenly in what the rules leave there, one number after the other.
+    """
+    values = {name: one.values if isinstance(one, Evidence) else one for name, one in sources.items()}
+    pinned = {name for name, one in sources.items() if isinstance(one, Evidence) and one.numbers}
+    drawn = {name: np.array(column) for name, column in numbers.items()}
+    ends = [name for name in drawn if name not in orders.differences]
+    present = np.array([~np.isnan(drawn[name]) for name in ends]).T
+    for pattern in np.unique(present, axis=0) if len(present) else ():
+        names = [name for name, known in zip(ends, pattern, strict=True) if known]
+        ties: dict[Hashable, tuple[Hashable, Hashable, int]] = {}
+        for difference, (low, high) in orders.differences.items():
+            if {low, high} <= set(names) and difference in drawn:
+                made_of, sign = (high, 1) if high not in pinned and high not in ties else (low, -1)
+                if made_of not in pinned and made_of not in ties:
+                    ties[made_of] = (low if sign > 0 else high, difference, sign)
+        order = [name for name in names if name not in ties]
+        free = len(order)
+        while more := [b for b, (a, *_) in ties.items() if a in order and b not in order]:
+            order += more
+        order += [name for name in names if name not in order]  # of a ring
+        rows = np.flatnonzero((present == pattern).all(axis=1))
+        least, first = orders.closed(names), True
+        for _ in range(_TRIES if len(names) > 1 else 0):
+            made: dict[Hashable, np.ndarray] = {}
+            for name in order:
+                start, source, sign = ties.get(name, (name, name, 0))
+                source, sign = (source, sign) if start in made else (name, 0)
+                here = codes[source][rows]
+                if sign and not first and start in order[:free] and start not in pinned:
+                    cells = [(values[one], codes[one][rows]) for one in (start, source, name)]
+                    made[start], made[name] = _together(*cells, sign, rng)
+                    continue
+                column = drawn[source][rows] if first else sources[source].drawn(here, rng.random(len(rows)))[1]
+                made[name] = _of_resolution(values[name].number, made[start] + sign * column) if sign else column
+            good = np.ones(len(rows), dtype=bool)
+            at = [steps(values[name].number, made[name]) for name in names]
+            for i, name in enumerate(names):
+                good &= _in_cell(values[name], made[name], codes[name][rows])
+                for j in np.flatnonzero(np.isfinite(least[i])):
+                    good &= at[i] - at[j] <= least[i, j]
+            for name in names:
+                drawn[name][rows[good]] = made[name][good]
+            rows, first = rows[~good], False
+            if not len(rows):
+                break
+        else:
+            if len(names) > 1:
+                _evenly(orders, names, values, codes, drawn, rows, pinned, rng)
+    return drawn
+
+
+def _in_cell(values: Values, numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Whether numbers are in the model's states with these codes, where these have any weight."""
+    number = values.number
+    cell = np.searchsorted(number.edges[1:-1], numbers, side="right")
+    state = cell if values.state is None else values.state[cell]
+    bounded = (numbers >= number.lower) & (numbers <= number.upper)
+    return bounded & (state == codes) & (values.within[cell] > 0)
+
+
+def _together(base_cells: _Cells, apart_cells: _Cells, other: _Cells, sign: int, rng: Generator) -> _Two:
+    """A number, and another that is a difference above (below), each in its cell: the law of what would be accepted.
+
+    A difference is drawn in each cell of its state, and one of them is chosen by how likely it is there, and how likely
+    the numbers are then in their cells.
+    """
+    (base, base_codes), (apart, apart_codes) = base_cells, apart_cells
+    number, step = base.number, base.number.resolution or 1.0
+    whole = number.resolution is not None
+    starts, stops = cell_ends(number)
+    edges, n_cells = np.append(starts, stops[-1] + whole), len(starts)
+    behind = np.append(0.0, np.cumsum(base.within[:n_cells]))  # each state has the probability 1
+    first = behind[np.searchsorted(np.arange(n_cells) if base.state is None else base.state[:n_cells], base_codes)]
+    low, high = _ends(*other)
+    numbers, apart_by = np.empty((2, len(base_codes)))
+    states = np.arange(len(apart.finer)) if apart.state is None else apart.state
+    for state in np.unique(apart_codes):
+        cells = np.flatnonzero((states == state) & (apart.within > 0))
+        everyone = np.flatnonzero(apart_codes == state)
+        for rows in np.array_split(everyone, -(-len(everyone) * len(cells) // _AT_ONCE)):
+            n, k = len(rows), len(cells)
+            gaps = apart.numbers_in(np.tile(cells, n), rng.random(n * k)).reshape(n, k)
+            ends = np.stack([low, high + whole])[:, rows, None] - sign * np.round(gaps / step, 9)
+            below = np.clip(np.interp(ends, edges, behind) - first[rows, None], 0.0, 1.0)
+            sums = np.cumsum(apart.within[cells] * (below[1] - below[0]), axis=1)
+            chosen = np.minimum((sums <= rng.random((n, 1)) * sums[:, -1:]).sum(axis=1), k - 1)
+            start, end = below[:, np.arange(n), chosen]
+            at = np.clip(start + rng.random(n) * (end - start), 0.0, 1 - 2**-53)
+            numbers[rows], apart_by[rows] = base.numbers(base_codes[rows], at), gaps[np.arange(n), chosen]
+    return numbers, _of_resolution(other[0].number, numbers + sign * apart_by)
+
+
+def _evenly(
+    orders: Orders,
+    names: list[Hashable],
+    values: Mapping[Hashable, Values],
+    codes: Mapping[Hashable, np.ndarray],
+    drawn: dict[Hashable, np.ndarray],
+    rows: np.ndarray,
+    pinned: set[Hashable],
+    rng: Generator,
+) -> None:
+    """Draw numbers of some records, each evenly in what the rules and those before leave of its cell."""
+    cells = {name: _ends(values[name], codes[name][rows]) for name in values if name in drawn}
+    cells |= {name: (at := steps(values[name].number, drawn[name][rows]), at) for name in pinned & set(names)}
+    least = np.repeat(orders.closed(names)[:, :, None], len(rows), axis=2)
+    apart = least.copy()
+    for difference, pair in orders.differences.items():
+        if set(pair) <= set(names) and difference in cells:
+            i, j = map(names.index, pair)
+            apart[i, j] = np.minimum(apart[i, j], -cells[difference][0])
+            apart[j, i] = np.minimum(apart[j, i], cells[difference][1])
+    low, high = np.array([cells[name] for name in names]).swapaxes(0, 1)
+    for k in range(len(names)):
+        apart = np.minimum(apart, apart[:, k : k + 1] + apart[k : k + 1])
+    # Cells of which each two go together, but not all with a difference: the rules and cells of numbers are obeyed.
+    beyond = (low[:, None] - high[None] > apart).any(axis=(0, 1))
+    apart = np.where(beyond, least, apart)
+    for k, name in enumerate(names):
+        if name in pinned:
+            continue
+        number = values[name].number
+        top = np.min(high + apart[k], axis=0)
+        bottom = np.max(low - apart[:, k], axis=0)
+        at = bottom + rng.random(len(rows)) * (top - bottom + (number.resolution is not None))
+        low[k] = high[k] = at if number.resolution is None else np.minimum(np.floor(at), top)
+        begin = float(steps(number, number.lower))
+        drawn[name][rows] = low[k] if number.resolution is None else _values(number, low[k] - begin)
+
+
+def _ends(values: Values, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest number, in steps, of some states of the model, of cells that have any weight."""
+    low, high = cell_ends(values.number)
+    state = np.arange(len(low)) if values.state is None else values.state[: len(low)]
+    kept = values.within[: len(low)] > 0
+    lowest, highest = np.full(len(values.finer), np.inf), np.full(len(values.finer), -np.inf)
+    np.minimum.at(lowest, state[kept], low[kept])
+    np.maximum.at(highest, state[kept], high[kept])
+    return lowest[codes], highest[codes]
+
+
+def _of_resolution(number: Number, sums: np.ndarray) -> np.ndarray:
+    """Sums of values as values: 0.3, not 0.1 + 0.2."""
+    if number.resolution is None or number.whole:
+        return sums
+    return _values(number, steps(number, sums) - float(steps(number, number.lower)))
+
+
+def _values(number: Number, above: np.ndarray) -> np.ndarray:
+    whole, at = np.unique(above, return_inverse=True)
+    return np.array(number.values_at(whole.astype(int)))[at]

@@ -1,0 +1,361 @@
+"""Public rules that order two numbers or two days, and what they leave of several variables together.
+
+``checkin <= checkout``, ``low < high`` and ``discharge <= admission + 365`` are rules about records where both sides
+are known: one that lacks a side fulfils them. Rules about some variables are bounds of differences, which add up along
+a path: from ``a <= b`` and ``b <= c`` follows ``a <= c``. Of cells, what they leave is a :class:`Relation`.
+
+A :class:`~pgmpy_dp.Number` may be *the difference of* two others. Its relation to them is no table of what can be and
+what cannot: it says how likely each cell of one is given the cells of the other two, values even within their cells.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.schema.number import Number, number_text
+
+_SIGN = re.compile(r"(.*?)(<=|>=|<|>)(.*)", re.DOTALL)
+_SHIFT = re.compile(r"(.*\S)\s*([+-])\s*(\d+\.?\d*|\.\d+)\s*", re.DOTALL)
+_CLOSE = 1e-9  # of a step: that two numbers are apart by whole ones
+_LEAST = 1e-9  # the probability of a cell that can be, however rarely
+
+
+@dataclass(frozen=True)
+class OrderRule:
+    """A rule that a number is at most another and a constant. Its text is read back as the same rule.
+
+    Attributes
+    ----------
+    low, high : hashable
+    shift : float
+        What is added to `high`.
+    strict : bool
+        Whether both sides must differ.
+    names : frozenset
+    """
+
+    low: Hashable
+    high: Hashable
+    shift: float = 0.0
+    strict: bool = False
+    names: frozenset = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", frozenset((self.low, self.high)))
+
+    def __str__(self) -> str:
+        sign = "<" if self.strict else "<="
+        shift = f" {'-' if self.shift < 0 else '+'} {number_text(abs(self.shift))}" if self.shift else ""
+        return f"{_written(self.low)} {sign} {_written(self.high)}{shift}"
+
+    def cuts(self, column: Any) -> list[float]:
+        """Nothing: it divides no number by itself."""
+        return []
+
+    def boxes(self, columns: Any) -> list:
+        """Nothing: see :class:`Orders`, since several such rules say more than each."""
+        return []
+
+
+def read_order(text: str, columns: Mapping[Hashable, Any]) -> OrderRule | None:
+    """The rule that is written so; None where the text does not compare two variables.
+
+    Raises
+    ------
+    ValueError
+        For variables that cannot be compared: without numbers, a day with a number, of unequal resolutions.
+
+    Examples
+    --------
+    >>> from pgmpy_dp.schema.rules import Column
+    >>> columns = {name: Column(name, None, Number(0, 9, resolution=1)) for name in ("low", "high")}
+    >>> str(read_order("high - 2 > low", columns)), str(read_order("high > low + 2", columns))
+    ('low < high - 2', 'low < high - 2')
+    """
+    if "->" in text or not (match := _SIGN.fullmatch(text)):
+        return None
+    sides = [_side(side, columns) for side in (match[1], match[3])]
+    if sides[0] is None or sides[1] is None:
+        return None
+    low, high = sides if match[2][0] == "<" else sides[::-1]
+    rule = OrderRule(low[0], high[0], high[1] - low[1] + 0.0, len(match[2]) == 1)
+    numbers = [columns[name].declared for name in (rule.low, rule.high)]
+    if lacking := [n for n, number in zip((rule.low, rule.high), numbers, strict=True) if number is None]:
+        raise ValueError(f"compares two variables, and {lacking[0]!r} has no numbers; declare it a Number or a Date")
+    if rule.low == rule.high:
+        raise ValueError(f"compares {rule.low!r} with itself; name two variables")
+    _require_alike(rule, *numbers)
+    above = numbers[0].upper - numbers[1].lower - rule.shift
+    if above < 0 or (above == 0 and not rule.strict):
+        raise ValueError("forbids nothing: the bounds of its two numbers say as much; correct or remove it")
+    return rule
+
+
+def _side(text: str, columns: Mapping[Hashable, Any]) -> tuple[Hashable, float] | None:
+    text, shift = text.strip(), 0.0
+    if (name := _variable(text, columns)) is None and (match := _SHIFT.fullmatch(text)):
+        name, shift = _variable(match[1], columns), float(match[2] + match[3])
+    return None if name is None else (name[0], shift)
+
+
+def _variable(text: str, columns: Mapping[Hashable, Any]) -> tuple[Hashable] | None:
+    if len(text) > 1 and text[0] in "`\"'" and text[-1] == text[0]:
+        text = text[1:-1].replace(text[0] * 2, text[0])
+    matches = [name for name in columns if str(name) == text]
+    return (matches[0],) if len(matches) == 1 else None
+
+
+def _written(name: Hashable) -> str:
+    return str(name) if re.fullmatch(r"[^\W\d]\w*", str(name)) else "`" + str(name).replace("`", "``") + "`"
+
+
+def _require_alike(rule: OrderRule, low: Number, high: Number) -> None:
+    if low.kind != high.kind:
+        raise ValueError(
+            f"compares {rule.low!r}, a {low.kind}, with {rule.high!r}, a {high.kind}; compare like with like"
+        )
+    if low.resolution != high.resolution:
+        raise ValueError(
+            f"compares {rule.low!r} and {rule.high!r}, whose resolutions are {low.resolution} and {high.resolution}; "
+            "declare both with the same, for values of one would lie between values of the other"
+        )
+    step = low.resolution
+    for what, apart in (("the constant", rule.shift), ("the distance of their lower bounds", high.lower - low.lower)):
+        if step is not None and abs(apart / step - round(apart / step)) > _CLOSE:
+            raise ValueError(
+                f"has {what} {number_text(apart)}, which is no multiple of the resolution {step:g}; change it"
+            )
+
+
+class Relation(Mapping):
+    """What public rules say of cells of several variables together. As a mapping it has their names, and no states.
+
+    Parameters
+    ----------
+    names : tuple of hashable
+    numbers : tuple of Number
+        Divided.
+    bound : float
+        The first variable is at most so many steps above the last, where all are known.
+    is_difference : bool
+        Whether the last of three is the second less the first.
+    within : mapping of name to (Number, ndarray, ndarray)
+        Of some of them finer cells, the cell of each, and its probability there. By default values are even in a cell.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[Hashable],
+        numbers: Sequence[Number],
+        bound: float,
+        is_difference: bool = False,
+        within: Mapping[Hashable, tuple[Number, np.ndarray, np.ndarray]] | None = None,
+    ) -> None:
+        self.names, self.numbers, self.bound = tuple(names), tuple(numbers), bound
+        self.is_difference, self.within = is_difference, dict(within or {})
+
+    def knowing(self, within: Mapping[Hashable, tuple[Number, np.ndarray, np.ndarray]]) -> Relation:
+        """The same relation of values that lie so within their cells."""
+        known = {name: within[name] for name in self.names if name in within}
+        return Relation(self.names, self.numbers, self.bound, self.is_difference, known)
+
+    def __getitem__(self, name: Hashable) -> frozenset[int]:
+        if name in self.names:
+            return frozenset()
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def log_weights(self) -> np.ndarray:
+        """Log-potentials of the cells, axes as in `names`: -inf where nothing can be."""
+        with np.errstate(divide="ignore"):
+            return np.log(self._of_difference() if self.is_difference else self._of_order())
+
+    def log_weights_in(self, scope: Sequence[Hashable]) -> np.ndarray:
+        """The same for a table of more variables, of as many axes as it has."""
+        order = sorted(range(len(self.names)), key=lambda axis: scope.index(self.names[axis]))
+        sizes = [self.log_weights.shape[self.names.index(name)] if name in self.names else 1 for name in scope]
+        return self.log_weights.transpose(order).reshape(sizes)
+
+    def _parts(self, place: int) -> tuple[list[np.ndarray], np.ndarray]:
+        """Finer cells of a number, as their first values and the first behind; how likely each is in each cell."""
+        number = self.numbers[place]
+        finer, state, likely = self.within.get(self.names[place], (number, None, None))
+        low, high = cell_ends(finer)
+        state = np.arange(len(low)) if state is None else state[: len(low)]
+        matrix = np.zeros((len(number.cells), len(low)))
+        matrix[state, np.arange(len(low))] = 1.0 if likely is None else likely[: len(low)]
+        return [low, high + (number.resolution is not None)], matrix
+
+    def _of_order(self) -> np.ndarray:
+        sizes = [len(number.states) for number in self.numbers]
+        possible = np.ones(sizes)
+        (low, *_), (_, *high) = cell_ends(self.numbers[0]), cell_ends(self.numbers[-1])
+        apart = low[:, None] - high[0][None, :]
+        beyond = apart > self.bound if self.numbers[0].resolution is not None else apart >= self.bound
+        known = tuple(slice(len(number.cells)) for number in self.numbers)
+        possible[known] = ~beyond.reshape(len(low), *[1] * (len(sizes) - 2), beyond.shape[1])
+        return possible
+
+    def _of_difference(self) -> np.ndarray:
+        first, second, apart = self.numbers
+        whole = first.resolution is not None
+        (a, in_a), (b0, b1), (g, in_g) = self._parts(0), cell_ends(second), self._parts(2)
+        b1 = b1 + whole  # the first behind it
+        sizes = (a[1] - a[0])[:, None] * (g[1] - g[0])
+        below = []
+        for edge in (*b0, b1[-1]):  # of the pairs of a value of the first and a difference, those with a smaller sum
+            pairs = 0.0
+            for sign, low in ((1, a[0][:, None] + g[0]), (-1, a[1][:, None] + g[0])):
+                left = np.maximum(edge - low, 0.0)
+                ends = np.maximum(left - (g[1] - g[0]), 0.0)
+                pairs = pairs + sign * (left * (left + whole) - ends * (ends + whole)) / 2
+            below.append(in_a @ (pairs / sizes) @ in_g.T)
+        sums = np.diff(below, axis=0)
+        (a0, a1), (g0, g1) = cell_ends(first), cell_ends(apart)
+        can = a0[:, None] + g0 < b1[:, None, None]
+        can &= a1[:, None] + g1 + whole > b0[:, None, None]
+        weights = np.zeros([len(number.states) for number in (first, second, apart)])
+        n, m, k = (len(number.cells) for number in (first, second, apart))
+        weights[:n, :m, :k] = np.where(can, np.maximum(sums, _LEAST), 0.0).transpose(1, 0, 2)
+        if None in apart.states:
+            unknown = apart.states.index(None)
+            weights[n:, :, unknown] = weights[:, m:, unknown] = 1.0
+        return weights
+
+
+def cell_ends(number: Number) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest value of each cell, in steps of the resolution from 0 where there is one.
+
+    Examples
+    --------
+    >>> [ends.tolist() for ends in cell_ends(Number(0.5, 4.5, cuts=[2.5], resolution=0.5))]
+    [[1.0, 5.0], [4.0, 9.0]]
+    """
+    if number.resolution is None:
+        edges = np.array(number.edges)
+        return edges[:-1], edges[1:]
+    first = number.firsts + float(steps(number, number.lower))
+    return first[:-1], first[1:] - 1
+
+
+def steps(number: Number, value: Any) -> Any:
+    """A value in steps of the resolution from 0, or as it is where there is none; below a step it is cut off."""
+    if number.resolution is None:
+        return value
+    start = math.floor(number.lower / number.resolution + _CLOSE)
+    return start + np.floor((value - number.lower) / number.resolution + _CLOSE)
+
+
+class Orders:
+    """Bounds of differences of some numbers, by rules and by declared differences.
+
+    Parameters
+    ----------
+    rules : sequence of OrderRule
+        Other rules are left out.
+    numbers : mapping of name to Number
+        All numbers of a schema.
+
+    Attributes
+    ----------
+    bounds : dict of (name, name) to float
+        How many steps the first is above the second at most, of each pair that a rule or a difference names.
+    differences : dict of name to (name, name)
+        Of each difference what is subtracted, and from what.
+
+    Raises
+    ------
+    ValueError
+        If no numbers within their bounds fulfil all rules.
+    """
+
+    def __init__(self, rules: Sequence[Any], numbers: Mapping[Hashable, Number]) -> None:
+        self.numbers, self.bounds = numbers, dict[tuple[Hashable, Hashable], float]()
+        for rule in (one for one in rules if isinstance(one, OrderRule)):
+            step = numbers[rule.low].resolution
+            self._bound(rule.low, rule.high, rule.shift if step is None else round(rule.shift / step) - rule.strict)
+        self.differences = {
+            name: number.of[::-1] for name, number in numbers.items() if number.of and numbers.keys() >= {*number.of}
+        }
+        for name, (first, second) in self.differences.items():
+            low, high = (float(steps(numbers[name], end)) for end in (numbers[name].lower, numbers[name].upper))
+            self._bound(first, second, -low)
+            self._bound(second, first, high)
+        self.names = tuple(name for name in numbers if any(name in pair for pair in self.bounds))
+        self._require_something()
+
+    def _bound(self, one: Hashable, other: Hashable, most: float) -> None:
+        self.bounds[one, other] = min(most, self.bounds.get((one, other), math.inf))
+
+    def closed(self, names: Sequence[Hashable]) -> np.ndarray:
+        """The least bound of each pair of some variables, along any path through these: shape (k, k)."""
+        least = np.array([[0.0 if a == b else self.bounds.get((a, b), math.inf) for b in names] for a in names])
+        for k in range(len(names)):
+            least = np.minimum(least, least[:, k : k + 1] + least[k : k + 1])
+        return least
+
+    def _require_something(self) -> None:
+        """ValueError where rules contradict one another, or the bounds of the numbers."""
+        least = self.closed(self.names)
+        ends = [(float(steps(n, n.lower)), float(steps(n, n.upper))) for n in map(self.numbers.__getitem__, self.names)]
+        for i, (low, _) in enumerate(ends):
+            for j, (_, high) in enumerate(ends):
+                if low - high > least[i, j] or least[i, i] < 0:
+                    raise ValueError(
+                        f"impossible: rules leave no numbers possible for {self.names[i]!r} and {self.names[j]!r} "
+                        "together; correct or remove one"
+                    )
+
+    def relations(self) -> list[Relation]:
+        """What the bounds leave of cells of divided variables; along paths, where that is more than of pairs."""
+        paths = [((a, b), bound) for (a, b), bound in self.bounds.items()]
+        for path, bound in paths:  # grows
+            for (a, b), further in self.bounds.items():
+                if a == path[-1] and b not in path and bound + further < self.bounds.get((path[0], b), math.inf):
+                    paths.append(((*path, b), bound + further))
+        made = []
+        for path, bound in paths:
+            numbers = [self.numbers[name] for name in path]
+            if all(number.divided for number in numbers) and (path[0], path[-1]) not in self._tied:
+                made.append(Relation(path, numbers, bound))
+        for name, ends in self.differences.items():
+            numbers = [self.numbers[end] for end in ends]
+            if all(number.divided for number in (*numbers, self.numbers[name])):
+                made.append(Relation((*ends, name), (*numbers, self.numbers[name]), 0.0, True))
+        return made
+
+    @property
+    def _tied(self) -> set[tuple[Hashable, Hashable]]:
+        """Pairs whose bounds their difference has."""
+        return {*self.differences.values(), *(pair[::-1] for pair in self.differences.values())}
+
+    def new_differences(self) -> dict[Hashable, Number]:
+        """A number for the difference of each pair that a rule orders and that has none, both not divided."""
+        made: dict[Hashable, Number] = {}
+        for first, second in self.bounds:
+            one, other = self.numbers[first], self.numbers[second]
+            known = {*self._tied, *(pair for number in made.values() for pair in (number.of, number.of[::-1]))}
+            if one.divided or other.divided or (first, second) in known:
+                continue
+            step = one.resolution or 1.0
+            low = max(-self.bounds[first, second] * step, other.lower - one.upper)
+            high = min(self.bounds.get((second, first), math.inf) * step, other.upper - one.lower)
+            name = f"{second} - {first}"
+            if low < high and name not in self.numbers:
+                made[name] = Number(
+                    low, high, resolution=one.resolution, missing="state", outside="state", of=(second, first)
+                )
+        return made

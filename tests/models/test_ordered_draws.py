@@ -1,0 +1,102 @@
+"""Numbers that rules order, drawn together: no draw breaks a rule, and the law is that of what would be accepted."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pgmpy_dp import Number, Schema
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.evidence import counted
+from pgmpy_dp.models.ordered_draws import ordered
+
+
+def drawn(schema, codes, rng, known=None, within=None):
+    sources = {name: Values(number) for name, number in schema.numbers.items()} | (within or {})
+    sources |= {name: counted(schema, name, value) for name, value in (known or {}).items()}
+    numbers = {name: sources[name].drawn(codes[name], rng.random(len(codes[name])))[1] for name in sources}
+    return ordered(schema.orders, sources, codes, numbers, rng)
+
+
+def same(*values, n=20_000):
+    return [np.full(n, value) for value in values]
+
+
+@pytest.mark.parametrize("resolution", [1, None])
+def test_the_law_is_that_of_independent_numbers_given_the_rules(resolution):
+    a = Number(0, 20, cuts=[10], resolution=resolution)
+    schema = Schema({"a": a, "b": a}, impossible=["a <= b"])
+    rng = np.random.default_rng(0)
+    result = drawn(schema, dict(zip("ab", same(0, 0), strict=True)), rng)
+    x, y = rng.uniform(0, 10, (2, 100_000))
+    x, y = (np.floor(x), np.floor(y)) if resolution else (x, y)
+    kept = x <= y
+    assert (result["a"] <= result["b"]).all() and (result["b"] < 10).all()
+    for mine, theirs in ((result["a"], x[kept]), (result["b"], y[kept])):
+        assert stats.ks_2samp(mine, theirs).statistic < 0.02
+
+
+@pytest.mark.parametrize("resolution", [1, None])
+def test_of_a_difference_the_second_is_the_first_and_a_value_of_its_cell(resolution):
+    """A stay that goes over an edge of cells begins shortly before it: one in a hundred would be accepted."""
+    how = {"resolution": resolution, "missing": "drop"}
+    a, apart = Number(0, 1000, cuts=[500], **how), Number(0, 1000, cuts=[8], of=("b", "a"), **how)
+    schema = Schema({"a": a, "b": a, "b - a": apart})
+    weights = np.array([4.0, 2, 1, 1, 1])
+    finer = Values(apart.with_cuts([2, 4, 6, 8]), np.array([0, 0, 0, 0, 1]), weights)
+    rng = np.random.default_rng(1)
+    codes = dict(zip(["a", "b", "b - a"], same(0, 1, 0), strict=True))
+    result = drawn(schema, codes, rng, within={"b - a": finer})
+    gap = rng.choice(4, 4_000_000, p=weights[:4] / 8) * 2 + (
+        rng.integers(0, 2, 4_000_000) if resolution else 2 * rng.random(4_000_000)
+    )
+    x = rng.integers(0, 500, len(gap)) if resolution else 500 * rng.random(len(gap))
+    kept = x + gap >= 500
+    assert (result["a"] < 500).all() and (result["b"] >= 500).all()
+    assert stats.ks_2samp(result["b"] - result["a"], gap[kept]).statistic < 0.02
+    assert stats.ks_2samp(result["a"], x[kept]).statistic < 0.02
+
+
+def test_missing_numbers_are_left_and_chains_are_obeyed():
+    a = Number(0, 29, cuts=[10, 20], resolution=1)
+    schema = Schema({"a": a, "b": a, "c": a}, impossible=["a < b", "b < c"])
+    rng = np.random.default_rng(2)
+    rows = [(0, 0, 0), (0, 3, 0), (3, 1, 1), (1, 1, 2), (0, 1, 1), (3, 3, 2)]
+    codes = dict(zip("abc", np.repeat(np.array(rows), 300, axis=0).T, strict=True))
+    result = drawn(schema, codes, rng)
+    assert all((np.isnan(result[name]) == (codes[name] == 3)).all() for name in "abc")
+    for low, high in ("ab", "bc"):
+        both = ~np.isnan(result[low]) & ~np.isnan(result[high])
+        assert (result[low][both] < result[high][both]).all()
+    for name in "abc":
+        assert (result[name] // 10 == codes[name])[codes[name] < 3].all()
+    assert (result["a"] > result["c"])[(codes["b"] == 3) & (codes["a"] == 0)].any()  # nothing is said of these two
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_number_that_is_known_stays(name):
+    how = {"resolution": 1, "missing": "drop"}
+    a, apart = Number(0, 99, cuts=[50], **how), Number(0, 99, cuts=[10], of=("b", "a"), **how)
+    schema = Schema({"a": a, "b": a, "b - a": apart}, impossible=["a <= b"])
+    codes = dict(zip(["a", "b", "b - a"], same(0, 0, 0, n=500), strict=True))
+    result = drawn(schema, codes, np.random.default_rng(3), {name: 37})
+    assert (result[name] == 37).all()
+    assert (result["b"] - result["a"] >= 0).all() and (result["b"] - result["a"] < 10).all()
+
+
+def test_where_hardly_anything_of_the_cells_can_be_it_is_drawn_evenly():
+    a, b = Number(0, 9999, cuts=[5000], resolution=1), Number(0, 9999, cuts=[1], resolution=1)
+    schema = Schema({"a": a, "b": b}, impossible=["b >= a + 4999"])
+    result = drawn(schema, {"a": np.zeros(200, int), "b": np.ones(200, int)}, np.random.default_rng(4))
+    assert (result["b"] >= result["a"] + 4999).all()
+    schema = Schema({"a": a, "b": a}, impossible=["b >= a + 4990"])
+    result = drawn(schema, {"a": np.zeros(200, int), "b": np.zeros(200, int)}, np.random.default_rng(4))
+    assert (result["b"] >= result["a"] + 4990).all() and (result["b"] < 5000).all() and len(set(result["a"])) > 5
+
+
+def test_sums_are_values_of_the_resolution():
+    how = {"resolution": 0.1, "missing": "drop"}
+    a, apart = Number(0, 9.9, cuts=[5], **how), Number(0, 9.9, cuts=[1], of=("b", "a"), **how)
+    schema = Schema({"a": a, "b": a, "b - a": apart})
+    codes = dict(zip(["a", "b", "b - a"], same(0, 1, 0, n=2000), strict=True))
+    result = drawn(schema, codes, np.random.default_rng(5))
+    assert set(result["b"]) <= set(a.values_at(range(100)))
