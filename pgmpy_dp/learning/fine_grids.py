@@ -310,9 +310,11 @@ def zeros(release: Release) -> tuple[Box, ...]:
     if not any(isinstance(box, Relation) for box in boxes):
         return tuple(boxes)
     within = {
-        n: (v.declared, v.state, v.within) for n, v in fine_states(release).items() if n in release.schema.numbers
+        name: (values.declared, values.state, values.within)
+        for name, values in fine_states(release).items()
+        if isinstance(values.declared, Number) and values.state is not None
     }
-    known = []
+    known = list[Box]()
     for box in boxes:
         if isinstance(box, Relation) and box.is_difference:
             told = [within[name] for name in box.names if name in within]

@@ -155,9 +155,11 @@ def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> l
     deviations = max(NormalDist().inv_cdf(level), -math.log(2 * (1 - level)) / math.sqrt(2) if laplace else 0.0)
     candidates = []
     sizes = dict(zip(names, possible.shape, strict=True))
-    for rule in (*_orders(columns), *_rules(columns, np.where(possible, table.empty, 1.0))):
-        boxes: Sequence[Box] = rule.boxes(dict(zip(names, columns, strict=True)))
-        if isinstance(rule, OrderRule):
+    rules: list[Rule | OrderRule] = [*_orders(columns), *_rules(columns, np.where(possible, table.empty, 1.0))]
+    for rule in rules:
+        if isinstance(rule, Rule):
+            boxes: Sequence[Box] = rule.boxes(dict(zip(names, columns, strict=True)))
+        else:
             boxes = Orders([rule], {name: schema.numbers[name] for name in names}).relations()
         cliques = Cliques(tuple(names), tuple(sizes.values()), (tuple(names),))
         forbidden = forbidden_cells(cliques, boxes).reshape(possible.shape) & possible

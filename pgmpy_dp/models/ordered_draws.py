@@ -75,8 +75,8 @@ def ordered(
                 source, sign = (source, sign) if start in made else (name, 0)
                 here = codes[source][rows]
                 if sign and not first and start in order[:free] and start not in pinned:
-                    cells = [(values[one], codes[one][rows]) for one in (start, source, name)]
-                    made[start], made[name] = _together(*cells, sign, rng)
+                    base, apart, other = ((values[one], codes[one][rows]) for one in (start, source, name))
+                    made[start], made[name] = _together(base, apart, other, sign, rng)
                     continue
                 column = drawn[source][rows] if first else sources[source].drawn(here, rng.random(len(rows)))[1]
                 made[name] = _of_resolution(values[name].number, made[start] + sign * column) if sign else column

@@ -33,6 +33,8 @@ class Date(Number):
     cuts : sequence of datetime.date or str, optional
     bins, missing, outside, discovered
         As for :class:`Number`.
+    of : ()
+        A date is no difference of others.
     resolution : float, default 1
         In whole days.
     format : str or list of str, optional

@@ -81,10 +81,10 @@ def read_order(text: str, columns: Mapping[Hashable, Any]) -> OrderRule | None:
     """
     if "->" in text or not (match := _SIGN.fullmatch(text)):
         return None
-    sides = [_side(side, columns) for side in (match[1], match[3])]
-    if sides[0] is None or sides[1] is None:
+    left, right = (_side(side, columns) for side in (match[1], match[3]))
+    if left is None or right is None:
         return None
-    low, high = sides if match[2][0] == "<" else sides[::-1]
+    low, high = (left, right) if match[2][0] == "<" else (right, left)
     rule = OrderRule(low[0], high[0], high[1] - low[1] + 0.0, len(match[2]) == 1)
     numbers = [columns[name].declared for name in (rule.low, rule.high)]
     if lacking := [n for n, number in zip((rule.low, rule.high), numbers, strict=True) if number is None]:
@@ -321,7 +321,7 @@ class Orders:
 
     def relations(self) -> list[Relation]:
         """What the bounds leave of cells of divided variables; along paths, where that is more than of pairs."""
-        paths = [((a, b), bound) for (a, b), bound in self.bounds.items()]
+        paths: list[tuple[tuple[Hashable, ...], float]] = list(self.bounds.items())
         for path, bound in paths:  # grows
             for (a, b), further in self.bounds.items():
                 if a == path[-1] and b not in path and bound + further < self.bounds.get((path[0], b), math.inf):

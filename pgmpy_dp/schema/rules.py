@@ -34,7 +34,7 @@ from pgmpy_dp.schema.intervals import interval_cuts
 from pgmpy_dp.schema.number import OUTSIDE, Number, number_text
 from pgmpy_dp.schema.orders import OrderRule, read_order
 
-Box = dict[Hashable, frozenset[int]]
+Box = Mapping[Hashable, frozenset[int]]
 """States, by their numbers, that some variables cannot have together."""
 
 _QUOTED = r"`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'"
@@ -234,7 +234,7 @@ class Rule:
         divided = all(columns[name].states is not None for name in self.names)
         columns = {name: columns[name].divided(self.cuts(columns[name])) for name in self.names}
         known = [part.truth(columns[part.name]) for part in (*self.premise, *self.implied)]
-        start: Box = {}
+        start: dict[Hashable, frozenset[int]] = {}
         for part, met in zip(self.premise, known, strict=False):
             _narrow(start, part.name, met, True)
         boxes = [start] if not self.implied else []
@@ -322,7 +322,7 @@ def leave_something(boxes: Sequence[Box], columns: Mapping[Hashable, Column]) ->
     return False
 
 
-def _narrow(box: Box, name: Hashable, met: Sequence[bool | None], wanted: bool) -> None:
+def _narrow(box: dict[Hashable, frozenset[int]], name: Hashable, met: Sequence[bool | None], wanted: bool) -> None:
     codes = frozenset(code for code, known in enumerate(met) if known is wanted)
     box[name] = box.get(name, codes) & codes
 

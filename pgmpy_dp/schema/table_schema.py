@@ -21,7 +21,7 @@ from pgmpy_dp.schema.date import Date
 from pgmpy_dp.schema.intervals import interval_cuts, refuse_almost_intervals
 from pgmpy_dp.schema.labels import checked_states, decode_label, encode_label, is_constant, short
 from pgmpy_dp.schema.number import Number
-from pgmpy_dp.schema.orders import Orders
+from pgmpy_dp.schema.orders import OrderRule, Orders
 from pgmpy_dp.schema.provenance import Costs, cost_texts, costs_of, marked
 from pgmpy_dp.schema.reading import OPTIONS as READING
 from pgmpy_dp.schema.reading import Reading, decoded, encoded, others_of, readings_of, said_of
@@ -187,10 +187,10 @@ class Schema(Mapping):
             for name, number in self._numbers.items()
         }
 
-    def _checked_rules(self, impossible: Iterable[str | Mapping]) -> tuple[tuple[Rule, ...], list[Box]]:
+    def _checked_rules(self, impossible: Iterable[str | Mapping]) -> tuple[tuple[Rule | OrderRule, ...], list[Box]]:
         if isinstance(impossible, str | bytes | Mapping) or not isinstance(impossible, Iterable):
             raise TypeError(f"impossible={short(impossible)} is not a list of rules; pass impossible=[rule]")
-        listed, rules, zeros = list(impossible), [], []
+        listed, rules, zeros = list(impossible), list[Rule | OrderRule](), list[Box]()
         columns = {name: self.column(name) for name in self._variables} if listed else {}
         for rule in listed:
             try:

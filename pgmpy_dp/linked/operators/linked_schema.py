@@ -159,8 +159,10 @@ class LinkedSchema:
         for count in self.counts:
             try:
                 rule = read_rule(count, self._columns(self.child))
-                if rule.implied:
-                    raise ValueError("is an implication; write a condition on one child: age >= 16")
+                if not isinstance(rule, Rule) or rule.implied:
+                    raise ValueError(
+                        "is an implication, or compares two columns; write a condition on one child: age >= 16"
+                    )
                 _truth(rule, self._columns(self.fine_child))
             except (TypeError, ValueError) as error:
                 theirs = [] if self.parent is None else [str(name) for name in self.parent if str(name) in count]
@@ -211,7 +213,8 @@ class LinkedSchema:
         """
         child = self.fine_child if child is None else child
         columns = self._columns(child)
-        return [_truth(read_rule(count, columns), columns) for count in self.counts]
+        rules = (read_rule(count, columns) for count in self.counts)
+        return [_truth(rule, columns) for rule in rules if isinstance(rule, Rule)]
 
     def __eq__(self, value: object) -> bool:
         return self._identity == value._identity if isinstance(value, LinkedSchema) else NotImplemented

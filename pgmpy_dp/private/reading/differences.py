@@ -36,7 +36,7 @@ class WithDifferences(Source):
         self.names = [*(name for name in source.names if name not in self._of), *self._of]
 
     @property
-    def lines_without_record(self) -> int | None:  # type: ignore[override]
+    def lines_without_record(self) -> tuple[int, int] | None:  # type: ignore[override]
         return self._source.lines_without_record
 
     def types(self) -> list[Any]:
