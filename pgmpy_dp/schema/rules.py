@@ -237,7 +237,7 @@ class Rule:
         start: dict[Hashable, frozenset[int]] = {}
         for part, met in zip(self.premise, known, strict=False):
             _narrow(start, part.name, met, True)
-        boxes = [start] if not self.implied else []
+        boxes: list[Box] = [start] if not self.implied else []
         for part, met in zip(self.implied, known[len(self.premise) :], strict=True):
             _narrow(box := dict(start), part.name, met, False)
             boxes.append(box)
