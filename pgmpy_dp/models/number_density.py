@@ -516,7 +516,5 @@ def _of_parts(
         alone[-1] &= not parts.of  # a difference ends where its numbers do, and is clipped to nothing
     scale = parts.fine_scale(edges)
     ends_early = bool(parts.of)
-    made = NumberDensity(
-        fine, coarse, cell, (scale[1:] + scale[:-1]) / 2, np.diff(scale), alone, ends_early=ends_early
-    )
+    made = NumberDensity(fine, coarse, cell, (scale[1:] + scale[:-1]) / 2, np.diff(scale), alone, ends_early=ends_early)
     return made if mean is None else replace(made, mean=mean, numbers=np.minimum(parts.centres, mean.clip))
