@@ -9,6 +9,7 @@ OPERATORS = (
     "pgmpy_dp.private.operators.model_errors",
     "pgmpy_dp.private.operators.record_count",
     "pgmpy_dp.private.operators.record_matches",
+    "pgmpy_dp.private.operators.score_sums",
     "pgmpy_dp.private.operators.tables",
     "pgmpy_dp.private.operators.worst_fit",
     "pgmpy_dp.private.operators.column_operators",
