@@ -869,7 +869,7 @@ _ROWS = [
     ),
     (
         "scores that forget what else the schema cost",
-        "scored_model:ScoredModel.reading",
+        "placed_model:PlacedModel.reading",
         "if cost not in self.discovered",
         "if False",
         "test_learned_schema.py",
@@ -974,6 +974,34 @@ _ROWS = [
         "noisy >= histogram.threshold",
         "counts >= histogram.threshold",
         "test_histogram.py test_columns.py",
+    ),
+    (
+        "scores of a record that lacks a value are counted",
+        "score_sums:ScoreSums._vectors",
+        "COUNT * counts[:, np.newaxis]",
+        "COUNT * np.ones_like(counts)[:, np.newaxis]",
+        "test_score_sums.py",
+    ),
+    (
+        "scores are shortened to twice the bound",
+        "score_sums:_shortened",
+        "total > l1_bound, sizes * l1_bound",
+        "total > 2 * l1_bound, sizes * 2 * l1_bound",
+        "test_score_sums.py",
+    ),
+    (
+        "scores move half as far where one is replaced",
+        "score_sums:score_sensitivity",
+        "changed = changed_records(adjacency)",
+        "changed = 1",
+        "test_score_sums.py",
+    ),
+    (
+        "scores of persons count in full",
+        "score_sums:ScoreSums._exact",
+        "vectors *= weights[start : start + step, np.newaxis]",
+        "vectors *= mechanism.grid",
+        "test_score_sums.py",
     ),
 ]
 SOURCE_MUTANTS = [SourceMutant(*row) for row in _ROWS]

@@ -66,6 +66,7 @@ FOR: Mapping[str, tuple[set[str], str]] = {
     **dict.fromkeys(_BOTH, ({LEARNED, LINKED}, _A_SEARCH)),
     "workload": ({LEARNED, SCORED}, _A_SEARCH),
     **dict.fromkeys(("estimator", "model"), ({GIVEN}, _A_GRAPH)),
+    **dict.fromkeys(("formula", "family", "success", "scores", "rounds"), ({SCORED}, "it is for a model")),
     **dict.fromkeys(("worst", "each", "level"), ({SCORED}, "it is for the scores of a model; leave it out")),
 }
 """The cases that each argument is for, and what is said where it is passed for something else."""
@@ -355,6 +356,11 @@ def plan(
     worst: bool | None = None,
     each: bool | None = None,
     level: float | None = None,
+    formula: str | Sequence[str] | None = None,
+    family: str | None = None,
+    success: Hashable = None,
+    scores: Mapping[Hashable, Mapping[Hashable, float]] | None = None,
+    rounds: int | None = None,
 ) -> Plan:
     """Plan what a budget will buy, from public numbers: sizes, noise and expected errors; no record is read.
 
@@ -384,6 +390,9 @@ optimise, means, mean_share, missing_at_random, siblings
         For bounds of theory: see :func:`pgmpy_dp.theory.plan`.
     worst, each, level
         As `score_model` takes them.
+    formula, family, success, scores, rounds
+        As `MarkovNetwork.regress` takes them: then the plan for a model is how wide the intervals of coefficients
+        would be.
 
     Returns
     -------
@@ -432,22 +441,24 @@ optimise, means, mean_share, missing_at_random, siblings
 
 
 def _plan_of_score(model: Any, budget: Budget, n: int, passed: dict[str, Any]) -> Plan:
-    """The plan of a score: how wide its intervals would be."""
-    from pgmpy_dp.models.model_score import preview_score
+    """The plan of a score, or of a regression: how wide its intervals would be."""
+    from pgmpy_dp.models.model_score import ScoredModel, preview_score
+    from pgmpy_dp.models.regression.declared_analyses import plan_regression
 
     passed.pop("random_state", None)
+    if "formula" in passed:
+        table, text = plan_regression(ScoredModel.of(model), budget=budget, n=n, **passed)
+        return Plan(table, n, budget, {"coefficients": table.to_dict("records")}, text)
     table, level = preview_score(model, n, budget, **passed), passed.get("level", 0.9)
     rows = table.reset_index().astype(object).to_dict("records")
+    under = passed.get("adjacency", "add_remove")
+    head = f"{budget} under {under}, {quantity(n, 'record')} assumed; {100 * level:g} % intervals"
     lines = [
-        f"{budget} under {passed.get('adjacency', 'add_remove')}, {quantity(n, 'record')} assumed; "
-        f"{100 * level:g} % intervals"
-    ]
-    lines += [
         f"  {row['score']:<10} {quantity(row['tables'], 'table'):>14}   noise of sd {row['sd']:>8,.1f} records   "
         f"interval about +- {row['half_width']:.4f}   sampling alone {row['sampling']:.4f}"
         for row in rows
     ]
-    return Plan(table, n, budget, {"level": level, "scores": rows}, "\n".join(lines))
+    return Plan(table, n, budget, {"level": level, "scores": rows}, "\n".join([head, *lines]))
 
 
 def learn(

@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
 COMMANDS = (
     *("start", "schema", "discover", "plan", "check", "fit", "refit", "suggest"),
-    *("info", "query", "sample", "score", "report", "explore", "evidence", "ledger", "audit"),
+    *("info", "query", "sample", "score", "regress", "report", "explore", "evidence", "ledger", "audit"),
 )
 
 

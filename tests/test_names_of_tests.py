@@ -40,7 +40,7 @@ communities/test_private_block_model: communities_base
 communities/test_private_block_model_attacks: exponential_mechanism noisy_power noisy_projection randomised_response
 communities/test_sign_sampling: choice
 estimators/test_bad_input: collective_em collective_map naive_mle
-estimators/test_conventions: collective_base private_base registry table_base vectors_base
+estimators/test_conventions: collective_base opened_table private_base registry table_base vectors_base
 estimators/test_files_of_0_3: gone_methods
 estimators/test_fit: public_graph
 estimators/test_for_pgmpy_users: display elimination
@@ -72,8 +72,9 @@ mixtures/test_gaussian_mixture: kmeans mixture_covariances
 mixtures/test_membership_program: batched_membership
 mixtures/test_noisy_centres: mixture_shares
 models/test_decoding: decoded_columns evidence
+models/regression/test_declared_analyses: formula independence_test regression_fit score_equations score_rounds
 models/test_markov_network: answers conversion model_file
-models/test_model_score: model_distances score_reading scored_model
+models/test_model_score: model_distances placed_model score_reading scored_model
 models/test_number_density: fine_grids
 private/test_accounting: checks
 private/test_from_outside: trusted_types turns

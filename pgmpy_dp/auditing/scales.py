@@ -61,6 +61,8 @@ SENSITIVITIES: dict[str, dict[str, Any]] = {
     "unit_count": {"add_remove": (1, 1)},
     # vectors of l2 norm at most 2**15: how many of them change
     "clipped_sum": {"add_remove": (1,), "replace_one": (2,)},
+    # vectors of l1 norm at most a bound of the question, and l2 norm at most 2**15: how many of them change
+    "score_sums": {"add_remove": (1,), "replace_one": (2,)},
     # l1 and squared l2 of one column's numbers of records by size
     "magnitudes": {"add_remove": (1, 1), "replace_one": (2, 2)},
     # of a score of a pair; l1 and squared l2 of one sum of products of signs
@@ -393,6 +395,12 @@ def _clipped_sum(request: Request) -> tuple[list[float], list[float]]:
     return _additive(request, [norms], np.ones(1))
 
 
+def _score_sums(request: Request) -> tuple[list[float], list[float]]:
+    (changed,) = SENSITIVITIES["score_sums"][str(request.curator.adjacency)]
+    norms = (float(changed * request.arguments["l1_bound"]), float(changed * GRID) ** 2)
+    return _additive(request, [norms], np.ones(1))
+
+
 def _several_counts(request: Request) -> tuple[list[float], list[float]]:
     """A record changes the numbers of every column, or the sums of every pair."""
     l1, square = SENSITIVITIES[request.operator][str(request.curator.adjacency)]
@@ -418,6 +426,7 @@ _CHECKS = {
     "cluster_moments": _cluster_moments,
     "unit_count": _one_array,
     "clipped_sum": _clipped_sum,
+    "score_sums": _score_sums,
     "second_moments": matrix_scales.second_moments,
     "magnitudes": _several_counts,
     "pair_signs": _several_counts,

@@ -40,7 +40,7 @@ class _InOrder(TyperGroup):
 
     order = (
         *("start", "schema", "discover", "plan", "check", "fit", "refit", "suggest"),
-        *("info", "query", "sample", "score", "report", "explore", "evidence", "ledger", "audit"),
+        *("info", "query", "sample", "score", "regress", "report", "explore", "evidence", "ledger", "audit"),
     )
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -56,6 +56,10 @@ def report(
         Path | None,
         typer.Option("--score", help="Scores that score --release kept, to show the distance to the records."),
     ] = None,
+    regression: Annotated[
+        list[Path] | None,
+        typer.Option("--regression", help="Result that regress --out kept, to show. May be repeated."),
+    ] = None,
     level: Level = 0.9,
     rule: Rule = None,
     printable: List = None,
@@ -78,17 +82,18 @@ def report(
     from pgmpy_dp.reporting.linked_report import linked_report_page
     from pgmpy_dp.reporting.marginals import QUANTILES, printing_list, variable_rows
 
-    inputs = (model, compare, release, score, about)
+    inputs = (model, compare, release, score, about, *(regression or ()))
     require_writable(overwrite, inputs, printed=not as_json, out=out, printable=printable)
-    alone = {"release": release, "score": score, "rule": rule, "title": title, "about": about}
+    fits = ", ".join(map(str, regression or ())) or None
+    alone = {"release": release, "score": score, "regression": fits, "rule": rule, "title": title, "about": about}
     for name, value in alone.items():
         if compare is not None and value is not None:
             ask_for(f"--{name}", str(value), f"a comparison of two models tells nothing of a {name}; leave one out")
     if printable is not None and rule is None:
         ask_for("--printable", str(printable), "pass --rule too")
-    files = [file for file in (model, release, score) if file is not None]
+    files = [file for file in (model, release, score, *(regression or ())) if file is not None]
     if holds_linked_model(model):
-        for name, value in (("compare", compare), ("release", release), ("score", score)):
+        for name, value in (("compare", compare), ("release", release), ("score", score), ("regression", fits)):
             if value is not None:
                 ask_for(
                     f"--{name}", str(value), "the page of a model of linked tables tells nothing of it; leave it out"
@@ -98,14 +103,15 @@ def report(
         page = linked_report_page(network, title, _read(about), level, limit, files)
     else:
         # Scores know their model by what pgmpy has of it.
-        network = load_saved_model(model, draws=True) if score is None else load_model(model)
+        network = load_saved_model(model, draws=True) if score is None and fits is None else load_model(model)
         limit = PrintingRule.read(rule, network)
         if compare is not None:
             names = (model.stem, compare.stem) if model.stem != compare.stem else (str(model), str(compare))
             page = comparison_page(network, load_saved_model(compare, draws=True), names, level)
         else:
             kept = [None if file is None else Release.load(file) for file in (release, score)]
-            page = report_page(network, kept[0], level, kept[1], title, _read(about), limit, files)
+            told = [Release.load(file) for file in regression or ()]
+            page = report_page(network, kept[0], level, kept[1], title, _read(about), limit, files, told)
     if limit is not None and (why := nothing_vouches(network)):
         say(why)
     if printable is not None and limit is not None:

@@ -13,7 +13,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, replace
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import networkx as nx
@@ -38,15 +37,15 @@ from pgmpy_dp.learning.least_noise import NOISES
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import checked_weights, noisy_marginals
+from pgmpy_dp.learning.opened_table import new_table, schema_and_table
 from pgmpy_dp.learning.options import Settings, anything, by, one_of, option, whole
-from pgmpy_dp.learning.privacy_record import Privacy, released, require_agreement
+from pgmpy_dp.learning.privacy_record import Privacy, released
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES, TableFit
 from pgmpy_dp.learning.probe_tables import tables_within
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.learning.suggested_rules import SuggestsRules
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.pgmpy_config import bar_options, bars_shown
-from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
@@ -198,7 +197,7 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         taken._rehearse()
         if table is None:
             graph_schema = schema.subset(name for name in schema if name in graph)
-            table = _new_table(taken, data, graph_schema, budget, unit, rows_per_unit)
+            table = new_table(taken, data, graph_schema, budget, unit, rows_per_unit)
         return self._take(taken, released(table, taken._run, settings, budget), table, graph=graph, passed=model)
 
     def fit_release(self, model: nx.Graph, release: Release) -> BaseMarginalsEstimator:
@@ -310,89 +309,6 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
             "inference_status_": fit.details["inference"],
             "_fit": fit,
         }
-
-
-def private_table(
-    estimator: Any,
-    data: Any,
-    budget: Budget,
-    unit: Hashable = None,
-    rows_per_unit: int | str | None = None,
-) -> PrivateTable:
-    """The table that an estimator learns from: the one that was passed, or a new one with a ledger of its own.
-
-    Parameters
-    ----------
-    estimator : object
-        With attributes `state_names`, `n_records` and `adjacency`.
-    data : dataframe, path or PrivateTable
-    budget : Budget
-        Of the new table's ledger.
-    unit, rows_per_unit
-        Those of the new table, or those that a table that was passed must have; None for nothing.
-    """
-    schema, table = schema_and_table(estimator, data, unit, rows_per_unit)
-    return _new_table(estimator, data, schema, budget, unit, rows_per_unit) if table is None else table
-
-
-def table_for(
-    df: Any,
-    schema: Any,
-    budget: Budget,
-    *,
-    adjacency: str | None,
-    n_records: int | None,
-    random_state: int | None,
-    unit: Hashable,
-    rows_per_unit: int | str | None,
-) -> PrivateTable:
-    """The table of a function that takes arguments of an estimator and its `fit`; `adjacency` as declared."""
-    declared = df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE
-    options = SimpleNamespace(
-        state_names=schema, n_records=n_records, adjacency=adjacency or str(declared), random_state=random_state
-    )
-    return private_table(options, df, budget, unit, rows_per_unit)
-
-
-def _new_table(
-    estimator: Any, data: Any, schema: Schema, budget: Budget, unit: Hashable, rows_per_unit: int | str | None
-) -> PrivateTable:
-    return PrivateTable(
-        data,
-        schema,
-        adjacency=estimator.adjacency,
-        ledger=budget,
-        n_records=estimator.n_records,
-        unit=unit,
-        rows_per_unit=1 if rows_per_unit is None else rows_per_unit,
-        random_state=getattr(estimator, "random_state", None),
-    )
-
-
-def schema_and_table(
-    estimator: Any, data: Any, unit: Hashable = None, rows_per_unit: int | str | None = None
-) -> tuple[Schema, PrivateTable | None]:
-    """The schema of the data, and their table if there already is one, which the estimator must agree with.
-
-    Parameters
-    ----------
-    estimator : object
-        With attributes `state_names`, `n_records` and `adjacency`.
-    data : dataframe or PrivateTable
-    unit, rows_per_unit
-        Those that a table must have, if one was passed; None for nothing.
-    """
-    if not isinstance(data, PrivateTable):
-        return Schema.coerce(estimator.state_names).with_differences(), None
-    require_agreement(
-        data,
-        estimator.adjacency,
-        state_names=(estimator.state_names and Schema.coerce(estimator.state_names).with_differences(), data.schema),
-        n_records=(estimator.n_records, data.n_units),
-        unit=(unit, data.unit),
-        rows_per_unit=(rows_per_unit, data.rows_per_unit),
-    )
-    return data.schema, data
 
 
 def checked_model_graph(model: Any) -> nx.Graph:

@@ -9,8 +9,8 @@ import networkx as nx
 from pgmpy.base import UndirectedGraph
 from pgmpy.metrics import _BaseSupervisedMetric
 
-from pgmpy_dp.learning.collective_base import schema_and_table
 from pgmpy_dp.learning.display import ShowsFit
+from pgmpy_dp.learning.opened_table import schema_and_table
 from pgmpy_dp.learning.table_base import BaseTableEstimator
 from pgmpy_dp.metrics import list_metrics
 from pgmpy_dp.schema import Schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, ClassVar, Self
 
-from pgmpy_dp.learning.collective_base import private_table, schema_and_table
+from pgmpy_dp.learning.opened_table import private_table, schema_and_table
 from pgmpy_dp.learning.options import rules_of
 from pgmpy_dp.learning.private_base import BasePrivateEstimator, TableFit
 from pgmpy_dp.private.budget import Budget

@@ -48,6 +48,7 @@ from pgmpy_dp.shown import quantity
 if TYPE_CHECKING:
     from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
     from pgmpy_dp.models.score_reading import ModelScore
+    from pgmpy_dp.private.budget import Budget
     from pgmpy_dp.private.sensitive import Release
 
 
@@ -849,6 +850,105 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         """
         return predicted_probability(self, data)
 
+    # -- regressions -------------------------------------------------------------------------
+
+    def regress(self, formula: str | Sequence[str], df: Any, budget: Budget, **how: Any) -> Any:
+        """Estimate a regression of private records around this model, with intervals that hold for their population.
+
+        The model says where to ask: its own coefficients are off by more than a standard error. A sum of the records'
+        scores, with noise that is shaped for the design, brings them to those of the records.
+
+        Parameters
+        ----------
+        formula : str, or sequence of str
+            ``"response ~ terms"``: names of variables, ``C()`` around numbers that are to be categories, ``+``, ``:``
+            and ``*``. A name that is no word stands in backquotes. Categories get a column for each state but the
+            first, with a value; numbers count as the middles of their cells. Several formulas share the budget.
+        df : dataframe, path or PrivateTable
+            The records, as an estimator's `fit` takes them: those that the model was learned from, or others.
+        budget : Budget
+            What the regression spends, beside what the model cost.
+        **how
+            ``family``: "logit" (default) or "linear". ``success``: the state of the response that a logit models, by
+            default the second of two. ``scores``: numbers for states, as ``{variable: {state: number}}``. ``rounds``:
+            how often is asked, 2 by default, the last time with three quarters of the budget. ``others``: True for a
+            model that was learned from other people. ``schema``: how the records are read, by default as the model's
+            were. ``adjacency``, ``n_records``, ``unit``, ``rows_per_unit`` and ``random_state`` as of `score_model`.
+
+        Returns
+        -------
+        Regression, or a list of them for several formulas
+
+        Raises
+        ------
+        TypeError, ValueError
+            For a formula that has more than that, or cannot be estimated; for a model without edges, one that was
+            completed by `missing_at_random`, and one whose adjacency, unit or ledger is another: before anything is
+            spent. Nothing is raised because of a record.
+        BudgetExceeded
+            If the ledger does not have the budget left; nothing is spent.
+
+        Notes
+        -----
+        Privacy: the only access to the records is :func:`pgmpy_dp.models.regression.score_rounds.run`, which names the
+        proof. Protected is one record, or a unit. Its cost adds up with the model's, for whoever is in both.
+
+        Estimates are of records that have a value of every variable. Records that lack one, blank ones and those in an
+        other-state add nothing.
+
+        Examples
+        --------
+        >>> from pgmpy_dp import Budget, learn
+        >>> rng = np.random.default_rng(0)
+        >>> smoker = rng.random(20_000) < 0.3
+        >>> ill = rng.random(20_000) < np.where(smoker, 0.4, 0.2)
+        >>> records = pd.DataFrame({"smoker": smoker, "ill": ill})
+        >>> states = {"smoker": [False, True], "ill": [False, True]}
+        >>> model = learn(records, Budget(rho=0.02), states).model_
+        >>> fit = model.regress("ill ~ smoker", records, Budget(rho=0.005))
+        >>> low, high = fit.conf_int(0.001).loc["smoker[T.True]"]
+        >>> bool(low < np.log(0.4 / 0.6) - np.log(0.2 / 0.8) < high), fit.status
+        (True, 'good')
+        """
+        from pgmpy_dp.models.regression.declared_analyses import regress
+
+        return regress(self, formula, df, budget, **how)
+
+    def compare_means(self, number: Hashable, by: Hashable, df: Any, budget: Budget, **how: Any) -> Any:
+        """Differences of the mean of a number between the categories of another variable, as `regress` gives them.
+
+        Parameters
+        ----------
+        number, by : node
+        df, budget, **how
+            As of `regress`. ``success`` makes shares of a state of `number` the means.
+
+        Returns
+        -------
+        Regression
+            Its first coefficient is the mean of the first category, the others are differences from that.
+        """
+        from pgmpy_dp.models.regression.declared_analyses import mean_formula
+
+        return self.regress(mean_formula(number, by), df, budget, **{"family": "linear", **how})
+
+    def independence(self, first: Hashable, second: Hashable, df: Any, budget: Budget, **how: Any) -> Any:
+        """Test whether two variables of private records are independent, from one noisy table.
+
+        Parameters
+        ----------
+        first, second : node
+        df, budget, **how
+            As of `regress`, without what is about formulas.
+
+        Returns
+        -------
+        IndependenceTest
+        """
+        from pgmpy_dp.models.regression.declared_analyses import independence
+
+        return independence(self, first, second, df, budget, **how)
+
     # -- pages -------------------------------------------------------------------------------
 
     def report(
@@ -862,6 +962,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         title: str | None = None,
         about: str | None = None,
         rule: str | None = None,
+        regressions: Iterable[Any] = (),
     ) -> None:
         """Write an HTML page for people to read: guarantee, distributions, graph, what is least known.
 
@@ -884,6 +985,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         rule : str, optional
             The page marks what may be printed: "0.1" where half of the interval is at most a tenth of the number,
             "0.01 absolute" where it is at most 0.01. See :class:`~pgmpy_dp.models.printing_rule.PrintingRule`.
+        regressions : iterable of Regression or Release
+            Declared analyses that were asked around this model: the page has their tables. Not of two models.
 
         Raises
         ------
@@ -895,13 +998,15 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
 
         if compare is not None:
             of_one = {"release": release, "score": score, "title": title, "about": about, "rule": rule}
+            of_one["regressions"] = tuple(regressions) or None
             for name, value in of_one.items():
                 if value is not None:
                     raise ValueError(
                         f"compare and {name} were both given; a page of two models tells nothing of a {name}"
                     )
         if compare is None:
-            page = report_page(self, release, level, score, title, about, PrintingRule.read(rule, self))
+            limit = PrintingRule.read(rule, self)
+            page = report_page(self, release, level, score, title, about, limit, regressions=regressions)
         else:
             page = comparison_page(self, compare, level=level)
         write_atomically(os.fspath(path), page.encode())

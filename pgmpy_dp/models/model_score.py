@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp.learning.collective_base import table_for
 from pgmpy_dp.learning.few_records import FewRecordsWarning, few_records
+from pgmpy_dp.learning.opened_table import table_for
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, flag, number, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released
 from pgmpy_dp.models import model_distances as plan

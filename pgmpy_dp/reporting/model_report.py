@@ -35,6 +35,7 @@ from pgmpy_dp.reporting.words import (
 from pgmpy_dp.shown import quantity
 
 if TYPE_CHECKING:
+    from pgmpy_dp.models.regression.regression_fit import Regression
     from pgmpy_dp.models.score_reading import ModelScore
 
 MOST_PAIRED = 100
@@ -63,6 +64,7 @@ def report_page(
     about: str | None = None,
     rule: PrintingRule | None = None,
     files: Iterable[str | os.PathLike] = (),
+    regressions: Iterable[Regression | Release] = (),
 ) -> str:
     """One HTML page about a model.
 
@@ -81,6 +83,8 @@ def report_page(
         The page marks what it lets be printed.
     files : iterable of str or path
         The published files, whose digests are told.
+    regressions : iterable of Regression or Release
+        Declared analyses that were asked around this model: the page has their coefficients with intervals.
 
     Returns
     -------
@@ -89,8 +93,8 @@ def report_page(
     Raises
     ------
     ValueError
-        If the model is not on exact inference, the release is of another fit, the score of another model, or the level
-        needs more draws.
+        If the model is not on exact inference, the release is of another fit, the score or a regression of another
+        model, or the level needs more draws.
     """
     require_exact(network)
     checked_level(level)
@@ -122,6 +126,7 @@ def report_page(
         unsure_words=unsure_words,
         probes=probes,
         scored=scored,
+        regressions=_regressions(network, regressions, level),
         measured=measured,
         measured_words=measured_words,
         trust=when_not_to_trust(posterior),
@@ -203,6 +208,32 @@ def _scored(network: Answers, score: ModelScore | Release | None, level: float) 
         "cost": f"These numbers have noise too. They cost {cost}, beside what the model cost; costs add up.",
         "seed": "The noise of these numbers came from a seed: they are NOT PRIVATE." if cost.reproducible else "",
     }
+
+
+def _regressions(network: Answers, regressions: Iterable[Any], level: float) -> list[dict[str, Any]]:
+    """Declared analyses: their coefficients, with intervals of a level."""
+    from pgmpy_dp.models.regression.regression_fit import STATUS, Regression
+    from pgmpy_dp.models.score_reading import digest_of
+
+    tables: list[dict[str, Any]] = []
+    for fit in itertools.chain.from_iterable(
+        Regression.every(one) if isinstance(one, Release) else [one] for one in regressions
+    ):
+        require_model(fit, digest_of({name: network.states[name] for name in network.nodes}, network.to_log_linear()))
+        rows = [
+            [name, f"{fit.params[name]:.4g}", *(f"{end:.4g}" for end in ends), f"{fit.bse_noise[name]:.2g}"]
+            for name, ends in fit.conf_int(1 - level).iterrows()
+        ]
+        whom = f"{fit.modelled}. About {fit.nobs:,.0f} of {fit.of_whom}. Status {STATUS[fit.status]}."
+        cost = f"They have noise, and cost {fit.privacy}."
+        tables.append({"formula": fit.formula, "rows": rows, "words": whom[0].upper() + whom[1:], "cost": cost})
+    return tables
+
+
+def require_model(fit: Any, digest: str) -> None:
+    """Raise a ValueError for a regression around another model than that of a digest."""
+    if fit.release_.public["settings"]["model"] != digest:
+        raise ValueError(f"regression {fit.formula!r} is of another model; pass one that was asked around this one")
 
 
 _WHAT = {"pairs": "pairs of variables", "triples": "triples of variables", "variables": "variables"}

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -50,6 +50,7 @@ def write_evidence(
     about: str | None = None,
     files: Iterable[str | os.PathLike] = (),
     ledger: Any = None,
+    regressions: Iterable[Any] = (),
 ) -> None:
     """Write the evidence about a model for an office, a registry or a referee; post-processing, which costs nothing.
 
@@ -70,6 +71,8 @@ def write_evidence(
     ledger : Ledger, optional
         The one that paid for the model, as it is now: the evidence adds up everything that it has paid for. Without it
         that is what it had paid for up to this release.
+    regressions : iterable of Regression
+        That were asked around the model and are published with it: what they cost is told, and added up.
 
     Raises
     ------
@@ -95,7 +98,7 @@ def write_evidence(
     0.027182818
     """
     place = Path(folder)
-    contents = _contents(model, release, title, about, files, ledger)
+    contents = _contents(model, release, title, about, files, ledger, tuple(regressions))
     place.mkdir(exist_ok=True)
     for name in EVIDENCE_FILES:
         write_atomically(place / name, contents[name].encode())
@@ -108,6 +111,7 @@ def _contents(
     about: str | None,
     files: Iterable[str | os.PathLike],
     ledger: Any,
+    regressions: Sequence[Any],
 ) -> dict[str, str]:
     privacy = getattr(model, "privacy", None) or getattr(model, "privacy_", None)
     number, deviation = _number(model)
@@ -134,7 +138,7 @@ def _contents(
     parts = [] if child is None else [_child(model, privacy, child)]
     shared = {
         "unprotected": _unprotected(privacy, model, number, deviation),
-        "composition": [*_composition(record), *guarantee.together],
+        "composition": [*_composition(record), *_analyses(regressions), *guarantee.together],
         "mechanisms": _mechanisms(privacy, release),
         "preprocessing": _preprocessing(privacy),
     }
@@ -257,6 +261,17 @@ def _composition(privacy: Privacy) -> list[str]:
         charged = "; ".join(f"{shown(entry.what)}: {entry.cost}" for entry in privacy.entries)
         lines.append(f"The records' ledger was charged: {charged}.")
     return lines
+
+
+def _analyses(regressions: Iterable[Any]) -> list[str]:
+    """What declared analyses cost, each release once; costs add up with the model's."""
+    together: dict[int, list[Any]] = {}
+    for fit in regressions:
+        together.setdefault(id(fit.release_), []).append(fit)
+    return [
+        f"Beside it {', '.join(shown(fit.formula) for fit in some)} was released, as declared: {some[0].privacy}."
+        for some in together.values()
+    ]
 
 
 def _mechanisms(privacy: Privacy, release: Release | None) -> list[str]:

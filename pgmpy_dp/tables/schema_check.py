@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from pgmpy_dp.learning.collective_base import table_for
 from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.few_records import FEW, HARDLY_INSIDE, dropped_records
 from pgmpy_dp.learning.least_noise import least_noise
+from pgmpy_dp.learning.opened_table import table_for
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, whole
 from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released, require_release
 from pgmpy_dp.private.budget import Budget, require_budget

@@ -51,6 +51,7 @@ ASKED_BY = {
     "worst_fit": "PrivateNetwork, ",
     "matched_counts": "check_schema, in memory",
     "distances": "score_model, worst",
+    "score_sums": "score sums, ",
     "parity_sums": "parities, ",
     "parity_matrix": "parity matrix, ",
     "interaction_matrix": "interaction matrix, ",

@@ -34,6 +34,7 @@ from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.model_errors import ModelErrors
 from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
+from pgmpy_dp.private.operators.score_sums import ScoreSums
 from pgmpy_dp.private.operators.solutions import Solution
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.vector_operators import (
@@ -244,6 +245,15 @@ ASKED = {
     "pair_signs": (NUMBERS, [PairSigns((0.0, 1.0), [(0, 1)])]),
     "second_moments": (WITH_PURE, moments),
     "solution": (WITH_PURE, solutions),
+    "score_sums": (
+        TABLES,
+        [
+            ScoreSums([[]], ("a", [0, 1 << 16]), [("a", [1, 1])], [0], np.array([[1 << 14]]), 1 << 15, "logit"),
+            ScoreSums(
+                [[], [("b", [-(1 << 16), 0, 1 << 16])]], ("c", [0, 100]), [], [0, 5], np.eye(2, dtype=int), 99, "linear"
+            ),
+        ],
+    ),
     "worst_fit": (TABLES, [WorstFit([("a",), ("b",)], np.zeros(5), weights=[1.0, 0.2])]),
 }
 

@@ -44,6 +44,9 @@ def combine_synthetic(
     ``records_ratio * u_bar``, which is what sampling alone would give and so too small where the privacy noise is
     large; more data sets, or larger ones, avoid the case. nu is floored at 1 (m - 1 is reached for large data sets).
 
+    It covers what the release measured. What the graph leaves out is in no data set: of coefficients of regressions
+    intervals of level .9 held .72 of the time over 20 sets. :meth:`pgmpy_dp.MarkovNetwork.regress` asks for these.
+
     Parameters
     ----------
     estimates, variances : array_like of shape (m, ...)

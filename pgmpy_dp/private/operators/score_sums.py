@@ -22,8 +22,8 @@ be anything. It has only to be a function of the one record and of public number
   in one way only. The table of the logistic function is public, and looked up.
 * It fits. With at most 2**8 columns: ``abs(x b)`` is at most 2**16 2**30, so logits stay below 2**54; psi is at most
   2**22 in its units; M psi is at most 2**8 2**31 2**22 = 2**61; coordinates of v are clipped to 2**20, so that sums of
-  squares are at most 2**48. Of units that count by shares, weights of sum at most 2**16 times 2**15 leave room for 2**31
-  units.
+  squares are at most 2**49. Of units that count by shares, weights of sum at most 2**16 times 2**15 leave room for
+  2**31 units.
 
 A record that lacks a value of the analysis adds zeros: one public value of each of its states, 0 or 1, says so, and
 their product is a factor of all coordinates. One more coordinate counts the others, so that the mean of the score is
@@ -161,7 +161,9 @@ class ScoreSums(SumOperator[np.ndarray]):
         point = tuple([exact_integer(entry) for entry in self.point])
         shape = fresh_copy(self.shape, None)
         if not 1 <= d <= MOST_COLUMNS or len(point) != d:
-            raise ValueError(f"point has {len(point)} entries for {d} columns; pass one for each of 1 to {MOST_COLUMNS}")
+            raise ValueError(
+                f"point has {len(point)} entries for {d} columns; pass one for each of 1 to {MOST_COLUMNS}"
+            )
         whole = np.issubdtype(shape.dtype, np.integer) and shape.ndim == 2 and shape.shape[1] == d
         if not whole or not 1 <= len(shape) <= MOST_COLUMNS:
             raise ValueError(f"shape has shape {shape.shape} and type {shape.dtype}; pass integers, {d} in a row")

@@ -1,0 +1,1 @@
+"""Regressions, differences of means and tests of independence, with intervals that hold for a population."""

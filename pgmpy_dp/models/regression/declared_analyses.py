@@ -1,0 +1,240 @@
+"""Regressions, differences of means and tests of independence, asked around a released model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pgmpy_dp.learning.opened_table import table_for
+from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, flag, one_of, whole
+from pgmpy_dp.learning.privacy_record import Privacy, handed_over, released
+from pgmpy_dp.models.placed_model import PlacedModel
+from pgmpy_dp.models.regression import independence_test, score_rounds
+from pgmpy_dp.models.regression.formula import States, analysis_of
+from pgmpy_dp.models.regression.independence_test import IndependenceTest
+from pgmpy_dp.models.regression.regression_fit import Regression
+from pgmpy_dp.models.regression.score_equations import ScoreEquations
+from pgmpy_dp.models.regression.score_rounds import Declared
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
+from pgmpy_dp.private.data.table import PrivateTable
+from pgmpy_dp.private.operators.score_sums import FAMILIES
+from pgmpy_dp.schema import Schema
+
+_EXAMPLE = "a Budget, e.g. Budget(epsilon=0.3, delta=1e-9)"
+
+
+@declares(
+    family=one_of(FAMILIES),
+    rounds=whole(1, 8),
+    others=flag(),
+    adjacency=adjacencies(),
+    n_records=whole(0),
+    random_state=whole(0),
+)
+def regress(
+    network: Any,
+    formula: str | Sequence[str],
+    df: Any,
+    budget: Budget,
+    *,
+    family: str = "logit",
+    success: Hashable = None,
+    scores: Mapping[Hashable, Mapping[Hashable, float]] | None = None,
+    rounds: int = 2,
+    others: bool = False,
+    schema: Schema | dict | None = None,
+    adjacency: str | None = None,
+    n_records: int | None = None,
+    random_state: int | None = None,
+    unit: Hashable = None,
+    rows_per_unit: int | str | None = None,
+) -> Any:
+    """Estimate regressions of records around a released model, for :meth:`pgmpy_dp.MarkovNetwork.regress`."""
+    require_budget(budget, _EXAMPLE)
+    options: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    settings = arguments_of(regress, family=family, rounds=rounds, others=others, **options)
+    scored, formulas = _asked_around(network), _listed(formula)
+    schema, orders, merged = _reading(scored, df, schema)
+    declared = [_declared(scored, one, settings.family, success, scores, orders) for one in formulas]
+    neighbours = Adjacency.parse(adjacency or (df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE))
+    start = score_rounds.first_questions(declared, n_records)
+    score_rounds.planned(start, settings.rounds, budget, neighbours)
+    table = table_for(df, schema, budget, **options, unit=unit, rows_per_unit=rows_per_unit)
+    facts = _facts(network, scored, table, settings.others, {"rounds": settings.rounds})
+    release = released(table, score_rounds.run, declared, start, settings, budget, merged, facts)
+    with handed_over(release):
+        fits = Regression.every(release, Privacy.of(release, table.ledger.entries))
+    return fits[0] if isinstance(formula, str) else fits
+
+
+@declares(others=flag(), adjacency=adjacencies(), n_records=whole(0), random_state=whole(0))
+def independence(
+    network: Any,
+    first: Hashable,
+    second: Hashable,
+    df: Any,
+    budget: Budget,
+    *,
+    others: bool = False,
+    schema: Schema | dict | None = None,
+    adjacency: str | None = None,
+    n_records: int | None = None,
+    random_state: int | None = None,
+    unit: Hashable = None,
+    rows_per_unit: int | str | None = None,
+) -> IndependenceTest:
+    """Test whether two variables are independent, for :meth:`pgmpy_dp.MarkovNetwork.independence`."""
+    require_budget(budget, _EXAMPLE)
+    options: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    settings = arguments_of(independence, others=others, **options)
+    scored = _asked_around(network, edges=False)
+    public = States.checked(scored)
+    variables = public.variable(str(first), "first"), public.variable(str(second), "second")
+    if variables[0] == variables[1]:
+        raise ValueError(f"first and second are both {first!r}; pass two variables")
+    masks = [public.complete(name) for name in variables]
+    if lonely := [name for name, mask in zip(variables, masks, strict=True) if mask.sum() < 2]:
+        raise ValueError(f"{lonely[0]!r} has one value only, and is independent of everything")
+    schema, orders, merged = _reading(scored, df, schema)
+    kept = [
+        np.flatnonzero(mask[orders[name]] if name in orders else mask).tolist()
+        for name, mask in zip(variables, masks, strict=True)
+    ]
+    table = table_for(df, schema, budget, **options, unit=unit, rows_per_unit=rows_per_unit)
+    facts = _facts(network, scored, table, settings.others, {})
+    release = released(table, independence_test.run, variables, kept, settings, budget, merged, facts)
+    with handed_over(release):
+        return IndependenceTest.of(release, Privacy.of(release, table.ledger.entries))
+
+
+def mean_formula(number: Hashable, by: Hashable) -> str:
+    """The formula of a difference of means: of a number, between the categories of another variable."""
+    return f"`{number}` ~ C(`{by}`)"
+
+
+def plan_regression(
+    network: Any,
+    formula: str | Sequence[str],
+    budget: Budget,
+    n: int,
+    *,
+    family: str = "logit",
+    success: Hashable = None,
+    scores: Mapping[Hashable, Mapping[Hashable, float]] | None = None,
+    rounds: int = 2,
+    adjacency: str = "add_remove",
+    rows_per_unit: int | str = 1,
+) -> tuple[pd.DataFrame, str]:
+    """Forecast how wide the intervals of `regress` would be: from the model and public numbers; it reads no records.
+
+    Parameters
+    ----------
+    network, formula, budget, family, success, scores, rounds, adjacency, rows_per_unit
+        As `regress` takes them.
+    n : int
+        The assumed number of records: a public guess.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        A row for each coefficient: ``formula`` and ``coefficient``; ``bse``, the standard error to expect;
+        ``bse_noise``, the part that is privacy; ``width``, that of intervals over those without privacy.
+    text : str
+        The same to read.
+    """
+    require_budget(budget, _EXAMPLE)
+    checks = {"family": family, "rounds": rounds, "adjacency": adjacency}
+    settings = arguments_of(regress, **checks)
+    scored, formulas = _asked_around(network), _listed(formula)
+    declared = [_declared(scored, one, settings.family, success, scores, {}) for one in formulas]
+    spent, rows = unit_budget(budget, rows_per_unit), 1 if rows_per_unit == "shares" else int(rows_per_unit)
+    first = score_rounds.first_questions(declared, n)
+    _, planned = score_rounds.planned(first, settings.rounds, spent, Adjacency.parse(adjacency))
+    rows_of_all = []
+    for one, start, noises in zip(declared, first, planned, strict=True):
+        counted = n * one.equations.complete
+        sampling, noise = score_rounds.forecast(one, start, noises[-1], counted, rows)
+        for k, column in enumerate(one.analysis.columns):
+            width = float(np.sqrt(1.0 + noise[k] / sampling[k])) if sampling[k] > 0 else float("inf")
+            error = float(np.sqrt(sampling[k] + noise[k]))
+            rows_of_all.append((one.analysis.formula, column.name, error, float(np.sqrt(noise[k])), width))
+    table = pd.DataFrame(rows_of_all, columns=["formula", "coefficient", "bse", "bse_noise", "width"])
+    head = f"{budget} under {adjacency}, {n:,} records assumed; width: of intervals over those without privacy"
+    return table, "\n".join([head, table.round(4).to_string(index=False)])
+
+
+def _asked_around(network: Any, *, edges: bool = True) -> PlacedModel:
+    """The model that is asked around; ValueError for one that no regression is asked of."""
+    if getattr(network, "_linked", None) is not None:
+        raise ValueError(
+            "the model is a view of linked tables, whose rows are not weighed; regress on a model of one table"
+        )
+    scored = network if isinstance(network, PlacedModel) else PlacedModel.of_network(network)
+    if edges and len(scored.states) > 1 and all(len(scope) < 2 for scope in scored.model.cliques.scopes):
+        raise ValueError(
+            "the model has no edges, and is too far from any records to ask around: its intervals would not hold; "
+            "learn one with edges"
+        )
+    return scored
+
+
+def _listed(formula: Any) -> list[str]:
+    formulas = list(formula) if isinstance(formula, Sequence) and not isinstance(formula, str) else [formula]
+    if not formulas:
+        raise ValueError("formula is an empty list; pass one formula, or several")
+    return formulas
+
+
+def _reading(
+    scored: PlacedModel, df: Any, schema: Any
+) -> tuple[Schema | None, Mapping[Hashable, Sequence[int]], tuple[Schema, Mapping] | None]:
+    """The schema that reads records, orders of states in it, and the merging that brings it to the model's states."""
+    if isinstance(df, PrivateTable):
+        return (None, *scored.placed(df.schema.fine()))
+    read = scored.reading(scored.schema if schema is None else Schema.coerce(schema, "schema"))
+    return (read, *scored.placed(read.fine()))
+
+
+def _declared(
+    scored: PlacedModel,
+    formula: str,
+    family: str,
+    success: Hashable,
+    scores: Mapping[Hashable, Mapping[Hashable, float]] | None,
+    orders: Mapping[Hashable, Sequence[int]],
+) -> Declared:
+    """A formula in the states of a model, with its equations there."""
+    analysis = analysis_of(formula, States.checked(scored, scores), family, success)
+    return Declared(analysis, ScoreEquations.of(analysis, scored.model), orders)
+
+
+def _facts(
+    network: Any, scored: PlacedModel, table: PrivateTable, others: bool, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a release tells of the model: its digest, and the guarantee that adds up. ValueError where none does."""
+    earlier = None if others else network.privacy
+    if earlier is not None:
+        for name, ours, theirs in (
+            ("adjacency", str(table.adjacency), str(earlier.adjacency)),
+            ("unit", table.unit, earlier.unit),
+        ):
+            if ours != theirs:
+                raise ValueError(
+                    f"the model was learned under {name}={theirs!r}, and the records are under {ours!r}: their costs "
+                    f"do not add up. Use one {name} for both; or pass others=True if it was learned from other people"
+                )
+        if table.ledger.path is not None and earlier.ledger not in (None, table.ledger.id):
+            raise ValueError(
+                "another ledger paid for the model: the records' ledger would not say all that is known of them. Pass "
+                "the ledger of the fit; or others=True if the model was learned from other people"
+            )
+    facts: dict[str, Any] = {"settings": {**settings, "model": scored.digest}}
+    if earlier is not None:
+        facts["settings"]["prior"] = earlier.to_dict()
+    if scored.discovered:
+        facts["model_discovered"] = [dict(cost) for cost in scored.discovered]
+    return facts

@@ -1,0 +1,187 @@
+"""The score equations of a declared analysis under a released model, and the shape of noise that suits them.
+
+Notation: x the columns of a cell's design, y its response, P the model's probability of the cell given that it has all
+values, m the logistic function or the identity. ``psi = x (y - m(x'b))`` is the score, ``H = E x x' m'(x'b)`` the
+information, ``J = E psi psi'`` its variance, all for one record.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from pgmpy_dp.inference.junction_tree import InferenceTooLarge
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.models.regression.formula import Analysis, uniform_codes
+from pgmpy_dp.private.operators.score_sums import VALUE
+
+MOST_CELLS = 1 << 18
+"""Of an analysis: up to it the model's table of all its variables is used, else records that are drawn from it."""
+
+_DRAWN = 1 << 16
+_CONSIDERED = 1 << 13  # cells that a shape is optimised for; it is scaled to all
+_ITERATIONS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreEquations:
+    """The cells of an analysis with their probabilities.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n_cells, d)
+        Columns of the design as sums over records have them.
+    y : ndarray of shape (n_cells,)
+    probability : ndarray of shape (n_cells,)
+        Of sum 1.
+    back : ndarray of shape (d, d)
+        From coefficients of these columns to those of the columns as they were declared.
+    complete : float
+        The model's probability that a record has all values.
+    exact : bool
+        Whether these are all cells; else cells that were drawn from the model.
+    """
+
+    family: str
+    x: np.ndarray
+    y: np.ndarray
+    probability: np.ndarray
+    back: np.ndarray
+    complete: float
+    exact: bool
+
+    @classmethod
+    def of(cls, analysis: Analysis, model: LogLinearModel) -> ScoreEquations:
+        """The equations of an analysis in the states of a model."""
+        masks = list(analysis.complete.values())
+        table = _table(analysis, model)
+        exact = table is not None
+        if table is not None:
+            inside = np.nonzero(table)
+            codes, weights = np.stack(inside, axis=1), table[inside]
+        else:
+            places = [model.cliques.position[name] for name in analysis.variables]
+            codes = model.sample(_DRAWN, np.random.default_rng(0))[:, places].astype(np.int64)
+            weights = np.full(len(codes), 1.0 / len(codes))
+        kept = np.logical_and.reduce([mask[k] for mask, k in zip(masks, codes.T, strict=True)])
+        codes, weights = _alike(analysis, codes[kept], weights[kept])
+        complete = float(weights.sum())
+        if not complete > 0:
+            raise ValueError(
+                "the model says that no record has a value of every variable of the formula; leave one out"
+            )
+        some = uniform_codes(analysis, 1 << 12)
+        scaled, declared = (analysis.design(some, scaled=scaled) for scaled in (True, False))
+        forth = np.linalg.lstsq(scaled, declared, rcond=None)[0]  # declared = scaled @ forth
+        x, y = analysis.design(codes, scaled=True), analysis.response[1][codes[:, 0]] / VALUE
+        return cls(analysis.family, x, y, weights / weights.sum(), np.linalg.inv(forth), complete, exact)
+
+    def mean(self, b: np.ndarray) -> np.ndarray:
+        """m(x'b) of each cell."""
+        return expit(self.x @ b) if self.family == "logit" else self.x @ b
+
+    def information(self, b: np.ndarray) -> np.ndarray:
+        """H, with as little more as makes it invertible."""
+        mean = self.mean(b)
+        slope = mean * (1.0 - mean) if self.family == "logit" else np.ones_like(mean)
+        return (self.x * (self.probability * slope)[:, None]).T @ self.x + 1e-9 * np.eye(self.x.shape[1])
+
+    def variance(self, b: np.ndarray) -> np.ndarray:
+        """J."""
+        residual = self.y - self.mean(b)
+        return (self.x * (self.probability * residual**2)[:, None]).T @ self.x
+
+    def root(self, ridge: float) -> np.ndarray:
+        """The solution of ``E psi = ridge b``, by Newton's method."""
+        b = np.zeros(self.x.shape[1])
+        for _ in range(100):
+            score = self.x.T @ (self.probability * (self.y - self.mean(b))) - ridge * b
+            step = np.linalg.solve(self.information(b) + ridge * np.eye(len(b)), score)
+            largest = float(np.abs(step).max())
+            b = b + step * min(1.0, 2.0 / largest if largest > 0 else 1.0)
+            if largest < 1e-10:
+                break
+        return b
+
+    def largest_scores(self, b: np.ndarray) -> np.ndarray:
+        """The score of each row of the design with the response that makes it largest; shape (n_rows, d)."""
+        rows = np.unique(self.x, axis=0)
+        mean = expit(rows @ b) if self.family == "logit" else rows @ b
+        residual = np.maximum(abs(self.y.max() - mean), abs(self.y.min() - mean))
+        return rows * residual[:, None]
+
+    def sampling(self, b: np.ndarray) -> np.ndarray:
+        """The covariance of coefficients as declared, of one record: divided by n that of a sample of n."""
+        return self.back @ self.sampling_of_scaled(b) @ self.back.T
+
+    def sampling_of_scaled(self, b: np.ndarray) -> np.ndarray:
+        """The same of coefficients of the columns as sums have them."""
+        inverse = np.linalg.inv(self.information(b))
+        return inverse @ self.variance(b) @ inverse
+
+    def shape(self, b: np.ndarray) -> tuple[np.ndarray, float]:
+        """M with norms of at most 1 for the scores of all rows, for which noise adds least to variances, summed up.
+
+        Returns
+        -------
+        m : ndarray of shape (d, d)
+        l1 : float
+            The largest l1 norm of a shaped score.
+
+        Notes
+        -----
+        An A-optimal design by multiplicative updates: of ``A = M'M`` with ``u'A u <= 1`` for all scores u, the one
+        with the least ``sum_j Var_j(noise)/Var_j(sampling)``. Every coefficient counts, so that A is not singular.
+        """
+        u = self.largest_scores(b)
+        inverse = self.back @ np.linalg.inv(self.information(b))
+        target = inverse.T @ np.diag(1.0 / np.maximum(np.diag(self.sampling(b)), 1e-300)) @ inverse
+        some = u
+        if len(u) > _CONSIDERED:
+            leverage = np.einsum("ij,jk,ik->i", u, np.linalg.pinv(u.T @ u), u)
+            some = u[np.argsort(-leverage)[:_CONSIDERED]]
+        weights = np.full(len(some), 1.0 / len(some))
+        for _ in range(_ITERATIONS):
+            gram = (some * weights[:, None]).T @ some
+            gram += 1e-12 * np.trace(gram) * np.eye(len(gram))
+            half = _root(gram)
+            inverse_half = np.linalg.inv(half)
+            a = inverse_half @ _root(half @ target @ half) @ inverse_half
+            weights = weights * ((some @ a) * some).sum(axis=1)
+            weights = np.maximum(weights / weights.sum(), 1e-14)
+        m = _root(a)
+        m /= np.sqrt(((u @ m) ** 2).sum(axis=1).max())
+        return m, float(np.abs(u @ m).sum(axis=1).max())
+
+
+def _table(analysis: Analysis, model: LogLinearModel) -> np.ndarray | None:
+    """The model's table of all variables of an analysis; None where that is too large, or not known exactly."""
+    sizes = [len(mask) for mask in analysis.complete.values()]
+    if math.prod(sizes) > MOST_CELLS or model.inference != "exact":
+        return None
+    try:
+        return np.maximum(model.marginal(analysis.variables), 0.0)
+    except InferenceTooLarge:
+        return None
+
+
+def _alike(analysis: Analysis, codes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One of all cells that are the same to an analysis, with the sum of their weights."""
+    place, sizes = np.zeros(len(codes), dtype=np.int64), []
+    for name, column in zip(analysis.variables, codes.T, strict=True):
+        numbers = [values for one in analysis.columns for variable, values in one.scaled if variable == name]
+        numbers += [analysis.response[1]] if name == analysis.response[0] else []
+        kinds, kind = np.unique(np.stack(numbers), axis=1, return_inverse=True)
+        sizes.append(kinds.shape[1])
+        place = place * sizes[-1] + kind.ravel()[column]
+    _, first, which = np.unique(place, return_index=True, return_inverse=True)
+    return codes[first], np.bincount(which, weights)
+
+
+def _root(matrix: np.ndarray) -> np.ndarray:
+    """The square root of a symmetric matrix that is positive semidefinite."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return (vectors * np.sqrt(np.maximum(values, 1e-300))) @ vectors.T

@@ -1,0 +1,271 @@
+"""Rounds of noisy score sums around a released model: from its own coefficients to those of the records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pgmpy_dp.learning.least_noise import least_noise
+from pgmpy_dp.learning.options import Settings
+from pgmpy_dp.models.regression.formula import Analysis
+from pgmpy_dp.models.regression.score_equations import ScoreEquations
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
+from pgmpy_dp.private.guarantee import ZCDP, PureDP
+from pgmpy_dp.private.operators.score_sums import COUNT, GRID, POINT, SHAPE, ScoreSums
+from pgmpy_dp.private.sensitive import Noise, Release
+from pgmpy_dp.shown import quantity
+
+LAST_SHARE = Fraction(3, 4)
+"""Of an analysis's budget, for the last round: it is what is reported."""
+
+WEAK, FAR, WILD = 3.0, 2.0, 1.0
+"""Widths over those without privacy, above which a result is weak; by how many deviations, and standard errors, the
+square of the last step exceeds what chance makes of it where the model was too far; noise of a coefficient of a logit,
+above which it has no interval."""
+
+_NORM = math.sqrt(1.0 - (COUNT / GRID) ** 2) * (1.0 - 1e-3)  # the count's coordinate, and rounding, need some of it
+_LARGEST = 3.0  # move of a logit in one round
+_MOST_POINT, _MOST_SHAPE = 1 << 30, 1 << 31
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """An analysis with the score equations of the model that it is asked around.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    equations : ScoreEquations
+    orders : mapping of variable to list of int
+        For variables whose states the records' schema has in another order: the place of each in the model's.
+    """
+
+    analysis: Analysis
+    equations: ScoreEquations
+    orders: Mapping[Any, Sequence[int]]
+
+    def question(self, point: np.ndarray) -> ScoreSums:
+        """The question at a point: its fields are in whole numbers."""
+        m, l1 = self.equations.shape(point)
+        shape = np.clip(np.rint(_NORM * m * SHAPE), -_MOST_SHAPE, _MOST_SHAPE).astype(np.int64)
+        bound = min(math.ceil(l1 * GRID) + len(shape) + COUNT, (len(shape) + 1) * GRID)
+        whole = np.clip(np.rint(point * POINT), -_MOST_POINT, _MOST_POINT).astype(np.int64)
+        columns = [[self._factor(*one) for one in column.scaled] for column in self.analysis.columns]
+        complete = [self._factor(name, mask.astype(np.int64)) for name, mask in self.analysis.complete.items()]
+        response = self._factor(*self.analysis.response)
+        return ScoreSums(columns, response, complete, whole.tolist(), shape, bound, self.analysis.family)
+
+    def _factor(self, name: Any, values: np.ndarray) -> tuple[Any, list[int]]:
+        return name, values[self.orders[name]].tolist() if name in self.orders else values.tolist()
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One round of an analysis: its step, and the covariance of the noise in it, for columns as sums have them."""
+
+    start: np.ndarray
+    step: np.ndarray
+    noise: np.ndarray
+    information: np.ndarray
+
+    @classmethod
+    def of(cls, equations: ScoreEquations, question: ScoreSums, sums: np.ndarray, noise: Noise, n: float) -> Round:
+        """The round of an answer, of n records with all values."""
+        start = np.array(question.point) / POINT
+        information = equations.information(start)
+        solved = np.linalg.inv(np.asarray(question.shape) / SHAPE @ information)
+        step = solved @ (sums[:-1] / GRID) / n
+        return cls(start, step, solved @ solved.T * (noise.variance / (GRID * n) ** 2), information)
+
+    @property
+    def end(self) -> np.ndarray:
+        return self.start + self.step
+
+    def next_point(self, equations: ScoreEquations) -> np.ndarray:
+        """Where the next round begins: as far as the step is more than noise, and no logit moves by more than 3."""
+        square = float(self.step @ self.information @ self.step)
+        noise = float(np.trace(self.information @ self.noise))
+        move = self.step * max(0.0, 1.0 - noise / square) if square > 0 else np.zeros_like(self.step)
+        largest = float(np.abs(equations.x @ move).max())
+        if equations.family == "logit" and largest > _LARGEST:
+            move = move * (_LARGEST / largest)
+        return self.start + move
+
+
+def shares(n_analyses: int, rounds: int) -> list[Fraction]:
+    """The share of each round of one analysis: the last has three quarters.
+
+    Examples
+    --------
+    >>> [str(share) for share in shares(1, 2)], shares(2, 1)
+    (['1/4', '3/4'], [Fraction(1, 2)])
+    """
+    earlier = [(1 - LAST_SHARE) / (rounds - 1)] * (rounds - 1) if rounds > 1 else []
+    return [share / n_analyses for share in [*earlier, 1 - sum(earlier, Fraction(0))]]
+
+
+def first_questions(declared: Sequence[Declared], n: float | None = None) -> list[ScoreSums]:
+    """The question about each analysis at the model's own coefficients; n is a public number of records, or a guess."""
+    return [one.question(one.equations.root(0.1 / max(n or 1e4, 1.0))) for one in declared]
+
+
+def planned(
+    start: Sequence[ScoreSums], rounds: int, budget: Budget, adjacency: Adjacency
+) -> tuple[PureDP | ZCDP, list[list[Noise]]]:
+    """The cost, and the noise of each analysis's rounds; ValueError where it would bury any sum."""
+    parts = shares(len(start), rounds)
+
+    def noises(cost: PureDP | ZCDP) -> list[Noise]:
+        return [ScoreSums.noise_of(one.l1_bound, adjacency, cost, share) for one in start for share in parts]
+
+    cost = least_noise(noises, [len(one.shape) + 1 for one in start for _ in parts], budget)
+    of_each = noises(cost)
+    return cost, [of_each[k * rounds : (k + 1) * rounds] for k in range(len(start))]
+
+
+def forecast(one: Declared, first: ScoreSums, noise: Noise, n: float, rows: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Variances of sampling and of noise of coefficients as declared, of n complete records: before anything is spent.
+
+    Parameters
+    ----------
+    one : Declared
+    first : ScoreSums
+        The question at the model's own coefficients.
+    noise : Noise
+        Of the last round.
+    n : float
+    rows : int
+        Records of a person, which may all be alike.
+    """
+    made = Round.of(one.equations, first, np.zeros(len(first.shape) + 1), noise, n)
+    unit = one.analysis.unit
+    sampling = np.diag(one.equations.sampling(made.start)) * rows / n
+    return sampling * unit**2, np.diag(one.equations.back @ made.noise @ one.equations.back.T) * unit**2
+
+
+def run(
+    table: PrivateTable,
+    declared: Sequence[Declared],
+    start: Sequence[ScoreSums],
+    settings: Settings,
+    budget: Budget,
+    merged: tuple[Any, Mapping] | None,
+    facts: Mapping[str, Any],
+) -> Release:
+    """Release noisy score sums of declared analyses, and what they say of coefficients.
+
+    Returns
+    -------
+    Release
+        ``kind="regression"``: the sums of every round; ``public["analyses"]`` has estimates and covariances.
+
+    Notes
+    -----
+    Privacy
+        *Sensitivity.* Of each sum :func:`~pgmpy_dp.private.operators.score_sums.score_sensitivity`, whatever the model,
+        the points and the shapes are.
+
+        *Guarantee.* Shares of the budget that sum to 1: epsilon-DP with Laplace, rho-zCDP with Gaussian noise. Points
+        and shapes come from the model and from earlier rounds, which were released. Costs add up with the model's.
+
+        *Source.* :class:`~pgmpy_dp.private.operators.score_sums.ScoreSums`.
+    """
+    unit_budget = require_table_and_budget(table, budget)
+    cost, noises_of_each = planned(start, settings.rounds, unit_budget, table.adjacency)
+    curator = TableCurator(
+        table,
+        unit_budget,
+        what=f"{quantity(declared, 'declared analysis', 'declared analyses')} of regression",
+        columns=[name for name in table.schema.variables if any(name in one.analysis.variables for one in declared)],
+        mechanism="discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian",
+        pure=isinstance(cost, PureDP),
+        random_state=settings.random_state,
+        fine=True,
+    )
+    rows = 1 if table.rows_per_unit == "shares" else int(table.rows_per_unit)
+    results: list[dict[str, Any]] = []
+    names: list[str] = []
+
+    def released() -> Release:
+        said = {**facts, "settings": {"budget": budget.guarantee.to_dict(), **facts["settings"]}}
+        return curator.release("regression", {**said, "analyses": results}, curator.called(*names))
+
+    with curator.keeping(released):
+        if merged is not None:
+            curator.merge(*merged)
+        for place, (one, question, noises) in enumerate(zip(declared, start, noises_of_each, strict=True), 1):
+            made: list[Round] = []
+            counted, precision = 0.0, 0.0
+            for number, (share, noise) in enumerate(
+                zip(shares(len(declared), settings.rounds), noises, strict=True), 1
+            ):
+                if made:
+                    question = one.question(made[-1].next_point(one.equations))
+                    (law,) = curator.noise(question, share)
+                    noise = noise if law is None else law
+                sums = curator.ask(question, share)
+                names.append(f"analysis {place}, round {number}")
+                counted, precision = counted + sums[-1] / noise.variance, precision + 1 / noise.variance
+                n = max(counted / precision / COUNT, 1.0)
+                made.append(Round.of(one.equations, question, sums, noise, n))
+            deviation = 1.0 / (COUNT * math.sqrt(precision))
+            results.append(_result(one, made, n, deviation, rows))
+    return released()
+
+
+def _result(one: Declared, rounds: Sequence[Round], n: float, deviation: float, rows: int) -> dict[str, Any]:
+    """Everything that is told of an analysis, in its own units, as a file can hold it."""
+    equations, analysis, last = one.equations, one.analysis, rounds[-1]
+    back, unit = equations.back, analysis.unit
+    sampling = equations.sampling(last.end) * (rows / n)
+    noise, before = (back @ each.noise @ back.T for each in (last, rounds[-2] if len(rounds) > 1 else last))
+    ratio = np.sqrt(1.0 + np.diag(noise) / np.maximum(np.diag(sampling), 1e-300))
+    # Of a logit: of the constant at the mean of the columns, of others over the range of their column.
+    x = equations.x @ np.linalg.inv(back)
+    mean = equations.probability @ x
+    spread = np.ptp(x, axis=0)[1:] * np.sqrt(np.diag(noise)[1:])
+    wild = np.append(math.sqrt(mean @ noise @ mean), spread) > (WILD if analysis.family == "logit" else math.inf)
+
+    def declared(b: np.ndarray) -> list[float]:
+        made = back @ b * unit
+        made[0] += analysis.origin
+        return made.tolist()
+
+    # The last step has errors of sampling, of its noise and of that of the round before: more says the model is off.
+    errors = (sampling + noise)[np.ix_(~wild, ~wild)]
+    expected = np.linalg.solve(errors, errors + (before[np.ix_(~wild, ~wild)] if len(rounds) > 1 else 0.0))
+    step = (back @ last.step)[~wild]
+    length = float(step @ np.linalg.solve(errors, step))
+    chance = FAR * (len(errors) + math.sqrt(2.0 * float(np.trace(expected @ expected))))
+    status = "weak" if wild.all() or float(np.median(ratio)) > WEAK else "good"
+    if n < 3.0 * deviation + 10.0 * len(back):
+        status = "few"
+    elif length > float(np.trace(expected)) + chance:
+        status = "far"
+    return {
+        "formula": analysis.formula,
+        "family": analysis.family,
+        "modelled": analysis.modelled,
+        "variables": [str(name) for name in analysis.variables],
+        "names": [column.name for column in analysis.columns],
+        "status": status,
+        "n": n,
+        "n_sd": deviation,
+        "params": declared(last.end),
+        "network_params": declared(rounds[0].start),
+        "earlier_params": declared(rounds[-2].end) if len(rounds) > 1 else None,
+        "cov_sampling": (sampling * unit**2).tolist(),
+        "cov_noise": (noise * unit**2).tolist(),
+        "no_interval": wild.tolist(),
+        "step": math.sqrt(length / max(len(errors), 1)),
+        "rows": rows,
+        "exact": equations.exact,
+    }

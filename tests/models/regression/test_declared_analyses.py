@@ -1,0 +1,329 @@
+"""Regressions around a model: against statsmodels, how often intervals hold, what is refused before any charge."""
+
+from __future__ import annotations
+
+import json
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from pgmpy.factors.discrete import DiscreteFactor
+from scipy.special import expit
+
+from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, PrivateTable, Schema, plan
+from pgmpy_dp.models.regression.formula import States, analysis_of
+from pgmpy_dp.models.regression.independence_test import IndependenceTest, wald
+from pgmpy_dp.models.regression.regression_fit import Regression
+from pgmpy_dp.models.regression.score_equations import ScoreEquations
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.sensitive import Release
+
+STATES = {"age": Number(20, 60, cuts=[30, 40, 50], missing="drop"), "job": ["a", "b", "c"], "ill": ["no", "yes"]}
+SCHEMA = Schema(STATES)
+PLENTY = Budget(rho=1e5)
+CENTRES = np.array([25.0, 35.0, 45.0, 55.0])
+
+
+def records(n, seed=0):
+    rng = np.random.default_rng(seed)
+    age, job = rng.integers(4, size=n), rng.choice(3, size=n, p=[0.5, 0.3, 0.2])
+    ill = rng.random(n) < expit(-2.0 + 0.04 * CENTRES[age] + 0.5 * (job == 1) - 0.7 * (job == 2))
+    return pd.DataFrame({"age": CENTRES[age], "job": np.array(["a", "b", "c"])[job], "ill": np.where(ill, "yes", "no")})
+
+
+def network(weak=0.3):
+    """A model that is near the records, and off by some standard errors."""
+    rng = np.random.default_rng(1)
+    frame = records(3000, 5)
+    table = np.full((4, 3, 2), 1.0)
+    np.add.at(
+        table,
+        (
+            np.searchsorted(CENTRES, frame["age"]),
+            frame["job"].map({"a": 0, "b": 1, "c": 2}),
+            (frame["ill"] == "yes").astype(int),
+        ),
+        1.0,
+    )
+    table *= np.exp(weak * 0.3 * rng.normal(size=table.shape))
+    model = MarkovNetwork(nx.complete_graph(list(STATES)))
+    names = {name: list(SCHEMA.states[name]) for name in STATES}
+    model.add_factors(DiscreteFactor(list(STATES), [4, 3, 2], table / table.sum(), state_names=names))
+    model.schema = SCHEMA
+    return model
+
+
+def design(frame, formula="logit"):
+    one = np.ones(len(frame))
+    return np.stack([one, frame["age"], frame["job"] == "b", frame["job"] == "c"], axis=1).astype(float)
+
+
+class TestAgainstStatsmodels:
+    def test_a_logit_without_noise_is_theirs(self):
+        frame = records(20_000)
+        fit = network().regress("ill ~ age + job", frame, PLENTY, rounds=4)
+        theirs = sm.Logit((frame["ill"] == "yes").astype(float), design(frame)).fit(disp=0, cov_type="HC0")
+        assert list(fit.params.index) == ["Intercept", "age", "job[T.b]", "job[T.c]"]
+        assert np.abs((fit.params.to_numpy() - theirs.params.to_numpy()) / theirs.bse.to_numpy()).max() < 0.05
+        assert np.abs(fit.bse.to_numpy() / theirs.bse.to_numpy() - 1).max() < 0.1
+        assert np.allclose(fit.tvalues, fit.params / fit.bse) and fit.pvalues["age"] < 1e-10
+        assert fit.status == "good" and abs(fit.nobs - 20_000) < 1
+
+    def test_a_linear_one_with_an_interaction_is_theirs(self):
+        frame = records(20_000)
+        fit = network().regress("age ~ job*ill", frame, PLENTY, family="linear", rounds=3)
+        ill = (frame["ill"] == "yes").to_numpy(dtype=float)
+        b, c = ((frame["job"] == name).to_numpy(dtype=float) for name in "bc")
+        x = np.stack([np.ones(len(frame)), b, c, ill, b * ill, c * ill], axis=1)
+        theirs = sm.OLS(frame["age"], x).fit(cov_type="HC0")
+        assert fit.params.index[-1] == "job[T.c]:ill[T.yes]"
+        assert np.abs((fit.params.to_numpy() - theirs.params.to_numpy()) / theirs.bse.to_numpy()).max() < 0.05
+        assert np.abs(fit.bse.to_numpy() / theirs.bse.to_numpy() - 1).max() < 0.1
+
+    def test_means_are_means(self):
+        frame = records(20_000)
+        fit = network().compare_means("age", "job", frame, PLENTY)
+        means = frame.groupby("job")["age"].mean()
+        assert fit.params.to_numpy() == pytest.approx([means["a"], *(means[["b", "c"]] - means["a"])], abs=0.01)
+
+    def test_scores_and_success_are_as_declared(self):
+        frame = records(20_000)
+        scores = {"job": {"a": 0, "b": 1, "c": 5}}
+        fit = network().regress("ill ~ job", frame, PLENTY, scores=scores, success="no", rounds=4)
+        x = np.stack([np.ones(len(frame)), frame["job"].map(scores["job"])], axis=1)
+        theirs = sm.Logit((frame["ill"] == "no").astype(float), x).fit(disp=0)
+        assert fit.params.to_numpy() == pytest.approx(theirs.params.to_numpy(), abs=0.002)
+        assert fit.modelled == "the probability that ill is no"
+
+
+@pytest.mark.parametrize("how", [{}, {"unit": "who", "rows_per_unit": "shares"}, {"unit": "who", "rows_per_unit": 2}])
+def test_intervals_hold_and_are_as_wide_as_was_planned(how):
+    """Of persons with two rows that are alike, too: there a sample of n rows is one of half as many."""
+    truth = np.array([-2.0, 0.04, 0.5, -0.7])
+    covered, widths, n = [], [], 4000
+    budget = Budget(rho=0.02)
+    model = network()
+    spent = {"rows_per_unit": how["rows_per_unit"]} if how else {}
+    foretold = plan(model, budget, n if how.get("rows_per_unit") != 2 else 2 * n, formula="ill ~ age + job", **spent)
+    for seed in range(60):
+        frame = records(n, 100 + seed)
+        if how:
+            frame = pd.concat([frame.assign(who=np.arange(n))] * 2, ignore_index=True)
+        fit = model.regress("ill ~ age + job", frame, budget, **how)
+        low, high = fit.conf_int(0.1).to_numpy().T
+        covered.append((low <= truth) & (truth <= high))
+        widths.append(fit.bse)
+        assert fit.status == "good"
+    assert 0.83 <= np.mean(covered) <= 0.97  # .9, by 240 of which 4 at a time are of one sample
+    assert np.abs(np.median(widths, axis=0) / foretold.table["bse"] - 1).max() < 0.15
+
+
+def test_records_that_lack_a_value_are_left_out_and_counted():
+    states = {**STATES, "age": Number(20, 60, cuts=[30, 40, 50]), "job": ["a", "b", "c", "", None]}
+    frame = records(20_000)
+    rng = np.random.default_rng(3)
+    # Whether y is there depends on age: coefficients of complete records are the same.
+    lost = rng.random(len(frame)) < np.where(frame["age"] > 40, 0.6, 0.2)
+    frame.loc[lost, "job"] = np.where(rng.random(lost.sum()) < 0.5, None, "")
+    model = MarkovNetwork(nx.complete_graph(list(STATES)))
+    schema = Schema(states)
+    shape = [len(schema.states[name]) for name in STATES]
+    names = {name: list(schema.states[name]) for name in STATES}
+    values = np.ones(shape)
+    values[:4, :3] += 200 * network().marginal(list(STATES)).values
+    model.add_factors(DiscreteFactor(list(STATES), shape, values, state_names=names))
+    model.schema = schema
+    fit = model.regress("ill ~ age + job", frame, PLENTY, rounds=5)
+    kept = frame[~lost]
+    theirs = sm.Logit((kept["ill"] == "yes").astype(float), design(kept)).fit(disp=0)
+    assert abs(fit.nobs - len(kept)) < 1 and "a value of each of ill, age, job" in fit.of_whom
+    assert np.abs((fit.params.to_numpy() - theirs.params.to_numpy()) / theirs.bse.to_numpy()).max() < 0.2
+
+
+def test_noise_has_the_size_that_is_said():
+    """Of one set of records, so that all that differs between fits is noise; a third more or less would be seen."""
+    frame, model, budget = records(4000), network(), Budget(rho=0.01)
+    fits = [model.regress("ill ~ age + job", frame, budget) for _ in range(150)]
+    spread = np.std([fit.params for fit in fits], axis=0)
+    ratio = spread / np.median([fit.bse_noise for fit in fits], axis=0)
+    assert (ratio > 0.8).all() and (ratio < 1.25).all()
+
+
+class TestWhatItSaysWhereItCannot:
+    def test_a_model_that_is_far_off_has_no_intervals(self):
+        model = network()
+        model.factors[0].values = np.roll(model.factors[0].values, 1, axis=0) ** 2
+        fit = model.regress("ill ~ age + job", records(20_000), Budget(rho=0.5), rounds=1)
+        assert fit.status == "far" and fit.bse.isna().all() and "refused" in str(fit)
+
+    def test_a_weak_budget_says_so_and_shows_the_model(self):
+        fit = network().regress("ill ~ age + job", records(4000), Budget(rho=0.00005))
+        assert fit.status in ("weak", "few") and "model" in str(fit) and fit.network_params.notna().all()
+
+    def test_hardly_any_records_have_no_intervals(self):
+        fit = network().regress("ill ~ age + job", records(20), Budget(rho=0.01))
+        assert fit.status == "few" and fit.conf_int().isna().all(axis=None)
+
+    def test_a_rare_cell_has_no_interval_and_the_others_stand(self):
+        frame = records(5000)
+        frame = pd.concat([frame[frame["job"] != "c"], frame[frame["job"] == "c"][:3]])
+        model = network()
+        model.factors[0].values = model.factors[0].values * np.array([1.0, 1.0, 0.002])[None, :, None]
+        fit = model.regress("ill ~ age + job", frame, Budget(rho=0.02))
+        assert np.isnan(fit.bse["job[T.c]"]) and fit.bse[["age", "job[T.b]"]].notna().all()
+        assert "a rare cell" in str(fit)
+
+
+WRONG = [
+    ({"formula": "ill ~ log(age)"}, "'log(age)', which is not read"),
+    ({"formula": "ill ~ age - 1"}, "not read"),
+    ({"formula": "ill ~ age**2"}, "not read"),
+    ({"formula": "ill"}, "not read"),
+    ({"formula": "ill ~ age + ("}, "not read"),
+    ({"formula": "ill ~ " + "(" * 5000 + "age" + ")" * 5000}, "not read"),
+    ({"formula": "ill ~ weight"}, "names 'weight'"),
+    ({"formula": "ill ~ ill"}, "on both sides"),
+    ({"formula": "ill ~ age:job"}, "without"),
+    ({"formula": "job ~ age"}, "pass success="),
+    ({"formula": "job ~ age", "success": "z"}, "success='z'"),
+    ({"formula": []}, "empty list"),
+    ({"formula": 3}, "formula"),
+    ({"family": "probit"}, "family='probit'"),
+    ({"rounds": 0}, "rounds=0"),
+    ({"scores": {"job": {"a": 1}}}, "scores['job'] is not for the states"),
+    ({"scores": [1]}, "scores is no mapping"),
+    ({"adjacency": "edge"}, "edge"),
+    ({"unit": "nobody"}, "nobody"),
+]
+
+
+@pytest.mark.parametrize(("change", "says"), WRONG)
+def test_bad_input_is_refused_before_any_charge(change, says, tmp_path):
+    arguments = {"formula": "ill ~ age", **change}
+    ledger = Ledger.open(tmp_path / "ledger.json", Budget(rho=1.0))
+    data = PrivateTable(records(100), SCHEMA, ledger=ledger)
+    with pytest.raises((ValueError, TypeError)) as raised:
+        network().regress(arguments.pop("formula"), data, Budget(rho=0.1), **arguments)
+    assert says in str(raised.value) and not ledger.entries
+
+
+def test_a_model_that_nothing_is_asked_around():
+    edgeless = MarkovNetwork(nx.empty_graph(["age", "ill"]))
+    for name in ("age", "ill"):
+        states = list(SCHEMA.states[name])
+        edgeless.add_factors(DiscreteFactor([name], [len(states)], np.ones(len(states)), state_names={name: states}))
+    edgeless.schema = SCHEMA.subset(["age", "ill"])
+    with pytest.raises(ValueError, match="no edges"):
+        edgeless.regress("ill ~ age", records(100), PLENTY)
+    model = network()
+    model.missing_at_random = {"age": ("job",)}
+    with pytest.raises(ValueError, match="has no missing values of"):
+        model.regress("ill ~ age", records(100), PLENTY)
+    table = PrivateTable(records(100), SCHEMA.subset(["age", "ill"]), ledger=PLENTY)
+    with pytest.raises(ValueError, match="lacks"):
+        network().regress("ill ~ age", table, PLENTY)
+    wide = {"y": [0, 1], **{f"v{k}": list(range(25)) for k in range(3)}}
+    with pytest.raises(ValueError, match="leave out or merge"):
+        analysis_of("y ~ v0 + v1 + v2", States(wide, {}, {}, {}), "logit")
+
+
+class TestOneAccount:
+    def test_costs_add_up_with_the_models_and_another_ledger_is_refused(self, tmp_path):
+        from pgmpy_dp import learn
+
+        ledger = Ledger.open(tmp_path / "one.json", Budget(rho=0.2))
+        table = PrivateTable(records(2000), SCHEMA, ledger=ledger)
+        model = learn(table, Budget(rho=0.1)).model_
+        fit = model.regress("ill ~ age", table, Budget(rho=0.05))
+        assert fit.privacy.total.rho == pytest.approx(0.15) and len(fit.privacy.entries) == 2
+        other = PrivateTable(records(2000), SCHEMA, ledger=Ledger.open(tmp_path / "other.json", Budget(rho=0.2)))
+        with pytest.raises(ValueError, match="another ledger paid"):
+            model.regress("ill ~ age", other, Budget(rho=0.05))
+        alone = model.regress("ill ~ age", other, Budget(rho=0.05), others=True)
+        assert alone.privacy.total.rho == pytest.approx(0.05)
+        with pytest.raises(ValueError, match="adjacency='add_remove'"):
+            model.regress("ill ~ age", records(100), PLENTY, adjacency="replace_one", n_records=100)
+        with pytest.raises(ValueError, match="unit=None"):
+            model.regress("ill ~ age", records(100).assign(who=1), PLENTY, unit="who")
+
+    def test_files_reports_and_evidence_tell_the_same(self, tmp_path):
+        from pgmpy_dp import learn, write_evidence
+
+        model = learn(records(4000), Budget(rho=0.1), SCHEMA).model_
+        fits = model.regress(["ill ~ age + job", "ill ~ age"], records(4000), Budget(rho=0.1))
+        fits[1].save(tmp_path / "fit.npz")
+        again = [Regression.load(tmp_path / "fit.npz", k) for k in (0, 1)]
+        assert [one.summary() for one in again] == [one.summary() for one in fits]
+        assert json.loads(json.dumps(fits[0].to_dict()))["coefficients"][1]["coef"] == fits[0].params.iloc[1]
+        model.report(tmp_path / "page.html", regressions=[fits[0], Release.load(tmp_path / "fit.npz")])
+        page = (tmp_path / "page.html").read_text()
+        low, high = fits[0].conf_int(0.1).loc["age"]
+        assert f"{low:.4g} to {high:.4g}" in page and page.count("<h3>ill ~ age</h3>") == 1
+        with pytest.raises(ValueError, match="of another model"):
+            network().report(tmp_path / "no.html", regressions=fits)
+        write_evidence(tmp_path / "evidence", model, regressions=fits)
+        assert "Beside it ill ~ age + job, ill ~ age was released" in (tmp_path / "evidence/evidence.html").read_text()
+
+    def test_an_interrupted_regression_hands_over_what_was_paid_for(self, monkeypatch):
+        true, calls = TableCurator.ask, []
+
+        def ask(self, *arguments, **options):
+            calls.append(arguments)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            return true(self, *arguments, **options)
+
+        monkeypatch.setattr(TableCurator, "ask", ask)
+        with pytest.raises(KeyboardInterrupt) as raised:
+            network().regress("ill ~ age", records(200), PLENTY)
+        assert raised.value.release.public["interrupted"] and len(raised.value.release.values) == 1
+        with pytest.raises(ValueError, match="the release has 0"):
+            Regression.of(raised.value.release)
+
+
+class TestIndependence:
+    def test_rejects_at_its_level_and_has_power(self):
+        rng = np.random.default_rng(0)
+        rejected = []
+        for dependent in (0.0, 0.3):
+            pvalues = []
+            for _ in range(300):
+                a = rng.integers(4, size=3000)
+                b = np.where(rng.random(3000) < dependent, a % 3, rng.integers(3, size=3000))
+                counts = np.zeros((4, 3))
+                np.add.at(counts, (a, b), 1.0)
+                statistic, df = wald(counts + rng.normal(0, 20, counts.shape), 400.0)
+                pvalues.append(statistic)
+                assert df == 6
+            rejected.append(np.mean(np.array(pvalues) > 10.645))  # .1 of chi-squared
+        assert 0.05 <= rejected[0] <= 0.15 and rejected[1] > 0.95
+
+    def test_of_a_network(self, tmp_path):
+        test = network().independence("job", "ill", records(20_000), Budget(rho=0.1))
+        assert test.pvalue < 1e-6 and test.df == 2 and test.table.shape == (3, 2)
+        test.save(tmp_path / "test.npz")
+        assert str(IndependenceTest.load(tmp_path / "test.npz")) == str(test)
+        with pytest.raises(ValueError, match="two variables"):
+            network().independence("job", "job", records(10), Budget(rho=0.1))
+
+
+def test_the_shape_keeps_every_score_within_one_and_is_optimal():
+    equations = ScoreEquations.of(
+        analysis_of("ill ~ age*job", States(SCHEMA.states, SCHEMA.numbers, {}, {}), "logit"), network().to_log_linear()
+    )
+    b = equations.root(1e-4)
+    m, l1 = equations.shape(b)
+    u = equations.largest_scores(b) @ m
+    assert np.sqrt((u**2).sum(axis=1)).max() == pytest.approx(1.0) and np.abs(u).sum(axis=1).max() == pytest.approx(l1)
+    # Duality: no shape has less than the optimum of weights, which the largest norm bounds from above.
+    inverse = equations.back @ np.linalg.inv(equations.information(b))
+    weights = 1 / np.diag(equations.sampling(b))
+    ours = (np.diag(inverse @ np.linalg.inv(m @ m) @ inverse.T) * weights).sum()
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        other = m + 0.05 * np.abs(m).max() * rng.normal(size=m.shape)
+        other /= np.sqrt(((equations.largest_scores(b) @ other.T) ** 2).sum(axis=1).max())
+        theirs = (np.diag(inverse @ np.linalg.inv(other.T @ other) @ inverse.T) * weights).sum()
+        assert ours <= 1.02 * theirs
