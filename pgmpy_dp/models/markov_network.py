@@ -997,7 +997,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         from pgmpy_dp.reporting import comparison_page, report_page
 
         if compare is not None:
-            of_one = {"release": release, "score": score, "title": title, "about": about, "rule": rule}
+            of_one: dict[str, Any] = {"release": release, "score": score, "title": title, "about": about, "rule": rule}
             of_one["regressions"] = tuple(regressions) or None
             for name, value in of_one.items():
                 if value is not None:

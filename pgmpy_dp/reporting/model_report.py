@@ -212,12 +212,14 @@ def _scored(network: Answers, score: ModelScore | Release | None, level: float) 
 
 def _regressions(network: Answers, regressions: Iterable[Any], level: float) -> list[dict[str, Any]]:
     """Declared analyses: their coefficients, with intervals of a level."""
+    if not (listed := list(regressions)):
+        return []
     from pgmpy_dp.models.regression.regression_fit import STATUS, Regression
     from pgmpy_dp.models.score_reading import digest_of
 
     tables: list[dict[str, Any]] = []
     for fit in itertools.chain.from_iterable(
-        Regression.every(one) if isinstance(one, Release) else [one] for one in regressions
+        Regression.every(one) if isinstance(one, Release) else [one] for one in listed
     ):
         require_model(fit, digest_of({name: network.states[name] for name in network.nodes}, network.to_log_linear()))
         rows = [

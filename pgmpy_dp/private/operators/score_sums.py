@@ -201,7 +201,7 @@ class ScoreSums(SumOperator[np.ndarray]):
     def _vectors(self, codes: np.ndarray, place: dict[Hashable, int], table: np.ndarray | None) -> np.ndarray:
         """What records add before it is shortened; shape (n, k + 1)."""
 
-        def product(factors: Sequence[Factor], unit: int) -> np.ndarray:
+        def product(factors: Sequence[tuple[Hashable, Sequence[int]]], unit: int) -> np.ndarray:
             value = np.full(len(codes), unit, dtype=np.int64)
             for name, values in factors:
                 value = value * np.array(values, dtype=np.int64)[codes[:, place[name]]] // unit
