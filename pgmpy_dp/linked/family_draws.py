@@ -189,6 +189,8 @@ class FamilyChoice:
     Parameters
     ----------
     model : LinkedModel
+    weights : ndarray, optional
+        Those of a choice that was learned before, from the model's file.
 
     Notes
     -----
@@ -202,7 +204,7 @@ class FamilyChoice:
     from families drawn for it, so it is a function of the model alone.
     """
 
-    def __init__(self, model: LinkedModel) -> None:
+    def __init__(self, model: LinkedModel, weights: np.ndarray | None = None) -> None:
         wide = model._wide
         names = wide.schema.variables
         slot_of: dict[Any, tuple[int, int]] = {}
@@ -223,7 +225,9 @@ class FamilyChoice:
             among = _classes(model.linked.most) if pairs else []
             self._scopes += [(scope, slots, shape, sizes) for sizes in among or [every]]
         self._sizes = [int(np.prod(shape)) for _, _, shape, _ in self._scopes]
-        self._weights = self._learned(model, np.random.default_rng(0))
+        if weights is not None and not (weights.shape == (sum(self._sizes),) and np.isfinite(weights).all()):
+            raise ValueError("the weights of the choice among families are not those of the model's tables")
+        self.weights = self._learned(model, np.random.default_rng(0)) if weights is None else weights
 
     def _learned(self, model: LinkedModel, rng: np.random.Generator) -> np.ndarray:
         distribution = model._in_first_slots
@@ -308,6 +312,6 @@ class FamilyChoice:
         """Rows of the families that are taken, one of each `_AMONG`."""
         scores = self._of_like(candidates)
         for whose, cells, share in self._cells(candidates):
-            scores += np.bincount(whose, self._weights[cells] * share, len(scores))
+            scores += np.bincount(whose, self.weights[cells] * share, len(scores))
         best = (scores + rng.gumbel(size=len(scores))).reshape(-1, _AMONG).argmax(axis=1)
         return np.arange(len(best)) * _AMONG + best

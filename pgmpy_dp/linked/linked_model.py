@@ -99,6 +99,7 @@ class LinkedModel:
         self.n_records, self.n_records_sd = n_records, n_records_sd
         self._wide, self._model, self._within = wide, model, dict(within)
         self.posterior: ParameterPosterior | None = None
+        self._choice_weights: np.ndarray | None = None
 
     def __repr__(self) -> str:
         parent, child = self.linked.names
@@ -207,6 +208,8 @@ class LinkedModel:
             ],
         }
         arrays = {"theta": self._model.theta}
+        if not self._wide.ordered:  # seconds that whoever loads it and draws need not spend again
+            arrays["choice"] = self._choice.weights
         if self.posterior is not None:
             header["posterior"], parts = posterior_to_parts(self.posterior)
             arrays |= parts
@@ -246,6 +249,8 @@ class LinkedModel:
             privacy = header["privacy"] and replace(Privacy.from_dict(header["privacy"]), unit=linked.unit)
             model = LogLinearModel(cliques, arrays["theta"])
             loaded = cls(linked, wide, model, privacy, within, *map(float, header["n_records"]))
+            loaded._choice_weights = arrays.get("choice")
+            _ = loaded._choice if "choice" in arrays else None  # refused here where they are of another model
             if "posterior" in header and privacy is not None:
                 graph: dict[Hashable, list[Hashable]] = {name: [] for name in names}
                 loaded.posterior = posterior_from_parts(header["posterior"], arrays, wide.schema, graph, privacy, {})
@@ -572,7 +577,7 @@ class LinkedModel:
     def _choice(self) -> FamilyChoice:
         from pgmpy_dp.linked.family_draws import FamilyChoice
 
-        return FamilyChoice(self)
+        return FamilyChoice(self, self._choice_weights)
 
 
 def promise_to_a_child(privacy: Privacy | None) -> Privacy | None:

@@ -23,6 +23,7 @@ from pgmpy_dp.linked import (
     PrivateLinkedTables,
     made_up_families,
 )
+from pgmpy_dp.linked.family_draws import FamilyChoice
 from pgmpy_dp.linked.linked_model import guarantee_of_a_child
 from pgmpy_dp.linked.operators.wide_table import wide_table
 from pgmpy_dp.linked.slot_draws import SlotDraws
@@ -273,6 +274,19 @@ class TestQuestions:
     def test_it_is_no_bayesian_network(self, learned):
         with pytest.raises(NotImplementedError, match="slots"):
             learned.model_.to_bayesian_network()
+
+    def test_a_file_has_the_choice_among_families(self, learned, tmp_path, monkeypatch):
+        learned.model_.save(tmp_path / "m.npz")
+
+        def learned_again(*_):
+            raise AssertionError("the choice was learned again")
+
+        monkeypatch.setattr(FamilyChoice, "_learned", learned_again)
+        again = LinkedModel.load(tmp_path / "m.npz")
+        for one, two in zip(again.sample(40, 1), learned.model_.sample(40, 1), strict=True):
+            pd.testing.assert_frame_equal(one, two)
+        with pytest.raises(ValueError, match="weights of the choice"):
+            FamilyChoice(again, again._choice.weights[1:])
 
     def test_files_are_lossless_and_show_damage(self, learned, tmp_path):
         learned.model_.save(tmp_path / "m.npz")
