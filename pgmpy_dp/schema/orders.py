@@ -70,13 +70,14 @@ def read_order(text: str, columns: Mapping[Hashable, Any]) -> OrderRule | None:
     Raises
     ------
     ValueError
-        For variables that cannot be compared: without numbers, a day with a number, of unequal resolutions.
+        For variables that cannot be compared: without numbers, a day with a number, of unequal resolutions. For > and
+        >=, which do not say whether what they compare always holds or never.
 
     Examples
     --------
     >>> from pgmpy_dp.schema.rules import Column
     >>> columns = {name: Column(name, None, Number(0, 9, resolution=1)) for name in ("low", "high")}
-    >>> str(read_order("high - 2 > low", columns)), str(read_order("high > low + 2", columns))
+    >>> str(read_order("low < high - 2", columns)), str(read_order("low + 2 < high", columns))
     ('low < high - 2', 'low < high - 2')
     """
     if "->" in text or not (match := _SIGN.fullmatch(text)):
@@ -84,7 +85,13 @@ def read_order(text: str, columns: Mapping[Hashable, Any]) -> OrderRule | None:
     left, right = (_side(side, columns) for side in (match[1], match[3]))
     if left is None or right is None:
         return None
-    low, high = (left, right) if match[2][0] == "<" else (right, left)
+    if match[2][0] == ">":  # among what is impossible it would be read as either
+        never = f"{match[1].strip()} {'<=' if match[2] == '>' else '<'} {match[3].strip()}"
+        raise ValueError(
+            f"has {match[2]} between two variables, which may be what always holds or what never does; write what "
+            f"holds with < or <=: {never} where this is never so"
+        )
+    low, high = left, right
     rule = OrderRule(low[0], high[0], high[1] - low[1] + 0.0, len(match[2]) == 1)
     numbers = [columns[name].declared for name in (rule.low, rule.high)]
     if lacking := [n for n, number in zip((rule.low, rule.high), numbers, strict=True) if number is None]:
