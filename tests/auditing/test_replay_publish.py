@@ -54,9 +54,9 @@ def test_the_answer_is_a_function_of_what_was_answered():
 class TestMutants:
     def test_an_error_that_is_rounded_by_the_total(self, monkeypatch):
         """A total that is seen in tens moves a loss by ten at once."""
-        true = table_errors.sum_gap
+        true = table_errors.sum_above
         monkeypatch.setattr(
-            table_errors, "sum_gap", lambda n, f, r: true(n, f, r) + int(n.sum()) % 10 * table_errors.WHOLE
+            table_errors, "sum_above", lambda n, f, r: true(n, f, r) + int(n.sum()) % 10 * table_errors.WHOLE
         )
         assert "model_errors: exact statistics moved by" in found("test alone")
 

@@ -23,7 +23,7 @@ def test_schemas_have_their_variables():
     assert list(with_bounds) == [*PATH, "age"]
     assert with_bounds["age"] == Number(0, 100)
     assert Schema.from_json(SECOND / "schema.json") == schema
-    assert Schema.from_json(SECOND / "schema-with-numbers.json")["age"] == Number(0, 100)
+    assert Schema.from_json(SECOND / "schema-with-numbers.json")["age"] == Number(0, 100, spikes=())
 
 
 def test_a_ledger_has_its_charge_and_takes_another(tmp_path):

@@ -33,7 +33,7 @@ from tests.settings import settings
 
 network_settings = partial(settings, PrivateNetwork)
 
-SCHEMA = Schema({"x": Number(-4, 60), "y": ["a", "b", "c"], "z": Number(0, 9, resolution=1, missing="drop")})
+SCHEMA = Schema({"x": Number(-4, 60, spikes=()), "y": ["a", "b", "c"], "z": Number(0, 9, resolution=1, missing="drop")})
 N = 400
 
 
@@ -202,7 +202,7 @@ class TestFits:
         def peeking(self, schema, places):
             counts = np.bincount(self._data._codes[:, 0], minlength=65)
             bins = merging.equal_bins(counts[:64].astype(float), 4)
-            number = Number(-4, 60).fine()
+            number = Number(-4, 60, spikes=()).fine()
             starts = np.flatnonzero(np.diff(bins)) + 1
             cut = schema.replaced({"x": number.with_cuts(number.edges[k] for k in starts)})
             merge(self, cut, {**places, "x": [*bins.tolist(), int(bins[-1]) + 1]})

@@ -108,11 +108,6 @@ class _PandasSource(_Frame):
 
     guesses_types = True
 
-    def number_types(self) -> list[Any]:
-        # What makes a column of lengths of time does so whatever its cells are: to_timedelta, or a difference of two
-        # times, leaves no other type, or fails before it comes here. Objects stay objects, and decide nothing.
-        return [dtype if str(dtype).startswith(("timedelta64", "duration")) else "" for dtype in self._data.dtypes]
-
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         columns = [pandas_columns(self._data.iloc[:, place]) for place in self.positions(names)]
         for start in range(0, max(1, len(self._data)), ROWS):

@@ -92,9 +92,9 @@ class Source(ABC):
         """ValueError for columns of numbers or days whose type has durations or times of day, of which none is one.
 
         A declared type is the column's: what a cell holds decides nothing, and neither does how many there are. Types
-        that a library guesses (`guesses_types`) refuse nothing, but for those of `number_types`.
+        that a library guesses (`guesses_types`) refuse nothing.
         """
-        types, names = list(map(str, self.number_types())), list(names)
+        types, names = list(map(str, () if self.guesses_types else self.types())), list(names)
         for name, place in zip(names, self.positions(names) if types else (), strict=bool(types)):
             if _NO_NUMBERS.match(types[place]):
                 raise ValueError(
@@ -118,10 +118,6 @@ class Source(ABC):
         """Whether a column is declared to hold texts; a type that was guessed from cells declares nothing."""
         types = () if self.guesses_types else self.types()
         return bool(types) and _TEXTS.match(str(types[self.positions([name])[0]])) is not None
-
-    def number_types(self) -> list[Any]:
-        """Types as `require_numbers` takes them: of a library that guesses them, those that no cell decides."""
-        return [] if self.guesses_types else self.types()
 
     def declared_kind(self, name: Hashable) -> str | None:
         """Return what a column's declared type says, which no cell decided: "integers", "texts" or, of others, None."""

@@ -73,7 +73,8 @@ class Variable:
         self.dtype = np.min_scalar_type(last)
         self._code, self._read, self._key = key_coder(schema, name), schema.reading(name), schema.reading(name).key
         states = schema.states[name]
-        self.blank = states.index(None) if None in states else last
+        of_missing = (k for k, state in enumerate(states) if self._read.spelled(self._key(state)) == MISSING)
+        self.blank = next(of_missing, last)  # a declared text "nan" is it too
         self._blank_code = code if (code := self._code(MISSING)) != DROPPED else size
         counted = OutsideCounted(schema) if self._has_others else schema
         self._code_apart, self._outside = key_coder(counted, name), counted.cardinality(name) - self._has_others
