@@ -146,6 +146,12 @@ def as_written(path: Path, text: option.TextOptions, argument: str = "DATA") -> 
     return TextFile(path, **passed) if passed else path
 
 
+def tables_as_written(tables: option.LinkedOptions, text: option.TextOptions) -> list[Path | TextFile | None]:
+    """The records of parents, None without them, and those of children."""
+    files = {"--parents": tables.parents, "--children": tables.children}
+    return [None if file is None else as_written(file, text, way) for way, file in files.items()]
+
+
 def parsed_graph(schema: Schema, edges: str | None, edges_file: Path | None) -> nx.Graph | None:
     """The graph of --edges or --edges-file on all variables of the schema; None where neither was passed."""
     import networkx as nx

@@ -10,7 +10,7 @@ import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note_reading
-from pgmpy_dp.cli.arguments import are_linked, as_written
+from pgmpy_dp.cli.arguments import are_linked, as_written, tables_as_written
 from pgmpy_dp.cli.files import require_writable
 from pgmpy_dp.cli.ledger import kept, marked, note_uncounted, open_account, show_charged
 
@@ -103,13 +103,11 @@ def discover(
     require_writable(overwrite, (data, tables.parents, tables.children, account.ledger), out=out)
     variables, records, children = declared, None, None
     if are_linked(tables, data):
-        files = {"--parents": tables.parents, "--children": tables.children}
-        records, children = (None if file is None else as_written(file, text, way) for way, file in files.items())
-        variables = described_tables(declared, linked, tables, records, children)
+        records, children = tables_as_written(tables, text)
+        variables, by_table = described_tables(declared, linked, tables, records, children)
         if records is not None and not variables["parent"]:
             ask_for("--parents", str(tables.parents), "no column of it was described; leave it out")
-        of_table = dict(zip(variables["names"], (variables["parent"] or {}, variables["child"]), strict=True))
-        cells = reading_of_tables(of_table, reading)
+        cells = reading_of_tables(by_table, reading)
     else:
         assert data is not None
         records = as_written(data, text)
@@ -138,8 +136,8 @@ def discover(
 
 def described_tables(
     declared: dict[str, Any], linked: option.KeyOptions, tables: option.LinkedOptions, parents: Any, children: Any
-) -> dict[str, Any]:
-    """The arguments of a schema of linked tables, from options."""
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The arguments of a schema of linked tables, from options, and what is declared of each table's columns."""
     from pgmpy_dp.linked.linked_discovery import columns_by_table
 
     for name, value in {"--key": linked.key, "--most": linked.most}.items():
@@ -149,11 +147,12 @@ def described_tables(
     names = [name.strip() for name in linked.names.split(",")]
     if len(set(names)) != 2 or not all(names):
         ask_for("--names", linked.names, "write two names: household,person")
-    parent, child = columns_by_table(declared, dict(zip(names, (parents, children), strict=True))).values()
-    order = [name.strip() for name in (linked.order or "").split(",") if name.strip()]
+    by_table = columns_by_table(declared, dict(zip(names, (parents, children), strict=True)))
+    parent, child = by_table.values()
+    order = column_options.names_of([linked.order or ""])
     said = {"key": linked.key, "most": linked.most, "counts": linked.count or (), "order": order, "names": names}
     key_kind = None if tables.key_kind is None else str(tables.key_kind)
-    return {"parent": parent or None, "child": child, "key_kind": key_kind, **said}
+    return {"parent": parent or None, "child": child, "key_kind": key_kind, **said}, by_table
 
 
 def reading_of_tables(tables: dict[str, dict[str, Any]], options: column_options.ReadingOptions) -> dict[str, Any]:
@@ -161,13 +160,11 @@ def reading_of_tables(tables: dict[str, dict[str, Any]], options: column_options
     names = {f"{table}.{column}": (column, f"{table}.{column}") for table, some in tables.items() for column in some}
 
     def named(texts: list[str] | None, sign: str) -> list[str]:
-        parts = [(text, *text.partition(sign)) for text in texts or []]
-        expanded = [[f"{n}{sign}{rest}" for n, ways in names.items() if of.strip() in ways] for _, of, _, rest in parts]
-        return [
-            one
-            for (text, _, separator, _), several in zip(parts, expanded, strict=True)
-            for one in (several if separator else []) or [text]
-        ]
+        listed = []
+        for text in texts or []:
+            of, separator, rest = text.partition(sign)
+            listed += [f"{n}{sign}{rest}" for n, ways in names.items() if separator and of.strip() in ways] or [text]
+        return listed
 
     codes = [one for name in column_options.names_of(options.codes) for one, ways in names.items() if name in ways]
     read = replace(options, missing=named(options.missing, "="), recode=named(options.recode, ":"), codes=codes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import ask_for
-from pgmpy_dp.cli.arguments import are_linked, as_written, protection
+from pgmpy_dp.cli.arguments import are_linked, as_written, protection, tables_as_written
 from pgmpy_dp.cli.files import load_linked_schema
 from pgmpy_dp.cli.ledger import open_account
 
@@ -43,9 +43,7 @@ def private_data(
     if protected.rows_per_unit != "1":
         ask_for("--rows-per-unit", protected.rows_per_unit, "all children of a parent count together; leave it out")
     schema = _linked_schema(tables, described, protected.unit)
-    parents = None if tables.parents is None else as_written(tables.parents, text, "--parents")
-    assert tables.children is not None
-    children = as_written(tables.children, text, "--children")
+    parents, children = tables_as_written(tables, text)
     charged = open_account(account, budget, protected.adjacency, fit=fit)
     return PrivateLinkedTables(
         parents, children, schema, adjacency=str(protected.adjacency), ledger=charged, n_records=protected.n_records

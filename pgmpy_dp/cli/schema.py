@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import app, as_document, ask_for, command, show
-from pgmpy_dp.cli.arguments import are_linked, as_written, parse_assignment
+from pgmpy_dp.cli.arguments import are_linked, as_written, parse_assignment, tables_as_written
 from pgmpy_dp.cli.files import STANDARD_OUTPUT, load_schema, require_writable, write_output
 from pgmpy_dp.shown import quantity, shown
 
@@ -148,18 +149,24 @@ def _template(
     described = states or any(vars(options.declared).values())
     # A schema has to have a variable: without any, the first column stands in, so that options of all columns are kept.
     document = column_options.described(options, states if described else {names[0]: ["some", "states"]}).to_dict()
-    known = {entry["name"]: entry for entry in document["variables"]} if described else {}
+    known = [entry["name"] for entry in document["variables"]] if described else []
     if absent := [name for name in known if name not in names]:
         ask_for("--from-header", str(from_header), f"it has no column {absent[0]!r}; it has {', '.join(names)}")
-    document["variables"] = [known.get(name, {"name": name, "states": []}) for name in names]
+    empty = _filled_up(document, names, known)
     if out is None:
         show(document, "", as_json=True)
         return
     write_output(out, (as_document(document) + "\n").encode())
-    empty = [name for name in names if name not in known]
     listed = ", ".join(map(shown, empty))
     told = f"Wrote {out}: {quantity(names, 'column')}, {len(empty)} of which lack their states: {listed}"
     show({"schema": str(out), "variables": len(names), "without_states": empty}, told, as_json)
+
+
+def _filled_up(table: dict[str, Any], names: list[str], described: Iterable[str]) -> list[str]:
+    """Give a schema's form all of a table's columns; those that are not described, without states, are returned."""
+    known = {entry["name"]: entry for entry in table["variables"] if entry["name"] in described}
+    table["variables"] = [known.get(name, {"name": name, "states": []}) for name in names]
+    return [name for name in names if name not in known]
 
 
 def _of_tables(
@@ -180,43 +187,35 @@ def _of_tables(
     from pgmpy_dp.schema import Schema
 
     are_linked(tables, None)
-    files = {"--parents": tables.parents, "--children": tables.children}
-    data = [None if file is None else as_written(file, text, way) for way, file in files.items()]
-    said = described_tables(column_options.declarations(states or {}, declared), linked, tables, *data)
-    of_table = dict(zip(said["names"], (said["parent"] or {}, said["child"]), strict=True))
-    cells, others = (
-        reading_of_tables(of_table, reading),
-        dict(parse_assignment(each, "--other") for each in other or []),
-    )
+    columns_declared = column_options.declarations(states or {}, declared)
+    said, by_table = described_tables(columns_declared, linked, tables, *tables_as_written(tables, text))
+    cells = reading_of_tables(by_table, reading)
+    others = dict(parse_assignment(each, "--other") for each in other or [])
     schemas: dict[str, Schema | None] = {"parent": None, "child": None}
-    columns_of: dict[str, list[str]] = {}
-    for part, (table, columns), file in zip(schemas, of_table.items(), files.values(), strict=True):
+    listed: dict[str, tuple[list[str], dict[str, Any]]] = {}
+    for part, (table, columns), file in zip(schemas, by_table.items(), (tables.parents, tables.children), strict=True):
         if file is None:
             continue
-        columns_of[part] = [n for n in header(file, text, f"--{part}") if n != linked.key]
+        names = [n for n in header(file, text, f"--{part}") if n != linked.key]
+        listed[part] = names, columns
         of_other = {n: others[full] for n in columns for full in (n, f"{table}.{n}") if full in others}
         options = reading_of_table(table, columns, cells)
         # A schema has to have a variable: without any, the first column stands in, as for one table.
-        schemas[part] = Schema(columns or {columns_of[part][0]: ["some", "states"]}, other=of_other, **options)
+        schemas[part] = Schema(columns or {names[0]: ["some", "states"]}, other=of_other, **options)
     schema = LinkedSchema(**(said | schemas))
-    document, empty = schema.to_dict(), []
-    for (part, names), columns in zip(
-        columns_of.items(), of_table.values() if data[0] else [said["child"]], strict=True
-    ):
-        known = {entry["name"]: entry for entry in document[part]["variables"] if entry["name"] in columns}
-        document[part]["variables"] = [known.get(name, {"name": name, "states": []}) for name in names]
-        empty += [name for name in names if name not in known]
+    document = schema.to_dict()
+    empty = [name for part, (names, columns) in listed.items() for name in _filled_up(document[part], names, columns)]
     if out is None:
         show(document, "", as_json=True)
-    elif empty:
+        return
+    if empty:
         write_output(out, (as_document(document) + "\n").encode())
     else:
         schema.to_json(out)
-    if out is not None:
-        lacking = f", {len(empty)} of which lack their states: {', '.join(map(shown, empty))}" if empty else ""
-        number = quantity(sum(map(len, columns_of.values())), "column")
-        told = f"Wrote {out}: {number} of {quantity(columns_of, 'table')}{lacking}"
-        show({"schema": str(out), "without_states": empty}, told, as_json)
+    lacking = f", {len(empty)} of which lack their states: {', '.join(map(shown, empty))}" if empty else ""
+    number = quantity(sum(len(names) for names, _ in listed.values()), "column")
+    told = f"Wrote {out}: {number} of {quantity(listed, 'table')}{lacking}"
+    show({"schema": str(out), "without_states": empty}, told, as_json)
 
 
 def _read_codebook(path: Path) -> dict[str, list[str]]:

@@ -49,8 +49,8 @@ MISSING = ("missing",)
 """Key of what is missing."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # linear in the length of any text
-_TRUTH = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FALSE": 0.0}
-_ODD_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan, "NaN": math.nan}
+_WORDS = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FALSE": 0.0}
+_WORDS |= {"inf": math.inf, "-inf": -math.inf, "nan": math.nan, "NaN": math.nan}
 """As Python and pandas write them: of numbers and one stray text a library makes a column of texts."""
 
 Identity = Literal["meaning", "code", "unit", "integer"]
@@ -329,8 +329,4 @@ def _text_key(text: str) -> tuple:
     stripped = text.strip()
     if _NUMBER.fullmatch(stripped):
         return _number_key(float(stripped))
-    if stripped in _TRUTH:
-        return _number_key(_TRUTH[stripped])
-    if stripped in _ODD_NUMBERS:
-        return _number_key(_ODD_NUMBERS[stripped])
-    return ("text", text)
+    return _number_key(_WORDS[stripped]) if stripped in _WORDS else ("text", text)

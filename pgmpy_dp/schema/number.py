@@ -155,7 +155,7 @@ class Number:
             if choice not in allowed:
                 raise ValueError(f"{self._what} {name}={choice!r}; pass one of {', '.join(allowed)}")
         object.__setattr__(self, "units", checked_units(self._what, self.units))
-        checked_signs(self._what, self.decimal, self.thousands)
+        checked_signs(f"{self._what} ", self.decimal, self.thousands)
         object.__setattr__(self, "of", tuple(decode_label(name) for name in self.of))
         if self.of and (len(set(self.of)) != 2 or self.kind != "number"):
             raise ValueError(f"{self._what} of={self.of!r} is no pair of two names; pass of=(minuend, subtrahend)")
@@ -174,7 +174,7 @@ class Number:
                 f"{self._what} has bounds, cuts or bins={self.bins} so close to each other that 15 digits do not tell "
                 f"them apart: {[repr(edge) for edge in edges][:5]}; pass fewer, or wider ones"
             )
-        firsts = () if self.resolution is None else self._first_values(edges)
+        firsts = () if self.resolution is None else (*map(self._steps, edges[:-1]), self._steps(self.upper) + 1)
         if not all(a < b for a, b in itertools.pairwise(firsts)):
             raise ValueError(
                 f"{self._what} has a cell without a value of the resolution {self.resolution:.15g} among those that "
@@ -259,11 +259,9 @@ class Number:
                     f"{self._what} spikes={[self.text(one) for one in self.spikes]} must be values of the variable "
                     f"between lower={self.text(self.lower)} and upper={self.text(self.upper)}, of at most 15 digits"
                 )
-        if self.divided:
-            cuts = self.cuts or self._equal(self.bins)
-            if self.spikes:
-                object.__setattr__(self, "cuts", self._around(cuts, self.spikes))
-                object.__setattr__(self, "bins", None)
+        if self.divided and self.spikes:
+            object.__setattr__(self, "cuts", self._around(self.cuts or self._equal(self.bins), self.spikes))
+            object.__setattr__(self, "bins", None)
         if self.divided or (self.resolution is not None and not self.spikes):
             object.__setattr__(self, "spikes", None)
 
@@ -342,10 +340,6 @@ class Number:
         """The number of each cell's first value of the resolution, and behind the last the number of values."""
         return np.array(self._firsts)  # type: ignore[attr-defined]
 
-    def _first_values(self, edges: tuple[float, ...]) -> tuple[int, ...]:
-        """Return the number of each cell's first value, and behind the last one the number of values."""
-        return (*(self._steps(edge) for edge in edges[:-1]), self._steps(self.upper) + 1)
-
     @property
     def divided(self) -> bool:
         """Whether the variable has cells."""
@@ -398,15 +392,10 @@ class Number:
         ([(0.0, 5.0, False), (5.0, 9.0, True)], [(0.0, 4.0, True), (5.0, 9.0, True)])
         """
         if self.resolution is None:
-            return self._spans()
+            last, parts = len(self.edges) - 2, zip(self.edges, self.ends[1:], self.edges[1:], strict=False)
+            return [(low, end, k == last or end != high) for k, (low, end, high) in enumerate(parts)]
         steps = itertools.pairwise(self._firsts)  # type: ignore[attr-defined]
         return [(self._value(first), self._value(behind - 1), True) for first, behind in steps]
-
-    def _spans(self) -> list[tuple[float, float, bool]]:
-        """As `spans`, of edges."""
-        last, ends = len(self.edges) - 2, self.ends
-        above = enumerate(itertools.pairwise(self.edges))
-        return [(low, ends[k + 1], k == last or ends[k + 1] != high) for k, (low, high) in above]
 
     def value_above(self, number: float, or_at: bool) -> float | None:
         """The first value above a number.
@@ -785,18 +774,13 @@ class Number:
         -------
         dict
         """
-        content: dict[str, Any] = {}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.name == "discovered":
-                continue  # the schema says it
-            if field.name in ("lower", "upper"):
-                content[field.name] = self._json(value)
-            elif value != field.default:
-                written = {"cuts": self._json, "spikes": self._json, "of": encode_label}.get(field.name)
-                content[field.name] = value if written is None else [written(part) for part in value]
-                if field.name == "units":
-                    content["units"] = dict(value)
+        fields = ((field, getattr(self, field.name)) for field in dataclasses.fields(self))
+        content = {field.name: value for field, value in fields if value != field.default}
+        content.pop("discovered", None)  # the schema says it
+        content |= {name: self._json(content[name]) for name in ("lower", "upper")}
+        content |= {name: [*map(self._json, content[name])] for name in ("cuts", "spikes") if name in content}
+        content |= {"of": [*map(encode_label, self.of)]} if self.of else {}
+        content |= {"units": dict(self.units)} if self.units else {}
         if self.resolution is None and not self.divided:
             content["spikes"] = None if self.spikes is None else list(self.spikes)  # without it a file is of 0.3
         return content

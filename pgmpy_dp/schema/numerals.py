@@ -77,9 +77,9 @@ def checked_signs(what: str, decimal: Any, thousands: Any) -> None:
     """ValueError for signs that are none of decimals or thousands, or the same for both."""
     for name, sign, signs in (("decimal", decimal, ".,"), ("thousands", thousands, THOUSANDS)):
         if not (name == "thousands" and sign is None) and (not isinstance(sign, str) or sign not in tuple(signs)):
-            raise ValueError(f"{what} {name}={sign!r} is none of the signs {', '.join(map(repr, signs))}; pass one")
+            raise ValueError(f"{what}{name}={sign!r} is none of the signs {', '.join(map(repr, signs))}; pass one")
     if thousands == decimal:
-        raise ValueError(f"{what} thousands={thousands!r} is decimal too; pass two different signs")
+        raise ValueError(f"{what}thousands={thousands!r} is decimal too; pass two different signs")
 
 
 def written_number(text: str, units: Units, decimal: str, thousands: str | None) -> float | None:

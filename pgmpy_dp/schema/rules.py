@@ -31,6 +31,7 @@ from typing import Any
 
 from pgmpy_dp.schema.cells import match_key
 from pgmpy_dp.schema.intervals import interval_cuts
+from pgmpy_dp.schema.labels import short
 from pgmpy_dp.schema.number import OUTSIDE, Number, number_text
 from pgmpy_dp.schema.orders import OrderRule, read_order
 
@@ -171,7 +172,7 @@ class Condition:
         (word,) = self.words
         if column.states is not None and not any(column.spans):
             raise ValueError(
-                f"compares {column.name!r} with {word}, but its states {_short(column.states)} are neither numbers nor "
+                f"compares {column.name!r} with {word}, but its states {short(column.states)} are neither numbers nor "
                 "intervals; name states, with =, != or in {...}"
             )
         number = column.number(word.text)
@@ -270,7 +271,7 @@ def read_rule(rule: Any, columns: Mapping[Hashable, Column]) -> Rule | OrderRule
         known = dict(zip(column.keys, column.states, strict=True))
         unknown = [state for state in listed if column.key(state) not in known]
         if unknown:
-            raise ValueError(f"has {unknown}, which are not states of {name!r}; it has {_short(column.states)}")
+            raise ValueError(f"has {unknown}, which are not states of {name!r}; it has {short(column.states)}")
         words = tuple(_word_of(known[column.key(state)]) for state in listed)
         conditions.append(Condition(column.name, "in" if len(words) > 1 else "=", words))
     return Rule(tuple(conditions))
@@ -348,7 +349,7 @@ def _named(word: Word, column: Column) -> list[int]:
                     "name the state, or compare by < or >="
                 )
             return [code]
-    raise ValueError(f"has {word}, which is not a state of {column.name!r}; it has {_short(states)}")
+    raise ValueError(f"has {word}, which is not a state of {column.name!r}; it has {short(states)}")
 
 
 def _parsed(text: str, columns: Mapping[Hashable, Column]) -> Rule:
@@ -409,7 +410,7 @@ def _column(name: Any, columns: Mapping[Hashable, Column]) -> Column:
         return columns[name]
     matches = [column for known, column in columns.items() if str(known) == name]
     if len(matches) != 1:
-        raise ValueError(f"names {name!r}, which is not a variable of the schema; it has {_short(tuple(columns))}")
+        raise ValueError(f"names {name!r}, which is not a variable of the schema; it has {short(tuple(columns))}")
     return matches[0]
 
 
@@ -419,8 +420,3 @@ def _is_plain(text: str) -> bool:
 
 def _written(text: str, mark: str) -> str:
     return text if _is_plain(text) else mark + text.replace(mark, mark * 2) + mark
-
-
-def _short(value: object, limit: int = 200) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."

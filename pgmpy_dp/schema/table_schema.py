@@ -150,8 +150,8 @@ class Schema(Mapping):
         if codes is True:
             codes = [name for name, declared in variables.items() if not isinstance(declared, Number)]
         self._said = said_of(self._variables, missing, strip, casefold, recode, codes or ())
-        states: dict[Hashable, tuple] = {}
-        numbers: dict[Hashable, Number] = {}
+        self._states: dict[Hashable, tuple] = {}
+        self._numbers: dict[Hashable, Number] = {}
         costs: dict[str, None] = {}
         for label, declared in variables.items():
             costs |= dict.fromkeys(costs_of(declared))
@@ -160,18 +160,15 @@ class Schema(Mapping):
                 raise ValueError("None cannot name a variable (it cannot be a node of a graph); use text")
             if isinstance(declared, Number):
                 _require_exactly(f"variables[{name!r}]", declared, (Number, Date))
-                numbers[name] = declared
+                self._numbers[name] = declared
                 if name in self._said["codes"]:
                     raise ValueError(f"codes names {name!r}, a variable of numbers; list its states, or remove it")
             if not isinstance(declared, Number) or declared.divided:
                 listed = declared.states if isinstance(declared, Number) else declared
-                states[name] = checked_states(name, listed, name in self._said["codes"])
-        self._states = states
-        self._numbers = numbers
+                self._states[name] = checked_states(name, listed, name in self._said["codes"])
         self._readings = readings_of(self._variables, self._states, self._numbers, self._said)
         self._other = others_of(self._variables, self._states, self._numbers, self._readings, other)
-        codes = [name for name, reading in self._readings.items() if reading.codes]
-        refuse_almost_intervals(self._states, self._other, texts, {*self._numbers, *codes})
+        refuse_almost_intervals(self._states, self._other, texts, {*self._numbers, *self._said["codes"]})
         self._rules, self._zeros = self._checked_rules(impossible)
         # Type-strict identity: 1, 1.0 and True are equal in Python but not the same label.
         self._discovered: Costs = ()
@@ -351,15 +348,14 @@ class Schema(Mapping):
         list of hashable
         """
         declared = self.fine()
-        different = []
-        for name in self._variables if names is None else names:
+
+        def differs(name: Hashable) -> bool:
             mine, theirs = self._numbers.get(name), released.numbers.get(name)
             if mine is not None and not mine.divided and theirs is not None:
-                if mine.whole_range != theirs.whole_range:
-                    different.append(name)
-            elif name not in released or declared.subset([name]) != released.subset([name]):
-                different.append(name)
-        return different
+                return mine.whole_range != theirs.whole_range
+            return name not in released or declared.subset([name]) != released.subset([name])
+
+        return [name for name in (self._variables if names is None else names) if differs(name)]
 
     def replaced(
         self,
@@ -492,7 +488,6 @@ class Schema(Mapping):
         KeyError
             If it is unknown.
         """
-        self[name]
         self.require_discrete([name], "the schema")
         return len(self._states[name])
 
@@ -647,24 +642,13 @@ class Schema(Mapping):
             variables.append(entry)
         alone = self._constants.items()
         variables += [{"name": encode_label(name), "states": [encode_label(state)]} for name, state in alone]
-        reading = {
-            option: said
-            for option in READING
-            if (said := encoded(self._said[option])) not in (False, [], {"pairs": []})
-        }
+        said = {option: encoded(self._said[option]) for option in READING}
+        reading = {option: value for option, value in said.items() if value not in (False, [], {"pairs": []})}
         rules = {"impossible": list(self.impossible)} if self._rules else {}
         costs = {"discovered": [dict(cost) for cost in self.discovered]} if self._discovered else {}
         # Readers of before 0.3 would leave out what it cost: they refuse version 3. Those of 0.3 would compare codes by
         # what they mean: they refuse version 4.
-        version = (
-            4
-            if any(self.reading(name).codes for name in self._states)
-            else 3
-            if costs
-            else 2
-            if reading or rules or self._numbers
-            else 1
-        )
+        version = 4 if self._said["codes"] else 3 if costs else 2 if reading or rules or self._numbers else 1
         return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading, **rules, **costs}
 
     @classmethod

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pgmpy_dp.schema.numerals import THOUSANDS, numeral, plain_numeral
+from pgmpy_dp.schema.numerals import THOUSANDS, checked_signs, numeral, plain_numeral
 
 CellReader = Callable[[bytes, frozenset[str]], Any]
 """From the bytes of a field, and texts that are taken as they are, to the cell that it is."""
@@ -79,19 +79,14 @@ class TextFile:
         parts = self.path if isinstance(self.path, list | tuple) else [self.path]
         if not parts or not all(isinstance(part, str | Path) for part in parts):
             raise TypeError(f"path={self.path!r} names no file; pass a path, or a list of paths")
-        for name, values in (("delimiter", None), ("encoding", None), ("decimal", ".,"), ("thousands", THOUSANDS)):
+        for name in ("delimiter", "encoding", "decimal", "thousands"):
             value = getattr(self, name)
-            if value is None and name in ("delimiter", "thousands"):
-                continue
-            if not isinstance(value, str):
+            if not (isinstance(value, str) or (value is None and name in ("delimiter", "thousands"))):
                 raise TypeError(f"{name}={value!r} is a {type(value).__name__}; pass a text")
-            if values is not None and (len(value) != 1 or value not in values):
-                raise ValueError(f"{name}={value!r} is none of the signs {', '.join(map(repr, values))}; pass one")
+        checked_signs("", self.decimal, self.thousands)
         sign = self.delimiter
         if sign is not None and (len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n\0+-'):
             raise ValueError(f"delimiter={sign!r} is not a single sign such as ';', ',', '|' or '\\t'; pass one")
-        if self.thousands == self.decimal:
-            raise ValueError(f"thousands={self.thousands!r} is decimal too; pass two different signs")
         names = self.columns
         if names is not None and (isinstance(names, str) or not all(isinstance(name, str) for name in names)):
             raise TypeError(f"columns={names!r} is no list of texts; pass the name of each field, '' for one without")
