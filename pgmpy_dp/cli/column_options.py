@@ -134,7 +134,7 @@ _EXAMPLES = {"--number": '"age=0:120:1 cuts 18,65"', "--date": '"admitted=2001-0
 
 def described(passed: ColumnOptions, states: dict[str, Any] | None = None) -> Schema:
     """The schema of a file, or the one that options describe; `states` are those of a codebook."""
-    from pgmpy_dp.schema import Number, Schema, almost_intervals
+    from pgmpy_dp.schema import Number, Schema, almost_intervals, interval_cuts
 
     other, texts, impossible = passed.other or [], passed.texts or [], passed.impossible or []
     if passed.schema is not None:
@@ -152,12 +152,12 @@ def described(passed: ColumnOptions, states: dict[str, Any] | None = None) -> Sc
             continue
         meant = almost_intervals(listed, others.get(name))
         if meant is not None:
-            cut = f'--number "{name}=LOWER:UPPER cuts {_cuts(meant)}" or --cuts "{name}={_cuts(meant)}"'
+            cuts = ",".join(f"{cut:.15g}" for cut in interval_cuts(meant) or ())
+            cut = f'--number "{name}=LOWER:UPPER cuts {cuts}" or --cuts "{name}={cuts}"'
             what = f"intervals, but compared as texts; for a column of numbers write {cut}"
             ask_for(f"the list of states of {name}", listed, f"{what}; for one of such texts add --texts {name}")
         texts_of = [state for state in listed if state is not None]
-        ranges = [state for state in texts_of if _RANGE.fullmatch(state)]
-        if ranges:
+        if ranges := [state for state in texts_of if _RANGE.fullmatch(state)]:
             note(f"{name}: {ranges[0]!r} is a text like any other, in which no number is counted; see --number")
         words = [state for state in texts_of if state.strip().casefold() in _WORDS_OF_BLANK]
         if words and len(texts_of) == len(listed):
@@ -252,15 +252,14 @@ def reading_options(names: Iterable[str], options: ReadingOptions) -> dict[str, 
             what = f'empty cells are missing by "age=", and a state by --variable "age=...,{BLANK}"'
             ask_for("--missing", text, f"{what}; other cells that are read as missing are listed: ?,NA")
         if text.rstrip().endswith("=") and text.count("=") == 1:
-            name = text.strip()[:-1].strip()
-            _known(name, names, "--missing", text)
-            named.setdefault(name, []).append("")
+            name, cells = text.strip()[:-1].strip(), [""]
         elif "=" in text:
             name, cells = parse_states(text, "--missing")
-            _known(name, names, "--missing", text)
-            named.setdefault(name, []).extend(cells)
         else:
             everywhere += parse_states(f"all={text}", "--missing")[1]
+            continue
+        _known(name, names, "--missing", text)
+        named.setdefault(name, []).extend(cells)
     recoded: dict[str, dict[str, str]] = {}
     for text in options.recode or []:
         name, sign, pairs = text.partition(":")
@@ -321,10 +320,3 @@ def _numbers(option: str, text: str, parts: Iterable[str]) -> list[float]:
     except ValueError:
         example = _EXAMPLES.get(option, 'ascending, with commas between: "age=25,45.5"')
         ask_for(option, text, f"write numbers with decimal points and no other signs, {example}")
-
-
-def _cuts(states: list[str]) -> str:
-    """The cuts of states of intervals, as --cuts takes them."""
-    from pgmpy_dp.schema import interval_cuts
-
-    return ",".join(f"{cut:.15g}" for cut in interval_cuts(states) or ())

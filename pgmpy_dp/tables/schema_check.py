@@ -129,10 +129,6 @@ class SchemaCheck(Shown):
         lost = (self.n_no_record or 0.0) > max(self.n_records, FEW * self.n_matching_sd)
         return bool(self.n_records < FEW * self.n_records_sd or self.verdict == NOTHING or self.poor or lost)
 
-    @property
-    def _sd_of_difference(self) -> float:
-        return math.hypot(self.n_records_sd, self.n_matching_sd)
-
     def _of_lines(self, no_record: float) -> str:
         """Advice on lines that are no record, where there are more than noise."""
         if no_record < max(3 * self.n_matching_sd, self.n_records / 100):
@@ -146,16 +142,8 @@ class SchemaCheck(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The facts for programs, as JSON can hold them."""
-        names = (
-            "n_records",
-            "n_records_sd",
-            "n_matching",
-            "n_matching_sd",
-            "verdict",
-            "n_no_record",
-            "n_longer",
-            "failed",
-        )
+        numbers = ("n_records", "n_records_sd", "n_matching", "n_matching_sd")
+        names = (*numbers, "verdict", "n_no_record", "n_longer", "failed")
         columns = [
             {"variable": encode_label(name)}
             | {what: value for what, value in zip(self.table.columns, values, strict=True) if value == value}
@@ -197,9 +185,10 @@ class SchemaCheck(Shown):
             if name in other and row.verdict != ALL:
                 words += f" (other cells count as {other[name]!r})"
             lines.append(f"  {shown(name):<{width}}  about {of}, sd {row.sd:,.0f}: {words}")
+        sd = math.hypot(self.n_records_sd, self.n_matching_sd)
         if self.verdict == NOTHING and not self.poor and self.n_records >= FEW * self.n_records_sd:
             lines.append("Each column matches some records, but hardly any record matches in all columns")
-        elif (said := dropped_records(self.n_records, self.n_matching, self._sd_of_difference)) is not None:
+        elif (said := dropped_records(self.n_records, self.n_matching, sd)) is not None:
             columns = [name for name, row in self.table.iterrows() if row.verdict not in (ALL, NOISE)]
             kept = [said_how for name in columns if (said_how := _keeps_all(self.release_.schema, name))]
             lines.append(f"A fit leaves records out: {said}" + "".join(f"\n  {how}" for how in kept))

@@ -125,8 +125,7 @@ class PrivateColumns(PrivateData):
         with source.one_pass(names, [*spelled, None][: len(names)]) as batches:
             owners = Owners("integer" if getattr(self._unit, "kind", None) == "integer" else "unit")
             drawn = column is not None
-            counted = drawn_counts(batches, self._key, keys, owners) if drawn else cell_counts(batches, keys)
-        self._counted = counted or [Counter() for _ in schema.variables]
+            self._counted = drawn_counts(batches, self._key, keys, owners) if drawn else cell_counts(batches, keys)
 
     @property
     def schema(self) -> Schema:
@@ -180,9 +179,8 @@ def _counts(data: PrivateColumns, name: Hashable) -> Counter[tuple]:
 
 def cell_counts(batches: Iterable[Sequence[Column]], keys: Sequence[Callable[[Any], tuple]]) -> list[Counter[tuple]]:
     """Count the cells of each column by its key: **to be noised**."""
-    counts: list[Counter[tuple]] = []
+    counts: list[Counter[tuple]] = [Counter() for _ in keys]
     for columns in batches:
-        counts = counts or [Counter() for _ in columns]
         for total, column, key in zip(counts, columns, keys, strict=True):
             total.update(quietly(key_counts, column, key))
     return counts

@@ -65,7 +65,7 @@ class TextFile:
     Examples
     --------
     >>> TextFile("survey.csv", delimiter=";", encoding="cp1252", decimal=",", thousands=".")
-    TextFile(path='survey.csv', delimiter=';', encoding='cp1252', decimal=',', thousands='.')
+    TextFile(path='survey.csv', delimiter=';', encoding='cp1252', decimal=',', thousands='.', columns=None)
     """
 
     path: str | Path | Sequence[str | Path]

@@ -189,7 +189,7 @@ def number_columns(columns: Sequence[Column]) -> list[np.ndarray]:
     return [quietly(numbers, column) for column in columns]
 
 
-def keyed(columns: Sequence[Column], key: Callable[[Any], tuple] = match_key) -> tuple[np.ndarray, list[tuple]]:
+def keyed(columns: Sequence[Column], key: Callable[[Any], Any] = match_key) -> tuple[np.ndarray, list]:
     """Batches of one column as positions in a list of their different keys, match keys by default.
 
     The keys are in the order in which they appear, which is as private as the cells.
@@ -200,20 +200,15 @@ def keyed(columns: Sequence[Column], key: Callable[[Any], tuple] = match_key) ->
     >>> positions.tolist(), keys
     ([0, 1, 0, 2], [('number', 7.0), ('number', 8.0), ('missing',)])
     """
-    return places_among(columns, key)
-
-
-def places_among(columns: Sequence[Column], key: Callable[[Any], Any]) -> tuple[np.ndarray, list]:
-    """Batches of one column as positions in the list of the different keys of their cells, as these appear."""
     import pandas as pd
 
     seen: dict[Any, int] = {}
     parts = [np.empty(0, dtype=np.int64)]
     for column in columns:
         cells = cells_of(column)
-        listed = _is_listed(cells)
         place = np.zeros(len(cells.listed), dtype=np.int64)
-        for k in np.flatnonzero(listed).tolist():
+        place[cells.places] = 1  # of what is listed, some may be of other batches
+        for k in np.flatnonzero(place).tolist():
             place[k] = seen.setdefault(key(cells.listed[k]), len(seen))
         parts.append(place[cells.places])
     # Of integers, pandas' hash tables are exact.
@@ -252,7 +247,7 @@ def in_order(columns: Sequence[Column], places: np.ndarray) -> np.ndarray:
         # NumPy puts what is missing last; its key is before those of numbers.
         is_missing = np.count_nonzero(np.isnan(values))
         return places[np.roll(order, is_missing)]
-    positions, keys = places_among(columns, _order_key)
+    positions, keys = keyed(columns, _order_key)
     return by_counting(key_ranks(keys)[positions], places)
 
 
@@ -289,13 +284,6 @@ def _order_key(value: Any) -> tuple:
         raise
     except BaseException:
         return key
-
-
-def _is_listed(cells: Cells) -> np.ndarray:
-    """Return which entries of the list some cell has."""
-    used = np.zeros(len(cells.listed), dtype=bool)
-    used[cells.places] = True
-    return used
 
 
 def readily(read: Callable[[], list], cell: Callable[[int], Any], n: int) -> list:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, filled, places_among
+from pgmpy_dp.private.reading.arrow_cells import Cells, Column, cells_of, filled, keyed
 from pgmpy_dp.private.reading.source_base import Source
 from pgmpy_dp.schema import Schema, match_key
 from pgmpy_dp.schema.cells import Identity
@@ -109,7 +109,7 @@ class Owners:
     def add(self, column: Column) -> None:
         """The next batch."""
         # A batch of other types is not held: only who is in it.
-        whole = not isinstance(column, Cells) and _is_whole(column)
+        whole = not isinstance(column, Cells | pa.ExtensionArray) and pa.types.is_integer(column.type)
         self._columns.append(column if whole else self._identified(column))
 
     def numbered(self) -> np.ndarray:
@@ -134,7 +134,7 @@ class Owners:
         return Cells(cells.places, [identity(cell, self._kind) for cell in cells.listed])
 
     def _numbered_cells(self, columns: list[Cells]) -> np.ndarray:
-        positions, keys = places_among(columns, lambda key: key)
+        positions, keys = keyed(columns, lambda key: key)
         place = np.cumsum([key is not None for key in keys]) - 1
         place[[key is None for key in keys]] = -1
         self._keys = [key for key in keys if key is not None]
@@ -156,7 +156,3 @@ def _signs_differ(columns: list[pa.Array]) -> bool:
     """Whether no one type of integers holds all of them."""
     types = {column.type for column in columns}
     return pa.uint64() in types and any(map(pa.types.is_signed_integer, types))
-
-
-def _is_whole(column: pa.Array) -> bool:
-    return not isinstance(column, pa.ExtensionArray) and pa.types.is_integer(column.type)

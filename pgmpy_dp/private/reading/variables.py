@@ -104,14 +104,11 @@ class Variable:
         return self.codes(marks) != self.states
 
     def _marks(self, column: Column) -> np.ndarray:
-        if isinstance(column, Cells):
-            column = column.used()
-            return self._listed(column.listed)[column.places]
-        if pa.types.is_run_end_encoded(column.type):
+        if isinstance(column, pa.RunEndEncodedArray):
             column = pc.run_end_decode(column)
         if isinstance(column, pa.DictionaryArray) and len(column.dictionary) <= len(column) + 16:
             return self._of_dictionary(column.dictionary)[dictionary_places(column)]
-        if self._decides_numbers and not isinstance(column, pa.ExtensionArray):
+        if self._decides_numbers and not isinstance(column, Cells | pa.ExtensionArray):
             if self._table is not None and pa.types.is_integer(column.type):
                 return self._of_integers(column, self._table)
             numbers = plain_numbers(column)
@@ -162,8 +159,6 @@ class Variable:
         self._alone = [(number, self._mark(("number", number))) for number in alone]
         ends = [*(number for number in alone if math.isfinite(number)), *cuts]
         self._table: np.ndarray | None = None
-        self._low: int
-        self._high: int
         self._low, self._high = (math.floor(min(ends)) - 1, math.ceil(max(ends)) + 1) if ends else (0, 0)
         if self._high - self._low < _MOST_LISTED and abs(self._low) + abs(self._high) < 1 << 52:
             whole = np.arange(self._low, self._high + 1)
