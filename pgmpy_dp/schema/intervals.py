@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
-from pgmpy_dp.schema.labels import short
+from pgmpy_dp.schema.labels import known_names, short
 
 _CUT = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _INTERVAL = re.compile(rf"\s*(?:<\s*{_CUT}|\[\s*{_CUT}\s*,\s*{_CUT}\s*\)|>=\s*{_CUT})\s*")
@@ -103,12 +103,7 @@ def refuse_almost_intervals(
 
     Variables that `texts` names, after a check of it, and those that are `passed` may have them.
     """
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise TypeError(f"texts={short(texts)} is not a list of names; pass texts=[name]")
-    texts = list(texts)
-    unknown = [name for name in texts if name not in variables]
-    if unknown:
-        raise ValueError(f"texts names {unknown}, which are not discrete variables of the schema; remove them")
+    texts = known_names("texts", texts, variables, "discrete variables")
     for name, states in variables.items():
         meant = None if name in texts or name in passed else almost_intervals(states, other.get(name))
         if meant is not None:

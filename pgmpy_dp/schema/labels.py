@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,17 @@ def require_declared(variables: Iterable[Hashable], argument: str, names: Iterab
             f"{argument} has the unknown variables {', '.join(unknown)}; the schema declares {list(variables)}: "
             f"add them to the schema (with their states), or remove them from {argument}"
         )
+
+
+def known_names(option: str, names: Any, variables: Collection[Hashable], kind: str = "variables") -> list[Hashable]:
+    """The names that an option lists; TypeError for what is no list, ValueError for one that is no such variable."""
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise TypeError(f"{option}={short(names)} is not a list of names; pass {option}=[name]")
+    checked = [decode_label(encode_label(name)) for name in names]
+    unknown = [name for name in checked if name not in variables]
+    if unknown:
+        raise ValueError(f"{option} names {unknown}, which are not {kind} of the schema; remove them")
+    return checked
 
 
 def short(value: object, limit: int = 200) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pgmpy_dp.schema.cells import MISSING, match_key
 from pgmpy_dp.schema.intervals import interval_cuts
-from pgmpy_dp.schema.labels import NO_CODE, decode_label, encode_label, short
+from pgmpy_dp.schema.labels import NO_CODE, decode_label, encode_label, known_names, short
 from pgmpy_dp.schema.number import OUTSIDE, Number
 
 OPTIONS = ("missing", "strip", "casefold", "recode")
@@ -101,9 +101,9 @@ def said_of(
     said: dict[str, Any] = {"missing": missing, "strip": strip, "casefold": casefold, "codes": codes}
     for option in ("strip", "casefold", "codes"):
         if not isinstance(said[option], bool):
-            said[option] = _known(option, said[option], variables)
+            said[option] = known_names(option, said[option], variables)
     if isinstance(missing, Mapping):
-        names = _known("missing", missing, variables)
+        names = known_names("missing", missing, variables)
         said["missing"] = {name: _cells("missing", missing[name]) for name in names}
     else:
         said["missing"] = _cells("missing", missing)
@@ -112,7 +112,7 @@ def said_of(
         raise TypeError(f"recode={short(recode)} is not a mapping of mappings; pass recode={{name: {{cell: state}}}}")
     said["recode"] = {
         name: dict(zip(_cells("recode", recode[name]), _cells("recode", recode[name].values()), strict=True))
-        for name in _known("recode", recode, variables)
+        for name in known_names("recode", recode, variables)
     }
     return said
 
@@ -210,16 +210,6 @@ def _checked(name: Hashable, reading: Reading, states: tuple, number: Number | N
             f"{' nor a number within its bounds' if number else ''}; recode to a state, or to None for missing"
         )
     return reading
-
-
-def _known(option: str, names: Any, variables: Sequence[Hashable]) -> list[Hashable]:
-    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
-        raise TypeError(f"{option}={short(names)} is not a list of names; pass {option}=[name]")
-    checked = [decode_label(encode_label(name)) for name in names]
-    unknown = [name for name in checked if name not in variables]
-    if unknown:
-        raise ValueError(f"{option} names {unknown}, which are not variables of the schema; remove them")
-    return checked
 
 
 def _cells(option: str, cells: Any) -> list:
