@@ -93,16 +93,12 @@ def learn_arguments(options: option.LearnOptions, schema: Schema | None) -> dict
     edges, edges_file = passed.pop("edges", None), passed.pop("edges_file", None)
     if schema is None:
         return passed | ({} if edges is edges_file is None else {"graph": edges or edges_file})
+    means = [name.strip() for name in (options.means or "").split(",") if name]
     read = {
         "graph": parsed_graph(schema, edges, edges_file),
         "workload": parsed_workload(schema.variables, options.workload),
         "target": parsed_variable("--target", schema.variables, options.target),
-        "means": [
-            parsed_variable("--means", schema.variables, name.strip())
-            for name in (options.means or "").split(",")
-            if name
-        ]
-        or None,
+        "means": [parsed_variable("--means", schema.variables, name) for name in means] or None,
         "missing_at_random": parsed_drivers(schema.variables, options.missing_at_random),
     }
     return passed | {name: value for name, value in read.items() if value is not None}

@@ -209,7 +209,10 @@ def _read(path: Path, load: Callable[[Path], _Found]) -> _Found:
         what = "which is not a saved model; pass a file that fit wrote"
         if holds_linked_model(path):
             what = "which is a model of linked tables; only info, query, sample, report, explore and evidence take one"
-        if _holds_release(path):
+        with suppress(Exception):
+            from pgmpy_dp.private.sensitive import Release
+
+            Release.load(path)
             what = "which holds noisy tables and no model; pgmpy-dp refit learns one from them"
         raise ValueError(f"MODEL is {str(path)!r}, {what}") from None
 
@@ -228,12 +231,3 @@ def load_release(path: Path) -> Release:
                 MarkovNetwork.load(path)
             what = "it is a model, without the noisy tables; pass a file that fit --release wrote"
     ask_for("RELEASE", str(path), what)
-
-
-def _holds_release(path: Path) -> bool:
-    from pgmpy_dp.private.sensitive import Release
-
-    with suppress(Exception):
-        Release.load(path)
-        return True
-    return False

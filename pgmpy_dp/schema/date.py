@@ -65,9 +65,8 @@ class Date(Number):
         if self.dressed:
             raise ValueError("Date has units, thousands or decimal, which are for a Number; pass format='%d.%m.%Y'")
         if self.format is not None and not isinstance(self.format, str):
-            object.__setattr__(
-                self, "format", tuple(self.format) if isinstance(self.format, Iterable) else (self.format,)
-            )
+            formats = self.format if isinstance(self.format, Iterable) else (self.format,)
+            object.__setattr__(self, "format", tuple(formats))
         for written in self.formats:
             _check_format(written)
         super().__post_init__()

@@ -128,9 +128,8 @@ def readings_of(
     for name in variables:
         strip, casefold = (v if isinstance(v, bool) else name in v for v in (said["strip"], said["casefold"]))
         number = numbers.get(name)
-        plain = Reading(strip, casefold, codes=name in said["codes"])
-        if number is not None and number.dressed:
-            plain = dataclasses.replace(plain, dressed=number)
+        dressed = number if number is not None and number.dressed else None
+        plain = Reading(strip, casefold, codes=name in said["codes"], dressed=dressed)
         of_name = isinstance(said["missing"], Mapping)
         cells = said["missing"].get(name, ()) if of_name else said["missing"]
         keys = {plain.spelled(plain.key(cell)): cell for cell in cells}

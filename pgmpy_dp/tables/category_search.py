@@ -207,14 +207,11 @@ def run(data: PrivateColumns, settings: DiscoverSettings, budget: Budget) -> Rel
         random_state=settings.random_state,
     )
     with curator.keeping():
-        by_column: dict[Hashable, tuple[list, np.ndarray]] = {}
-        if settings.categories:
-            by_column = _categories(curator, settings, plan)
+        by_column = _categories(curator, settings, plan) if settings.categories else {}
         values: list[np.ndarray] = []
         cuts: dict[Hashable, Number] = {}
         if settings.numbers or plan.with_count:
-            counted, cuts, cells = _cuts(curator, settings, plan)
-            values = counted
+            values, cuts, cells = _cuts(curator, settings, plan)
             by_column |= {name: (list(cuts[name].cells), cells[name]) for name in cuts}
         schema = _schema(settings, {name: by_column[name][0] for name in settings.categories}, cuts)
         public = {

@@ -394,8 +394,8 @@ def pandas_columns(series: Any) -> Callable[[int, int], Column]:
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         # The last place is for missing values, whose code is -1.
-        listed = quietly(pandas_columns(pd.Series(dtype.categories)), 0, len(dtype.categories))
-        values = [*_listed(listed), None]
+        listed = cells_of(quietly(pandas_columns(pd.Series(dtype.categories)), 0, len(dtype.categories)))
+        values = [*(listed.listed[place] for place in listed.places.tolist()), None]
         codes = series.array.codes
         return lambda start, stop: Cells(codes[start:stop].astype(np.int64) % len(values), values)
     if isinstance(dtype, np.dtype) and dtype.kind in "biufmM":
@@ -416,12 +416,6 @@ def pandas_columns(series: Any) -> Callable[[int, int], Column]:
         )
 
     return lambda start, stop: quietly(cells, start, stop)
-
-
-def _listed(column: Column) -> list[Any]:
-    """The cells one by one, in order."""
-    cells = cells_of(column)
-    return [cells.listed[place] for place in cells.places.tolist()]
 
 
 def _of_array(array: np.ndarray) -> Column:
