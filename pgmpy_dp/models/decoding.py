@@ -147,6 +147,7 @@ class Values:
             drawn = number.within((np.minimum(np.floor(position * sizes), sizes - 1) + 0.5) / sizes, cell)
         return np.where(known, drawn, np.nan)
 
+    @np.errstate(divide="ignore", over="ignore")  # a cell of the upper bound alone has no width
     def rounded(self, drawn: np.ndarray) -> np.ndarray:
         """Numbers with two more digits than their cell is wide, within it; in a resolution they are as they were.
 
@@ -174,8 +175,7 @@ class Values:
         low, high = edges[cell], edges[cell + 1]
 
         def steps(x: np.ndarray) -> np.ndarray:
-            with np.errstate(over="ignore"):
-                return np.where(up, x * scale, x / scale)
+            return np.where(up, x * scale, x / scale)
 
         # The upper end belongs to the next cell, but for the last.
         last = np.where(cell == len(edges) - 2, np.floor(steps(high)), np.ceil(steps(high)) - 1)
