@@ -232,12 +232,7 @@ def _read_codebook(path: Path) -> dict[str, list[str]]:
             number = rows.line_num + 1
             if not row["variable"] or row["state"] is None:
                 ask_for("--codebook", str(path), f"line {number} has no variable or no state; write both")
-            if _has_bytes(row["variable"] + row["state"]):
+            if any("\udc80" <= sign <= "\udcff" for sign in row["variable"] + row["state"]):  # bytes that are no sign
                 ask_for("--codebook", str(path), f"line {number} is not UTF-8; save the file as UTF-8")
             states.setdefault(row["variable"], []).append(row["state"])
     return states
-
-
-def _has_bytes(text: str) -> bool:
-    """Whether a sign stands for bytes that are no UTF-8."""
-    return any("\udc80" <= sign <= "\udcff" for sign in text)

@@ -19,10 +19,8 @@ from pgmpy_dp.private.data.columns import PrivateColumns, in_their_order
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.schema import Number, Schema
 from pgmpy_dp.shown import shown
-from pgmpy_dp.tables.category_search import CATEGORIES, DiscoverSettings
+from pgmpy_dp.tables.category_search import CATEGORIES, STAND_INS, DiscoverSettings
 from pgmpy_dp.tables.discovery import Discovery, columns_to_look_at, look_at, warn_of_few
-
-_STAND_IN = ("categories", 0), ("categories", 1)  # states of columns whose categories are not known yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +228,7 @@ def _stand_in(variables: Mapping | None, options: Mapping[str, Any], wanted: boo
         return None
     if not isinstance(variables, Mapping):
         raise TypeError(f"{variables!r} is a {type(variables).__name__}; pass a mapping of columns to declarations")
-    states = {n: list(_STAND_IN) if isinstance(d, str) and d == CATEGORIES else d for n, d in variables.items()}
+    states = {n: list(STAND_INS) if isinstance(d, str) and d == CATEGORIES else d for n, d in variables.items()}
     kept = ("missing", "strip", "casefold", "codes", "impossible", *(() if wanted else ("recode",)))
     return Schema(states, **{name: value for name, value in options.items() if name in kept})
 

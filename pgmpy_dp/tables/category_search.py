@@ -39,6 +39,9 @@ from pgmpy_dp.tables.quantile_cuts import (
 CATEGORIES = "categories"
 """The word that declares a column whose categories are discovered."""
 
+STAND_INS = (CATEGORIES, 0), (CATEGORIES, 1)
+"""States of a column whose categories are not known yet: labels that no cell has."""
+
 _ROUNDS = 3
 _KINDS = ("number", "text", "tuple")
 
@@ -127,8 +130,7 @@ class DiscoverSettings:
             certain = [label for label in targets.values() if label is not None] if isinstance(targets, Mapping) else []
             key = Reading(codes=name in codes).key
             states = {key(state): state for state in (*certain, *(() if other is None else (other,)))}
-            # Labels that no cell has fill up: a variable has two states at least.
-            content[name] = [*states.values(), *((CATEGORIES, k) for k in range(2))]
+            content[name] = [*states.values(), *STAND_INS]  # a variable has two states at least
         schema = Schema(content, texts=wanted, recode=recode, codes=codes, impossible=impossible, **(reading or {}))
         return cls(schema, tuple(wanted), other, **settings)
 
@@ -329,7 +331,7 @@ def _schema(settings: DiscoverSettings, labels: Mapping[Hashable, Iterable], cut
     states: dict[Hashable, list] = {}
     for name, new in labels.items():
         reading = settings.schema.reading(name)
-        certain = [s for s in settings.schema.states[name] if s not in ((CATEGORIES, 0), (CATEGORIES, 1))]
+        certain = [s for s in settings.schema.states[name] if s not in STAND_INS]
         by_key: dict[tuple, Hashable] = {}
         for label in (*certain, *new):
             by_key.setdefault(reading.spelled(reading.key(label)), label)

@@ -239,12 +239,9 @@ def joined(blocks: Sequence[Sequence[np.ndarray]], cardinalities: Sequence[int])
         np.min_scalar_type(max(cardinalities) - 1),
         order="F",
     )
-    start = 0
-    for columns in blocks:
-        stop = start + len(columns[0])
-        for place, column in enumerate(columns):
-            result[start:stop, place] = column
-        start = stop
+    for place in range(len(cardinalities)):
+        parts = [np.empty(0, result.dtype), *(columns[place] for columns in blocks)]
+        np.concatenate(parts, out=result[:, place], casting="unsafe")
     return result
 
 
