@@ -92,10 +92,9 @@ class Discovery(Shown):
         }
         deviations = (math.sqrt(value.noise.variance) for value in values if value.noise is not None)
         sd = release.public.get("sd") or next(deviations, math.nan)  # releases of 0.3 do not say it
-        threshold = release.public["threshold"]
+        threshold = math.nan if release.public["threshold"] is None else float(release.public["threshold"])
         return cls(
-            *(_without_poor(release.schema, counts), counts, sd),
-            math.nan if threshold is None else float(threshold),
+            *(_without_poor(release.schema, counts), counts, sd, threshold),
             *(n, n_sd, release, Privacy.of(release) if privacy is None else privacy),
         )
 

@@ -159,6 +159,8 @@ class Variable:
         self._alone = [(number, self._mark(("number", number))) for number in alone]
         ends = [*(number for number in alone if math.isfinite(number)), *cuts]
         self._table: np.ndarray | None = None
+        self._low: int
+        self._high: int
         self._low, self._high = (math.floor(min(ends)) - 1, math.ceil(max(ends)) + 1) if ends else (0, 0)
         if self._high - self._low < _MOST_LISTED and abs(self._low) + abs(self._high) < 1 << 52:
             whole = np.arange(self._low, self._high + 1)
