@@ -129,8 +129,7 @@ def header(path: Path, text: option.TextOptions, argument: str) -> list[str]:
     from pgmpy_dp.private.reading.frames import column_names
 
     names = [str(name) for name in column_names(as_written(path, text, argument)) if str(name)]
-    signs = [sign for sign in ";\t|" if sign in names[0]]
-    if len(names) == 1 and signs and text.delimiter is None:
+    if len(names) == 1 and text.delimiter is None and (signs := [sign for sign in ";\t|" if sign in names[0]]):
         sign = "tab" if signs[0] == "\t" else f"'{signs[0]}'"
         ask_for(argument, str(path), f"its first line is a single name; pass --delimiter {sign}")
     return names
