@@ -30,9 +30,11 @@ class Date(Number):
     ----------
     lower, upper : datetime.date or str
         ISO texts (``"2020-01-31"``) or dates. Both days belong to the range.
-    cuts : sequence of datetime.date or str, optional
+    cuts, spikes : sequence of datetime.date or str, optional
     bins, missing, outside, discovered
         As for :class:`Number`.
+    units, thousands, decimal
+        For texts of numbers; not to be passed.
     of : ()
         A date is no difference of others.
     resolution : float, default 1
