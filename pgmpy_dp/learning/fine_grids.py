@@ -11,6 +11,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -310,27 +311,23 @@ def zeros(release: Release) -> tuple[Box, ...]:
     if not any(isinstance(box, Relation) for box in boxes):
         return tuple(boxes)
     within = {
-        name: (values.declared, values.state, values.within)
+        name: (name, values.declared, tuple(values.state.tolist()), tuple(values.within.tolist()))
         for name, values in fine_states(release).items()
         if isinstance(values.declared, Number) and values.state is not None
     }
-    known = list[Box]()
-    for box in boxes:
-        if isinstance(box, Relation) and box.is_difference:
-            told = [within[name] for name in box.names if name in within]
-            key = (box.names, box.numbers, *((finer, *(x.tobytes() for x in arrays)) for finer, *arrays in told))
-            if key not in _KNOWN:
-                if len(_KNOWN) >= _MOST_KNOWN:
-                    _KNOWN.pop(next(iter(_KNOWN)))
-                _KNOWN[key] = box.knowing(within)
-            box = _KNOWN[key]
-        known.append(box)
-    return tuple(known)
+    return tuple(
+        _of_difference(box.names, box.numbers, tuple(within[name] for name in box.names if name in within))
+        if isinstance(box, Relation) and box.is_difference
+        else box
+        for box in boxes
+    )
 
 
-_KNOWN: dict[tuple, Relation] = {}
-"""The weights of a relation take long, and each round of a search needs them."""
-_MOST_KNOWN = 16
+@lru_cache(maxsize=16)
+def _of_difference(names: tuple, numbers: tuple[Number, ...], within: tuple[tuple, ...]) -> Relation:
+    """The relation of a difference: its weights take long, and each round of a search needs them."""
+    known = {name: (finer, np.array(state), np.array(likely)) for name, finer, state, likely in within}
+    return Relation(names, numbers, is_difference=True, within=known)
 
 
 def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tuple[Number, NumberDensity]]:

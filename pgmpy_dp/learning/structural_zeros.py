@@ -70,10 +70,7 @@ def forbidden_cells(cliques: Cliques, boxes: Sequence[Box]) -> np.ndarray:
             if set(box) <= set(scope) and isinstance(box, Relation):
                 table |= np.isneginf(box.log_weights_in(scope))
             elif set(box) <= set(scope):
-                sizes = (range(size) for size in table.shape)
-                axes = [
-                    sorted(box[name]) if name in box else list(all_) for name, all_ in zip(scope, sizes, strict=True)
-                ]
+                axes = (sorted(box.get(name, range(size))) for name, size in zip(scope, table.shape, strict=True))
                 table[np.ix_(*axes)] = True
     return flat
 
@@ -97,9 +94,7 @@ def log_weights(cliques: Cliques, boxes: Sequence[Box], theta: np.ndarray | None
     theta_tables, tables = cliques.split(flat if theta is None else theta), cliques.split(flat)
     for box in boxes:
         if isinstance(box, Relation) and box.is_difference:
-            place = next((c for c, scope in enumerate(cliques.scopes) if set(box) <= set(scope)), None)
-            if place is None:
-                continue
+            place = next(c for c, scope in enumerate(cliques.scopes) if set(box) <= set(scope))
             weights = np.broadcast_to(box.log_weights_in(cliques.scopes[place]), tables[place].shape)
             if theta is None or not np.isneginf(theta_tables[place][np.isneginf(weights)]).all():
                 tables[place] += weights

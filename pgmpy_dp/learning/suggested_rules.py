@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -19,7 +20,7 @@ from pgmpy_dp.learning.structural_zeros import forbidden_cells
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.schema.orders import OrderRule, Orders, read_order
-from pgmpy_dp.schema.rules import Box, Column, Rule, conditions
+from pgmpy_dp.schema.rules import Column, Rule, conditions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,14 +155,11 @@ def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> l
     # Of Laplace noise a sum has lighter tails than one cell.
     deviations = max(NormalDist().inv_cdf(level), -math.log(2 * (1 - level)) / math.sqrt(2) if laplace else 0.0)
     candidates = []
-    sizes = dict(zip(names, possible.shape, strict=True))
+    cliques = Cliques(tuple(names), possible.shape, (tuple(names),))
+    numbers = {name: schema.numbers[name] for name in names if name in schema.numbers}
     rules: list[Rule | OrderRule] = [*_orders(columns), *_rules(columns, np.where(possible, table.empty, 1.0))]
     for rule in rules:
-        if isinstance(rule, Rule):
-            boxes: Sequence[Box] = rule.boxes(dict(zip(names, columns, strict=True)))
-        else:
-            boxes = Orders([rule], {name: schema.numbers[name] for name in names}).relations()
-        cliques = Cliques(tuple(names), tuple(sizes.values()), (tuple(names),))
+        boxes = [*rule.boxes(dict(zip(names, columns, strict=True))), *Orders([rule], numbers).relations()]
         forbidden = forbidden_cells(cliques, boxes).reshape(possible.shape) & possible
         if not forbidden.any() or table.empty[forbidden].mean() < _SURE:
             continue
@@ -186,11 +184,10 @@ def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> l
 def _orders(columns: Sequence[Column]) -> list[OrderRule]:
     """The rules that either of two numbers is at most the other, where these can be compared."""
     known = {column.name: column for column in columns}
-    first, second = ("`" + str(name).replace("`", "``") + "`" for name in known)
     rules = []
-    for text in (f"{first} <= {second}", f"{second} <= {first}"):
+    for pair in itertools.permutations(known):
         with suppress(ValueError):
-            rules += [rule] if (rule := read_order(text, known)) is not None else []
+            rules += filter(None, [read_order(str(OrderRule(*pair)), known)])
     return rules
 
 

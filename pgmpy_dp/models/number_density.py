@@ -379,13 +379,8 @@ class NumberDensity:
         drawn = self._drawn(n_draws, rng)
         if self.mean is None or self.numbers is None:
             return drawn
-        noise = self.mean.deviation * rng.normal(size=n_draws)
-        return np.array(
-            [
-                self.mean.moved(one, self.numbers, self._mean_variance, off)
-                for one, off in zip(drawn, noise, strict=True)
-            ]
-        )
+        pairs = zip(drawn, self.mean.deviation * rng.normal(size=n_draws), strict=True)
+        return np.array([self.mean.moved(one, self.numbers, self._mean_variance, noise) for one, noise in pairs])
 
     def _drawn(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """The draws by the counts alone."""
@@ -515,6 +510,6 @@ def _of_parts(
         alone[[0, -1]] = single[[0, -1]] & (not single.all())
         alone[-1] &= not parts.of  # a difference ends where its numbers do, and is clipped to nothing
     scale = parts.fine_scale(edges)
-    ends_early = bool(parts.of)
-    made = NumberDensity(fine, coarse, cell, (scale[1:] + scale[:-1]) / 2, np.diff(scale), alone, ends_early=ends_early)
+    place, early = (scale[1:] + scale[:-1]) / 2, bool(parts.of)
+    made = NumberDensity(fine, coarse, cell, place, np.diff(scale), alone, ends_early=early)
     return made if mean is None else replace(made, mean=mean, numbers=np.minimum(parts.centres, mean.clip))

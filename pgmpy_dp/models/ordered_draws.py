@@ -10,7 +10,7 @@ from numpy.random import Generator
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence
 from pgmpy_dp.schema import Number
-from pgmpy_dp.schema.orders import Orders, cell_ends, steps
+from pgmpy_dp.schema.orders import Orders, along_paths, cell_edges, steps
 
 _Cells = tuple[Values, np.ndarray]
 _Two = tuple[np.ndarray, np.ndarray]
@@ -53,51 +53,49 @@ def ordered(
     drawn = {name: np.array(column) for name, column in numbers.items()}
     ends = [name for name in drawn if name not in orders.differences]
     present = np.array([~np.isnan(drawn[name]) for name in ends]).T
-    for pattern in np.unique(present, axis=0) if len(present) else ():
+    for pattern in np.unique(present[present.sum(axis=1) > 1], axis=0) if len(present) else ():
         names = [name for name, known in zip(ends, pattern, strict=True) if known]
         ties: dict[Hashable, tuple[Hashable, Hashable, int]] = {}
         for difference, (low, high) in orders.differences.items():
-            if {low, high} <= set(names) and difference in drawn:
+            if {low, high} <= set(names):
                 made_of, sign = (high, 1) if high not in pinned and high not in ties else (low, -1)
                 if made_of not in pinned and made_of not in ties:
                     ties[made_of] = (low if sign > 0 else high, difference, sign)
         order = [name for name in names if name not in ties]
-        free = len(order)
         while more := [b for b, (a, *_) in ties.items() if a in order and b not in order]:
             order += more
         order += [name for name in names if name not in order]  # of a ring
-        rows = np.flatnonzero((present == pattern).all(axis=1))
-        least, first = orders.closed(names), True
-        for _ in range(_TRIES if len(names) > 1 else 0):
+        rows, least = np.flatnonzero((present == pattern).all(axis=1)), orders.closed(names)
+        for attempt in range(_TRIES):
+            cells = {name: (one, codes[name][rows]) for name, one in values.items()}
             made: dict[Hashable, np.ndarray] = {}
             for name in order:
-                start, source, sign = ties.get(name, (name, name, 0))
-                source, sign = (source, sign) if start in made else (name, 0)
-                here = codes[source][rows]
-                if sign and not first and start in order[:free] and start not in pinned:
-                    base, apart, other = ((values[one], codes[one][rows]) for one in (start, source, name))
-                    made[start], made[name] = _together(base, apart, other, sign, rng)
+                start, source, sign = ties[name] if ties.get(name, (name,))[0] in made else (name, name, 0)
+                if sign and attempt and start not in ties and start not in pinned:
+                    made[start], made[name] = _together(cells[start], cells[source], cells[name], sign, rng)
                     continue
-                column = drawn[source][rows] if first else sources[source].drawn(here, rng.random(len(rows)))[1]
+                column = drawn[source][rows]
+                if attempt:
+                    column = sources[source].drawn(cells[source][1], rng.random(len(rows)))[1]
                 made[name] = _of_resolution(values[name].number, made[start] + sign * column) if sign else column
-            good = np.ones(len(rows), dtype=bool)
-            at = [steps(values[name].number, made[name]) for name in names]
-            for i, name in enumerate(names):
-                good &= _in_cell(values[name], made[name], codes[name][rows])
-                for j in np.flatnonzero(np.isfinite(least[i])):
-                    good &= at[i] - at[j] <= least[i, j]
+            at = np.array([steps(values[name].number, made[name]) for name in names])
+            good = (at[:, None] - at <= least[:, :, None]).all(axis=(0, 1))
+            for name in names:
+                good &= _in_cell(*cells[name], made[name])
             for name in names:
                 drawn[name][rows[good]] = made[name][good]
-            rows, first = rows[~good], False
+            rows = rows[~good]
             if not len(rows):
                 break
         else:
-            if len(names) > 1:
-                _evenly(orders, names, values, codes, drawn, rows, pinned, rng)
+            cells = {name: (one, codes[name][rows]) for name, one in values.items()}
+            known = {name: drawn[name][rows] for name in names if name in pinned}
+            for name, column in _evenly(orders, names, cells, known, rng).items():
+                drawn[name][rows] = column
     return drawn
 
 
-def _in_cell(values: Values, numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def _in_cell(values: Values, codes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Whether numbers are in the model's states with these codes, where these have any weight."""
     number = values.number
     cell = np.searchsorted(number.edges[1:-1], numbers, side="right")
@@ -115,8 +113,7 @@ def _together(base_cells: _Cells, apart_cells: _Cells, other: _Cells, sign: int,
     (base, base_codes), (apart, apart_codes) = base_cells, apart_cells
     number, step = base.number, base.number.resolution or 1.0
     whole = number.resolution is not None
-    starts, stops = cell_ends(number)
-    edges, n_cells = np.append(starts, stops[-1] + whole), len(starts)
+    edges, n_cells = cell_edges(number), len(number.cells)
     behind = np.append(0.0, np.cumsum(base.within[:n_cells]))  # each state has the probability 1
     first = behind[np.searchsorted(np.arange(n_cells) if base.state is None else base.state[:n_cells], base_codes)]
     low, high = _ends(*other)
@@ -141,59 +138,57 @@ def _together(base_cells: _Cells, apart_cells: _Cells, other: _Cells, sign: int,
 def _evenly(
     orders: Orders,
     names: list[Hashable],
-    values: Mapping[Hashable, Values],
-    codes: Mapping[Hashable, np.ndarray],
-    drawn: dict[Hashable, np.ndarray],
-    rows: np.ndarray,
-    pinned: set[Hashable],
+    cells: Mapping[Hashable, _Cells],
+    known: Mapping[Hashable, np.ndarray],
     rng: Generator,
-) -> None:
-    """Draw numbers of some records, each evenly in what the rules and those before leave of its cell."""
-    cells = {name: _ends(values[name], codes[name][rows]) for name in values if name in drawn}
-    cells |= {name: (at := steps(values[name].number, drawn[name][rows]), at) for name in pinned & set(names)}
-    least = np.repeat(orders.closed(names)[:, :, None], len(rows), axis=2)
+) -> dict[Hashable, np.ndarray]:
+    """Numbers of some records, each drawn evenly in what the rules, those that are known and those before leave."""
+    ends = {name: _ends(*one) for name, one in cells.items()}
+    ends |= {name: (at := steps(cells[name][0].number, column), at) for name, column in known.items()}
+    low, high = np.array([ends[name] for name in names]).swapaxes(0, 1)
+    least = np.repeat(orders.closed(names)[:, :, None], low.shape[1], axis=2)
     apart = least.copy()
     for difference, pair in orders.differences.items():
-        if set(pair) <= set(names) and difference in cells:
+        if set(pair) <= set(names):
             i, j = map(names.index, pair)
-            apart[i, j] = np.minimum(apart[i, j], -cells[difference][0])
-            apart[j, i] = np.minimum(apart[j, i], cells[difference][1])
-    low, high = np.array([cells[name] for name in names]).swapaxes(0, 1)
-    for k in range(len(names)):
-        apart = np.minimum(apart, apart[:, k : k + 1] + apart[k : k + 1])
+            apart[i, j] = np.minimum(apart[i, j], -ends[difference][0])
+            apart[j, i] = np.minimum(apart[j, i], ends[difference][1])
+    apart = along_paths(apart)
     # Cells of which each two go together, but not all with a difference: the rules and cells of numbers are obeyed.
     beyond = (low[:, None] - high[None] > apart).any(axis=(0, 1))
     apart = np.where(beyond, least, apart)
+    made = {}
     for k, name in enumerate(names):
-        if name in pinned:
+        if name in known:
             continue
-        number = values[name].number
+        number = cells[name][0].number
         top = np.min(high + apart[k], axis=0)
         bottom = np.max(low - apart[:, k], axis=0)
-        at = bottom + rng.random(len(rows)) * (top - bottom + (number.resolution is not None))
+        at = bottom + rng.random(low.shape[1]) * (top - bottom + (number.resolution is not None))
         low[k] = high[k] = at if number.resolution is None else np.minimum(np.floor(at), top)
-        begin = float(steps(number, number.lower))
-        drawn[name][rows] = low[k] if number.resolution is None else _values(number, low[k] - begin)
+        made[name] = _valued(number, low[k])
+    return made
 
 
-def _ends(values: Values, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _ends(values: Values, codes: np.ndarray) -> _Two:
     """The least and the largest number, in steps, of some states of the model, of cells that have any weight."""
-    low, high = cell_ends(values.number)
-    state = np.arange(len(low)) if values.state is None else values.state[: len(low)]
-    kept = values.within[: len(low)] > 0
+    edges, whole = cell_edges(values.number), values.number.resolution is not None
+    kept = np.flatnonzero(values.within[: len(edges) - 1] > 0)
+    state = kept if values.state is None else values.state[kept]
     lowest, highest = np.full(len(values.finer), np.inf), np.full(len(values.finer), -np.inf)
-    np.minimum.at(lowest, state[kept], low[kept])
-    np.maximum.at(highest, state[kept], high[kept])
+    np.minimum.at(lowest, state, edges[kept])
+    np.maximum.at(highest, state, edges[kept + 1] - whole)
     return lowest[codes], highest[codes]
 
 
 def _of_resolution(number: Number, sums: np.ndarray) -> np.ndarray:
     """Sums of values as values: 0.3, not 0.1 + 0.2."""
-    if number.resolution is None or number.whole:
-        return sums
-    return _values(number, steps(number, sums) - float(steps(number, number.lower)))
+    return sums if number.resolution is None or number.whole else _valued(number, steps(number, sums))
 
 
-def _values(number: Number, above: np.ndarray) -> np.ndarray:
-    whole, at = np.unique(above, return_inverse=True)
-    return np.array(number.values_at(whole.astype(int)))[at]
+def _valued(number: Number, at: np.ndarray) -> np.ndarray:
+    """Values that are so many steps from 0, as :func:`~pgmpy_dp.schema.orders.steps` counts them."""
+    if number.resolution is None:
+        return at
+    above, places = np.unique(at - float(steps(number, number.lower)), return_inverse=True)
+    return np.array(number.values_at(above.astype(int)))[places]

@@ -10,6 +10,7 @@ what cannot: it says how likely each cell of one is given the cells of the other
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -106,17 +107,16 @@ def read_order(text: str, columns: Mapping[Hashable, Any]) -> OrderRule | None:
 
 
 def _side(text: str, columns: Mapping[Hashable, Any]) -> tuple[Hashable, float] | None:
-    text, shift = text.strip(), 0.0
-    if (name := _variable(text, columns)) is None and (match := _SHIFT.fullmatch(text)):
-        name, shift = _variable(match[1], columns), float(match[2] + match[3])
-    return None if name is None else (name[0], shift)
-
-
-def _variable(text: str, columns: Mapping[Hashable, Any]) -> tuple[Hashable] | None:
-    if len(text) > 1 and text[0] in "`\"'" and text[-1] == text[0]:
-        text = text[1:-1].replace(text[0] * 2, text[0])
-    matches = [name for name in columns if str(name) == text]
-    return (matches[0],) if len(matches) == 1 else None
+    """The variable of one side of a comparison, and what is added to it; None where no single one is written so."""
+    text = text.strip()
+    match = _SHIFT.fullmatch(text)
+    for word, shift in ((text, 0.0), *([(match[1], float(match[2] + match[3]))] if match else [])):
+        if len(word) > 1 and word[0] in "`\"'" and word[-1] == word[0]:
+            word = word[1:-1].replace(word[0] * 2, word[0])
+        matches = [name for name in columns if str(name) == word]
+        if len(matches) == 1:
+            return matches[0], shift
+    return None
 
 
 def _written(name: Hashable) -> str:
@@ -141,6 +141,7 @@ def _require_alike(rule: OrderRule, low: Number, high: Number) -> None:
             )
 
 
+@dataclass(frozen=True, eq=False)
 class Relation(Mapping):
     """What public rules say of cells of several variables together. As a mapping it has their names, and no states.
 
@@ -157,26 +158,14 @@ class Relation(Mapping):
         Of some of them finer cells, the cell of each, and its probability there. By default values are even in a cell.
     """
 
-    def __init__(
-        self,
-        names: Sequence[Hashable],
-        numbers: Sequence[Number],
-        bound: float,
-        is_difference: bool = False,
-        within: Mapping[Hashable, tuple[Number, np.ndarray, np.ndarray]] | None = None,
-    ) -> None:
-        self.names, self.numbers, self.bound = tuple(names), tuple(numbers), bound
-        self.is_difference, self.within = is_difference, dict(within or {})
-
-    def knowing(self, within: Mapping[Hashable, tuple[Number, np.ndarray, np.ndarray]]) -> Relation:
-        """The same relation of values that lie so within their cells."""
-        known = {name: within[name] for name in self.names if name in within}
-        return Relation(self.names, self.numbers, self.bound, self.is_difference, known)
+    names: tuple[Hashable, ...]
+    numbers: tuple[Number, ...]
+    bound: float = 0.0
+    is_difference: bool = False
+    within: Mapping[Hashable, tuple[Number, np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def __getitem__(self, name: Hashable) -> frozenset[int]:
-        if name in self.names:
-            return frozenset()
-        raise KeyError(name)
+        return dict.fromkeys(self.names, frozenset[int]())[name]
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.names)
@@ -196,66 +185,61 @@ class Relation(Mapping):
         sizes = [self.log_weights.shape[self.names.index(name)] if name in self.names else 1 for name in scope]
         return self.log_weights.transpose(order).reshape(sizes)
 
-    def _parts(self, place: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """Finer cells of a number, as their first values and the first behind; how likely each is in each cell."""
+    def _parts(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """Edges of finer cells of a number, and how likely each is in each cell."""
         number = self.numbers[place]
-        finer, state, likely = self.within.get(self.names[place], (number, None, None))
-        low, high = cell_ends(finer)
-        state = np.arange(len(low)) if state is None else state[: len(low)]
-        matrix = np.zeros((len(number.cells), len(low)))
-        matrix[state, np.arange(len(low))] = 1.0 if likely is None else likely[: len(low)]
-        return [low, high + (number.resolution is not None)], matrix
+        n_cells = len(number.cells)
+        finer, state, likely = self.within.get(self.names[place], (number, np.arange(n_cells), np.ones(n_cells)))
+        edges = cell_edges(finer)
+        parts = np.arange(len(edges) - 1)
+        matrix = np.zeros((n_cells, len(parts)))
+        matrix[state[parts], parts] = likely[parts]
+        return edges, matrix
 
     def _of_order(self) -> np.ndarray:
-        sizes = [len(number.states) for number in self.numbers]
-        possible = np.ones(sizes)
-        (low, *_), (_, *high) = cell_ends(self.numbers[0]), cell_ends(self.numbers[-1])
-        apart = low[:, None] - high[0][None, :]
-        beyond = apart > self.bound if self.numbers[0].resolution is not None else apart >= self.bound
+        low, high = cell_edges(self.numbers[0])[:-1], cell_edges(self.numbers[-1])[1:]  # the first value behind each
+        between = tuple(range(1, len(self.numbers) - 1))
+        possible = np.ones([len(number.states) for number in self.numbers])
         known = tuple(slice(len(number.cells)) for number in self.numbers)
-        possible[known] = ~beyond.reshape(len(low), *[1] * (len(sizes) - 2), beyond.shape[1])
+        possible[known] = np.expand_dims(low[:, None] - high < self.bound, between)
         return possible
 
     def _of_difference(self) -> np.ndarray:
-        first, second, apart = self.numbers
-        whole = first.resolution is not None
-        (a, in_a), (b0, b1), (g, in_g) = self._parts(0), cell_ends(second), self._parts(2)
-        b1 = b1 + whole  # the first behind it
-        sizes = (a[1] - a[0])[:, None] * (g[1] - g[0])
+        first, second, apart = (cell_edges(number) for number in self.numbers)
+        whole = self.numbers[0].resolution is not None
+        (a, in_a), (g, in_g) = self._parts(0), self._parts(2)
+        widths = np.diff(g)
+        sizes = np.diff(a)[:, None] * widths
         below = []
-        for edge in (*b0, b1[-1]):  # of the pairs of a value of the first and a difference, those with a smaller sum
+        for edge in second:  # of the pairs of a value of the first and a difference, those with a smaller sum
             pairs = 0.0
-            for sign, low in ((1, a[0][:, None] + g[0]), (-1, a[1][:, None] + g[0])):
+            for sign, low in ((1, a[:-1, None] + g[:-1]), (-1, a[1:, None] + g[:-1])):
                 left = np.maximum(edge - low, 0.0)
-                ends = np.maximum(left - (g[1] - g[0]), 0.0)
+                ends = np.maximum(left - widths, 0.0)
                 pairs = pairs + sign * (left * (left + whole) - ends * (ends + whole)) / 2
             below.append(in_a @ (pairs / sizes) @ in_g.T)
-        sums = np.diff(below, axis=0)
-        (a0, a1), (g0, g1) = cell_ends(first), cell_ends(apart)
-        can = a0[:, None] + g0 < b1[:, None, None]
-        can &= a1[:, None] + g1 + whole > b0[:, None, None]
-        weights = np.zeros([len(number.states) for number in (first, second, apart)])
-        n, m, k = (len(number.cells) for number in (first, second, apart))
-        weights[:n, :m, :k] = np.where(can, np.maximum(sums, _LEAST), 0.0).transpose(1, 0, 2)
-        if None in apart.states:
-            unknown = apart.states.index(None)
+        can = first[:-1, None] + apart[:-1] < second[1:, None, None]
+        can &= first[1:, None] + apart[1:] - whole > second[:-1, None, None]
+        weights = np.zeros([len(number.states) for number in self.numbers])
+        m, n, k = can.shape
+        weights[:n, :m, :k] = np.where(can, np.maximum(np.diff(below, axis=0), _LEAST), 0.0).transpose(1, 0, 2)
+        if None in self.numbers[2].states:
+            unknown = self.numbers[2].states.index(None)
             weights[n:, :, unknown] = weights[:, m:, unknown] = 1.0
         return weights
 
 
-def cell_ends(number: Number) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the largest value of each cell, in steps of the resolution from 0 where there is one.
+def cell_edges(number: Number) -> np.ndarray:
+    """The least value of each cell, in steps of the resolution from 0 where there is one; then the first value behind.
 
     Examples
     --------
-    >>> [ends.tolist() for ends in cell_ends(Number(0.5, 4.5, cuts=[2.5], resolution=0.5))]
-    [[1.0, 5.0], [4.0, 9.0]]
+    >>> cell_edges(Number(0.5, 4.5, cuts=[2.5], resolution=0.5)).tolist()
+    [1.0, 5.0, 10.0]
     """
     if number.resolution is None:
-        edges = np.array(number.edges)
-        return edges[:-1], edges[1:]
-    first = number.firsts + float(steps(number, number.lower))
-    return first[:-1], first[1:] - 1
+        return np.array(number.edges)
+    return number.firsts + float(steps(number, number.lower))
 
 
 def steps(number: Number, value: Any) -> Any:
@@ -264,6 +248,13 @@ def steps(number: Number, value: Any) -> Any:
         return value
     start = math.floor(number.lower / number.resolution + _CLOSE)
     return start + np.floor((value - number.lower) / number.resolution + _CLOSE)
+
+
+def along_paths(bounds: np.ndarray) -> np.ndarray:
+    """The least sum of bounds along a path from each to each, of an array of shape (k, k, ...)."""
+    for k in range(len(bounds)):
+        bounds = np.minimum(bounds, bounds[:, k : k + 1] + bounds[k : k + 1])
+    return bounds
 
 
 class Orders:
@@ -301,30 +292,24 @@ class Orders:
             low, high = (float(steps(numbers[name], end)) for end in (numbers[name].lower, numbers[name].upper))
             self._bound(first, second, -low)
             self._bound(second, first, high)
+        self._tied = set(map(frozenset, self.differences.values()))  # pairs whose bounds their difference has
         self.names = tuple(name for name in numbers if any(name in pair for pair in self.bounds))
-        self._require_something()
+        least = self.closed(self.names)
+        ends = [(float(steps(n, n.lower)), float(steps(n, n.upper))) for n in map(numbers.__getitem__, self.names)]
+        for (i, (low, _)), (j, (_, high)) in itertools.product(enumerate(ends), repeat=2):
+            if low - high > least[i, j] or least[i, i] < 0:
+                raise ValueError(
+                    f"impossible: rules leave no numbers possible for {self.names[i]!r} and {self.names[j]!r} "
+                    "together; correct or remove one"
+                )
 
     def _bound(self, one: Hashable, other: Hashable, most: float) -> None:
         self.bounds[one, other] = min(most, self.bounds.get((one, other), math.inf))
 
     def closed(self, names: Sequence[Hashable]) -> np.ndarray:
         """The least bound of each pair of some variables, along any path through these: shape (k, k)."""
-        least = np.array([[0.0 if a == b else self.bounds.get((a, b), math.inf) for b in names] for a in names])
-        for k in range(len(names)):
-            least = np.minimum(least, least[:, k : k + 1] + least[k : k + 1])
-        return least
-
-    def _require_something(self) -> None:
-        """ValueError where rules contradict one another, or the bounds of the numbers."""
-        least = self.closed(self.names)
-        ends = [(float(steps(n, n.lower)), float(steps(n, n.upper))) for n in map(self.numbers.__getitem__, self.names)]
-        for i, (low, _) in enumerate(ends):
-            for j, (_, high) in enumerate(ends):
-                if low - high > least[i, j] or least[i, i] < 0:
-                    raise ValueError(
-                        f"impossible: rules leave no numbers possible for {self.names[i]!r} and {self.names[j]!r} "
-                        "together; correct or remove one"
-                    )
+        bounds = [[0.0 if a == b else self.bounds.get((a, b), math.inf) for b in names] for a in names]
+        return along_paths(np.array(bounds))
 
     def relations(self) -> list[Relation]:
         """What the bounds leave of cells of divided variables; along paths, where that is more than of pairs."""
@@ -333,36 +318,23 @@ class Orders:
             for (a, b), further in self.bounds.items():
                 if a == path[-1] and b not in path and bound + further < self.bounds.get((path[0], b), math.inf):
                     paths.append(((*path, b), bound + further))
-        made = []
-        for path, bound in paths:
-            numbers = [self.numbers[name] for name in path]
-            if all(number.divided for number in numbers) and (path[0], path[-1]) not in self._tied:
-                made.append(Relation(path, numbers, bound))
-        for name, ends in self.differences.items():
-            numbers = [self.numbers[end] for end in ends]
-            if all(number.divided for number in (*numbers, self.numbers[name])):
-                made.append(Relation((*ends, name), (*numbers, self.numbers[name]), 0.0, True))
-        return made
-
-    @property
-    def _tied(self) -> set[tuple[Hashable, Hashable]]:
-        """Pairs whose bounds their difference has."""
-        return {*self.differences.values(), *(pair[::-1] for pair in self.differences.values())}
+        made = [(path, bound, False) for path, bound in paths if {path[0], path[-1]} not in self._tied]
+        made += [((*ends, name), 0.0, True) for name, ends in self.differences.items()]
+        relations = [Relation(names, tuple(map(self.numbers.__getitem__, names)), *how) for names, *how in made]
+        return [one for one in relations if all(number.divided for number in one.numbers)]
 
     def new_differences(self) -> dict[Hashable, Number]:
         """A number for the difference of each pair that a rule orders and that has none, both not divided."""
-        made: dict[Hashable, Number] = {}
+        made, known = dict[Hashable, Number](), set(self._tied)
         for first, second in self.bounds:
             one, other = self.numbers[first], self.numbers[second]
-            known = {*self._tied, *(pair for number in made.values() for pair in (number.of, number.of[::-1]))}
-            if one.divided or other.divided or (first, second) in known:
+            if one.divided or other.divided or {first, second} in known:
                 continue
             step = one.resolution or 1.0
             low = max(-self.bounds[first, second] * step, other.lower - one.upper)
             high = min(self.bounds.get((second, first), math.inf) * step, other.upper - one.lower)
             name = f"{second} - {first}"
             if low < high and name not in self.numbers:
-                made[name] = Number(
-                    low, high, resolution=one.resolution, missing="state", outside="state", of=(second, first)
-                )
+                made[name] = Number(low, high, resolution=one.resolution, outside="state", of=(second, first))
+                known.add(frozenset((first, second)))
         return made

@@ -71,17 +71,14 @@ class WithDifferences(Source):
     def _values(self, name: Hashable, column: Column) -> np.ndarray:
         """The number of each cell as its table counts it, in steps of the resolution; NaN where it has none."""
         number, reading = self._schema.numbers[name], self._schema.reading(name)
-        values = plain_numbers(column) if _is_plain(number, reading, column) else None
+        is_plain = number.kind == "number" and not reading.changes and isinstance(column, pa.Array)
+        values = plain_numbers(column) if is_plain else None
         if values is None:
             places, keys = keyed([column])
             read = [number.reads(reading(key)) for key in keys]
             values = np.array([math.nan if one is None else one for one in read], dtype=np.float64)[places]
         within = np.clip(values, number.lower, number.upper)
         return steps(number, within if number.outside == "clip" else np.where(within == values, values, np.nan))
-
-
-def _is_plain(number: Any, reading: Any, column: Column) -> bool:
-    return number.kind == "number" and not reading.changes and isinstance(column, pa.Array)
 
 
 def with_differences(source: Source, schema: Schema) -> Source:
