@@ -66,6 +66,11 @@ class Values:
         """The states of `declared`."""
         return tuple(self.declared.states if isinstance(self.declared, Number) else self.declared)
 
+    @cached_property
+    def places(self) -> np.ndarray:
+        """The number of the model's state that each state of `declared` is part of."""
+        return np.arange(len(self.finer)) if self.state is None else self.state
+
     def drawn_weights(self, rng: np.random.Generator) -> Values:
         """The same states, with weights drawn from their posterior; the object itself where that is unknown."""
         if self.density is None or self.weights is None:
@@ -222,7 +227,7 @@ class Values:
         cell = np.searchsorted(number.edges[1:-1], finer.edges[:-1], side="right")
         cell = np.append(cell, np.arange(len(number.cells), len(self.finer)))
         sizes = replace(parts, state=cell).within
-        return replace(parts, state=cell if self.state is None else self.state[cell], weights=self.within[cell] * sizes)
+        return replace(parts, state=self.places[cell], weights=self.within[cell] * sizes)
 
     def holds(self, low: float | None, high: float | None, closed: str) -> np.ndarray:
         """Whether each state of `declared` lies in a range that does not cut it."""
@@ -337,7 +342,7 @@ class Values:
         def at(level: np.ndarray) -> np.ndarray:
             return np.clip(np.searchsorted(behind, np.minimum(level, behind[-1]) - 1e-12), possible[0], possible[-1])
 
-        states = every if self.state is None else self.state[: len(cells)]
+        states = self.places[: len(cells)]
         unsure, held = self._unsure[states], np.bincount(states, shares)[states]
         last, cell = np.zeros(states.max() + 1), at(np.asarray(levels))
         np.maximum.at(last, states, behind)
@@ -359,12 +364,10 @@ class Values:
     @cached_property
     def _unsure(self) -> np.ndarray:
         """The part of each state's weights that may be noise; 0 where the state is one cell."""
-        if self.state is None:
-            return np.zeros(len(self.finer))
-        count = np.bincount(self.state)
+        count = np.bincount(self.places)
         if self.weights is None:
             return (count > 1).astype(float)
-        held = np.bincount(self.state, self.weights)
+        held = np.bincount(self.places, self.weights)
         noise = np.inf if self.noise is None else self.noise
         # Sums of m cells have the noise of sqrt(m), and what is below it counts as empty (`likely_proportions`).
         part = np.divide(3.0 * noise * np.sqrt(count), held, out=np.ones(len(held)), where=held > 0)
@@ -372,8 +375,7 @@ class Values:
 
     def _cells(self, probabilities: np.ndarray) -> np.ndarray:
         """The probabilities of the cells of the declared number."""
-        shares = np.asarray(probabilities, dtype=np.float64)
-        shares = shares if self.state is None else shares[self.state]
+        shares = np.asarray(probabilities, dtype=np.float64)[self.places]
         return (self.within * shares)[: len(self.number.edges) - 1]
 
     def _of_cells(self, values: np.ndarray) -> np.ndarray:

@@ -153,7 +153,7 @@ def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = 
         if number is not None and schema.numbers[name].has(number):
             points[code] = sorted({*points.get(code, ()), number})
     parts = values.divided(*(between for between, *_ in ranges)) if ranges else values
-    part_states = np.arange(len(parts.finer)) if parts.state is None else parts.state
+    part_states = parts.places
     weights = np.zeros(len(part_states))
     for between, weight, one in ranges:
         inside = parts.holds(*between)

@@ -99,9 +99,8 @@ def _in_cell(values: Values, codes: np.ndarray, numbers: np.ndarray) -> np.ndarr
     """Whether numbers are in the model's states with these codes, where these have any weight."""
     number = values.number
     cell = np.searchsorted(number.edges[1:-1], numbers, side="right")
-    state = cell if values.state is None else values.state[cell]
     bounded = (numbers >= number.lower) & (numbers <= number.upper)
-    return bounded & (state == codes) & (values.within[cell] > 0)
+    return bounded & (values.places[cell] == codes) & (values.within[cell] > 0)
 
 
 def _together(base_cells: _Cells, apart_cells: _Cells, other: _Cells, sign: int, rng: Generator) -> _Two:
@@ -115,12 +114,11 @@ def _together(base_cells: _Cells, apart_cells: _Cells, other: _Cells, sign: int,
     whole = number.resolution is not None
     edges, n_cells = cell_edges(number), len(number.cells)
     behind = np.append(0.0, np.cumsum(base.within[:n_cells]))  # each state has the probability 1
-    first = behind[np.searchsorted(np.arange(n_cells) if base.state is None else base.state[:n_cells], base_codes)]
+    first = behind[np.searchsorted(base.places[:n_cells], base_codes)]
     low, high = _ends(*other)
     numbers, apart_by = np.empty((2, len(base_codes)))
-    states = np.arange(len(apart.finer)) if apart.state is None else apart.state
     for state in np.unique(apart_codes):
-        cells = np.flatnonzero((states == state) & (apart.within > 0))
+        cells = np.flatnonzero((apart.places == state) & (apart.within > 0))
         everyone = np.flatnonzero(apart_codes == state)
         for rows in np.array_split(everyone, -(-len(everyone) * len(cells) // _AT_ONCE)):
             n, k = len(rows), len(cells)
@@ -174,10 +172,9 @@ def _ends(values: Values, codes: np.ndarray) -> _Two:
     """The least and the largest number, in steps, of some states of the model, of cells that have any weight."""
     edges, whole = cell_edges(values.number), values.number.resolution is not None
     kept = np.flatnonzero(values.within[: len(edges) - 1] > 0)
-    state = kept if values.state is None else values.state[kept]
     lowest, highest = np.full(len(values.finer), np.inf), np.full(len(values.finer), -np.inf)
-    np.minimum.at(lowest, state, edges[kept])
-    np.maximum.at(highest, state, edges[kept + 1] - whole)
+    np.minimum.at(lowest, values.places[kept], edges[kept])
+    np.maximum.at(highest, values.places[kept], edges[kept + 1] - whole)
     return lowest[codes], highest[codes]
 
 

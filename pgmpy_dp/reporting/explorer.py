@@ -177,7 +177,7 @@ def _number(network: Answers, name: Hashable) -> dict[str, Any] | None:
     values = network.within.get(name) or Values(network.numbers[name])
     number, count = values.number, len(values.number.edges) - 1
     return {
-        "states": list(range(count)) if values.state is None else values.state[:count].tolist(),
+        "states": values.places[:count].tolist(),
         "within": values.within[:count].tolist(),
         "ends": list(number.ends) if number.resolution is None else number.firsts.tolist(),
         "centres": number.centres.tolist(),

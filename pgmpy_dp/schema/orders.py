@@ -320,7 +320,7 @@ class Orders:
                     paths.append(((*path, b), bound + further))
         made = [(path, bound, False) for path, bound in paths if {path[0], path[-1]} not in self._tied]
         made += [((*ends, name), 0.0, True) for name, ends in self.differences.items()]
-        relations = [Relation(names, tuple(map(self.numbers.__getitem__, names)), *how) for names, *how in made]
+        relations = [Relation(names, tuple(self.numbers[n] for n in names), most, tied) for names, most, tied in made]
         return [one for one in relations if all(number.divided for number in one.numbers)]
 
     def new_differences(self) -> dict[Hashable, Number]:
