@@ -184,10 +184,10 @@ def _of_pair(table: PairTable, schema: Schema, level: float, laplace: bool) -> l
 def _orders(columns: Sequence[Column]) -> list[OrderRule]:
     """The rules that either of two numbers is at most the other, where these can be compared."""
     known = {column.name: column for column in columns}
-    rules = []
-    for pair in itertools.permutations(known):
+    rules = list[OrderRule]()
+    for low, high in itertools.permutations(known, 2):
         with suppress(ValueError):
-            rules += filter(None, [read_order(str(OrderRule(*pair)), known)])
+            rules += filter(None, [read_order(str(OrderRule(low, high)), known)])
     return rules
 
 
