@@ -83,8 +83,8 @@ def read_order(text: str, columns: Mapping[Hashable, Any]) -> OrderRule | None:
     """
     if "->" in text or not (match := _SIGN.fullmatch(text)):
         return None
-    left, right = (_side(side, columns) for side in (match[1], match[3]))
-    if left is None or right is None:
+    low, high = (_side(side, columns) for side in (match[1], match[3]))
+    if low is None or high is None:
         return None
     if match[2][0] == ">":  # among what is impossible it would be read as either
         never = f"{match[1].strip()} {'<=' if match[2] == '>' else '<'} {match[3].strip()}"
@@ -92,7 +92,6 @@ def read_order(text: str, columns: Mapping[Hashable, Any]) -> OrderRule | None:
             f"has {match[2]} between two variables, which may be what always holds or what never does; write what "
             f"holds with < or <=: {never} where this is never so"
         )
-    low, high = left, right
     rule = OrderRule(low[0], high[0], high[1] - low[1] + 0.0, len(match[2]) == 1)
     numbers = [columns[name].declared for name in (rule.low, rule.high)]
     if lacking := [n for n, number in zip((rule.low, rule.high), numbers, strict=True) if number is None]:
