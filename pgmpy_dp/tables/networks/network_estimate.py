@@ -49,7 +49,7 @@ class Marginals(Protocol):
 _MAX_ITER = 100
 _MEMORY_LIMIT = 2**33  # cliques are bounded by their number of cells; this only stops what no machine could do
 _GRADIENT_TOL = 3e-4  # where 1 is the standard deviation of a coordinate in one record; or, where that is more,
-_OF_NOISE = 1 / 20  # of the noise that half of the coordinates have at least
+_OF_NOISE = 1 / 100  # of the noise that half of the coordinates have at least
 _MEMORY = 30  # corrections of L-BFGS; with 10 it needs twice the iterations where tables are many
 
 
