@@ -189,10 +189,10 @@ class Relation(Mapping):
         number = self.numbers[place]
         n_cells = len(number.cells)
         finer, state, likely = self.within.get(self.names[place], (number, np.arange(n_cells), np.ones(n_cells)))
-        edges = cell_edges(finer)
-        parts = np.arange(len(edges) - 1)
-        matrix = np.zeros((n_cells, len(parts)))
-        matrix[state[parts], parts] = likely[parts]
+        edges, place = _of_width(cell_edges(finer))
+        parts = np.arange(len(place))
+        matrix = np.zeros((n_cells, len(edges) - 1))
+        np.add.at(matrix, (state[parts], place), likely[parts])
         return edges, matrix
 
     def _of_order(self) -> np.ndarray:
@@ -210,7 +210,8 @@ class Relation(Mapping):
         widths = np.diff(g)
         sizes = np.diff(a)[:, None] * widths
         below = []
-        for edge in second:  # of the pairs of a value of the first and a difference, those with a smaller sum
+        ends_of_second, place = _of_width(second)
+        for edge in ends_of_second:  # of the pairs of a value of the first and a difference, those with a smaller sum
             pairs = 0.0
             for sign, low in ((1, a[:-1, None] + g[:-1]), (-1, a[1:, None] + g[:-1])):
                 left = np.maximum(edge - low, 0.0)
@@ -221,7 +222,7 @@ class Relation(Mapping):
         can &= first[1:, None] + apart[1:] - whole > second[:-1, None, None]
         weights = np.zeros([len(number.states) for number in self.numbers])
         m, n, k = can.shape
-        weights[:n, :m, :k] = np.where(can, np.maximum(np.diff(below, axis=0), _LEAST), 0.0).transpose(1, 0, 2)
+        weights[:n, :m, :k] = np.where(can, np.maximum(np.diff(below, axis=0)[place], _LEAST), 0.0).transpose(1, 0, 2)
         if None in self.numbers[2].states:
             unknown = self.numbers[2].states.index(None)
             weights[n:, :, unknown] = weights[:, m:, unknown] = 1.0
@@ -239,6 +240,21 @@ def cell_edges(number: Number) -> np.ndarray:
     if number.resolution is None:
         return np.array(number.edges)
     return number.firsts + float(steps(number, number.lower))
+
+
+def _of_width(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Edges without cells of one real number, which are taken for parts of a neighbour; each cell's place among these.
+
+    Examples
+    --------
+    >>> edges, place = _of_width(np.array([0.0, np.nextafter(0.0, 1.0), 2.0, np.nextafter(4.0, 0.0), 4.0]))
+    >>> edges.tolist(), place.tolist()
+    ([0.0, 2.0, 4.0], [0, 0, 1, 1])
+    """
+    points = np.flatnonzero(np.diff(edges) <= _CLOSE * (edges[-1] - edges[0]))
+    kept = np.delete(edges, np.where(points + 1 == len(edges) - 1, points, points + 1))
+    middles = edges[:-1] + np.diff(edges) / 2
+    return kept, np.clip(np.searchsorted(kept, middles, side="right") - 1, 0, len(kept) - 2)
 
 
 def steps(number: Number, value: Any) -> Any:
@@ -333,7 +349,10 @@ class Orders:
             low = max(-self.bounds[first, second] * step, other.lower - one.upper)
             high = min(self.bounds.get((second, first), math.inf) * step, other.upper - one.lower)
             name = f"{second} - {first}"
+            alike = (0.0,) if one.resolution is None and low <= 0.0 <= high else ()  # real numbers that are one
             if low < high and name not in self.numbers:
-                made[name] = Number(low, high, resolution=one.resolution, outside="state", of=(second, first))
+                made[name] = Number(
+                    low, high, resolution=one.resolution, spikes=alike, outside="state", of=(second, first)
+                )
                 known.add(frozenset((first, second)))
         return made

@@ -1,10 +1,11 @@
 """Numbers that rules order, drawn together: no draw breaks a rule, and the law is that of what would be accepted."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from pgmpy_dp import Number, Schema
+from pgmpy_dp import Budget, Number, Schema, learn
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import counted
 from pgmpy_dp.models.ordered_draws import ordered
@@ -100,3 +101,16 @@ def test_sums_are_values_of_the_resolution():
     codes = dict(zip(["a", "b", "b - a"], same(0, 1, 0, n=2000), strict=True))
     result = drawn(schema, codes, np.random.default_rng(5))
     assert set(result["b"]) <= set(a.values_at(range(100)))
+
+
+def test_real_numbers_are_ordered_too():
+    """Their bounds, and a difference of 0, are cells of one number, of which no density tells."""
+    rng = np.random.default_rng(0)
+    low = rng.uniform(0, 300, 4_000)
+    high = np.minimum(low + np.where(rng.random(4_000) < 0.3, 0, rng.exponential(30, 4_000)), 500)
+    schema = Schema({"low": Number(0, 500), "high": Number(0, 500)}, impossible=["low <= high"])
+    model = learn(pd.DataFrame({"low": low, "high": high}), Budget(rho=0.5), schema, random_state=0).model_
+    drawn = model.sample(2_000, random_state=0)
+    gap = drawn["high"] - drawn["low"]
+    assert (gap.dropna() >= 0).all() and gap.mean() == pytest.approx((high - low).mean(), rel=0.1)
+    assert (gap == 0).mean() == pytest.approx(0.3, abs=0.03)

@@ -167,4 +167,7 @@ class TestGraphs:
             read.append(PrivateGraph(stray, nodes, ledger=ONE))
         for subject in read:
             assert np.array_equal(adjacency_matrix(subject).toarray(), expected)
-            assert repr(subject) == f"PrivateGraph({quantity(nodes, 'vertex', 'vertices')}, adjacency='edge', spent 0-DP of 1-DP)"
+            assert (
+                repr(subject)
+                == f"PrivateGraph({quantity(nodes, 'vertex', 'vertices')}, adjacency='edge', spent 0-DP of 1-DP)"
+            )

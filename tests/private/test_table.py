@@ -108,7 +108,11 @@ class TestRefusals:
             ({"n_records": True}, TypeError, r"n_records=True is a bool"),
             ({"n_records": "4"}, TypeError, r"n_records='4' is a str"),
             ({"schema": None}, ValueError, r"schema=None: pass a Schema.*never read from the records"),
-            ({"schema": {"a": ["x"]}}, ValueError, r"columns of one state alone; declare at least one variable of two states"),
+            (
+                {"schema": {"a": ["x"]}},
+                ValueError,
+                r"columns of one state alone; declare at least one variable of two states",
+            ),
             ({"schema": {"c": [0, 1]}}, ValueError, r"no column for \['c'\]"),
             ({"data": {"a": [1]}}, TypeError, r"data is a dict, not a dataframe"),
         ],
