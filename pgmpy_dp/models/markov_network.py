@@ -928,9 +928,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         Regression
             Its first coefficient is the mean of the first category, the others are differences from that.
         """
-        from pgmpy_dp.models.regression.declared_analyses import mean_formula
-
-        return self.regress(mean_formula(number, by), df, budget, **{"family": "linear", **how})
+        return self.regress(f"`{number}` ~ C(`{by}`)", df, budget, **{"family": "linear", **how})
 
     def independence(self, first: Hashable, second: Hashable, df: Any, budget: Budget, **how: Any) -> Any:
         """Test whether two variables of private records are independent, from one noisy table.

@@ -100,7 +100,6 @@ def run(table: PrivateTable, model: ModelTables, settings: Settings, budget: Bud
         budget,
         what=f"how far a model is from the records on {quantity(model.scopes, 'table')}",
         columns=table.schema.variables,
-        mechanism="discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian",
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
         fine=True,

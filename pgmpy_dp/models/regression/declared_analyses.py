@@ -17,7 +17,6 @@ from pgmpy_dp.models.regression.formula import States, analysis_of
 from pgmpy_dp.models.regression.independence_test import IndependenceTest
 from pgmpy_dp.models.regression.regression_fit import Regression
 from pgmpy_dp.models.regression.score_equations import ScoreEquations
-from pgmpy_dp.models.regression.score_rounds import Declared
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -59,13 +58,13 @@ def regress(
     settings = arguments_of(regress, family=family, rounds=rounds, others=others, **options)
     scored, formulas = _asked_around(network), _listed(formula)
     schema, orders, merged = _reading(scored, df, schema)
-    declared = [_declared(scored, one, settings.family, success, scores, orders) for one in formulas]
+    declared = _declared(scored, formulas, settings.family, success, scores)
     neighbours = Adjacency.parse(adjacency or (df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE))
-    start = score_rounds.first_questions(declared, n_records)
+    start = score_rounds.first_questions(declared, orders, n_records)
     score_rounds.planned(start, settings.rounds, budget, neighbours)
     table = table_for(df, schema, budget, **options, unit=unit, rows_per_unit=rows_per_unit)
     facts = _facts(network, scored, table, settings.others, {"rounds": settings.rounds})
-    release = released(table, score_rounds.run, declared, start, settings, budget, merged, facts)
+    release = released(table, score_rounds.run, declared, start, settings, budget, orders, merged, facts)
     with handed_over(release):
         fits = Regression.every(release, Privacy.of(release, table.ledger.entries))
     return fits[0] if isinstance(formula, str) else fits
@@ -111,11 +110,6 @@ def independence(
         return IndependenceTest.of(release, Privacy.of(release, table.ledger.entries))
 
 
-def mean_formula(number: Hashable, by: Hashable) -> str:
-    """The formula of a difference of means: of a number, between the categories of another variable."""
-    return f"`{number}` ~ C(`{by}`)"
-
-
 def plan_regression(
     network: Any,
     formula: str | Sequence[str],
@@ -147,16 +141,15 @@ def plan_regression(
         The same to read.
     """
     require_budget(budget, _EXAMPLE)
-    checks = {"family": family, "rounds": rounds, "adjacency": adjacency}
-    settings = arguments_of(regress, **checks)
+    settings = arguments_of(regress, family=family, rounds=rounds, adjacency=adjacency)
     scored, formulas = _asked_around(network), _listed(formula)
-    declared = [_declared(scored, one, settings.family, success, scores, {}) for one in formulas]
+    declared = _declared(scored, formulas, settings.family, success, scores)
     spent, rows = unit_budget(budget, rows_per_unit), 1 if rows_per_unit == "shares" else int(rows_per_unit)
-    first = score_rounds.first_questions(declared, n)
+    first = score_rounds.first_questions(declared, {}, n)
     _, planned = score_rounds.planned(first, settings.rounds, spent, Adjacency.parse(adjacency))
     rows_of_all = []
     for one, start, noises in zip(declared, first, planned, strict=True):
-        counted = n * one.equations.complete
+        counted = n * one.complete
         sampling, noise = score_rounds.forecast(one, start, noises[-1], counted, rows)
         for k, column in enumerate(one.analysis.columns):
             width = float(np.sqrt(1.0 + noise[k] / sampling[k])) if sampling[k] > 0 else float("inf")
@@ -200,16 +193,11 @@ def _reading(
 
 
 def _declared(
-    scored: PlacedModel,
-    formula: str,
-    family: str,
-    success: Hashable,
-    scores: Mapping[Hashable, Mapping[Hashable, float]] | None,
-    orders: Mapping[Hashable, Sequence[int]],
-) -> Declared:
-    """A formula in the states of a model, with its equations there."""
-    analysis = analysis_of(formula, States.checked(scored, scores), family, success)
-    return Declared(analysis, ScoreEquations.of(analysis, scored.model), orders)
+    scored: PlacedModel, formulas: Sequence[str], family: str, success: Hashable, scores: Any
+) -> list[ScoreEquations]:
+    """The equations of each formula in the states of a model."""
+    states = States.checked(scored, scores)
+    return [ScoreEquations.of(analysis_of(one, states, family, success), scored.model) for one in formulas]
 
 
 def _facts(

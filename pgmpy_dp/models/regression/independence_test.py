@@ -187,7 +187,6 @@ def run(
         unit_budget,
         what="a test of independence",
         columns=variables,
-        mechanism="discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian",
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
         fine=True,

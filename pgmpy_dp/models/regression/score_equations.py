@@ -32,6 +32,7 @@ class ScoreEquations:
 
     Attributes
     ----------
+    analysis : Analysis
     x : ndarray of shape (n_cells, d)
         Columns of the design as sums over records have them.
     y : ndarray of shape (n_cells,)
@@ -45,7 +46,7 @@ class ScoreEquations:
         Whether these are all cells; else cells that were drawn from the model.
     """
 
-    family: str
+    analysis: Analysis
     x: np.ndarray
     y: np.ndarray
     probability: np.ndarray
@@ -56,9 +57,7 @@ class ScoreEquations:
     @classmethod
     def of(cls, analysis: Analysis, model: LogLinearModel) -> ScoreEquations:
         """The equations of an analysis in the states of a model."""
-        masks = list(analysis.complete.values())
         table = _table(analysis, model)
-        exact = table is not None
         if table is not None:
             inside = np.nonzero(table)
             codes, weights = np.stack(inside, axis=1), table[inside]
@@ -66,7 +65,8 @@ class ScoreEquations:
             places = [model.cliques.position[name] for name in analysis.variables]
             codes = model.sample(_DRAWN, np.random.default_rng(0))[:, places].astype(np.int64)
             weights = np.full(len(codes), 1.0 / len(codes))
-        kept = np.logical_and.reduce([mask[k] for mask, k in zip(masks, codes.T, strict=True)])
+        masks = zip(analysis.complete.values(), codes.T, strict=True)
+        kept = np.logical_and.reduce([mask[k] for mask, k in masks])
         codes, weights = _alike(analysis, codes[kept], weights[kept])
         complete = float(weights.sum())
         if not complete > 0:
@@ -77,16 +77,17 @@ class ScoreEquations:
         scaled, declared = (analysis.design(some, scaled=scaled) for scaled in (True, False))
         forth = np.linalg.lstsq(scaled, declared, rcond=None)[0]  # declared = scaled @ forth
         x, y = analysis.design(codes, scaled=True), analysis.response[1][codes[:, 0]] / VALUE
-        return cls(analysis.family, x, y, weights / weights.sum(), np.linalg.inv(forth), complete, exact)
+        return cls(analysis, x, y, weights / weights.sum(), np.linalg.inv(forth), complete, table is not None)
 
-    def mean(self, b: np.ndarray) -> np.ndarray:
-        """m(x'b) of each cell."""
-        return expit(self.x @ b) if self.family == "logit" else self.x @ b
+    def mean(self, b: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
+        """m(x'b) of each cell, or of rows x of the design."""
+        predictor = (self.x if x is None else x) @ b
+        return expit(predictor) if self.analysis.family == "logit" else predictor
 
     def information(self, b: np.ndarray) -> np.ndarray:
         """H, with as little more as makes it invertible."""
         mean = self.mean(b)
-        slope = mean * (1.0 - mean) if self.family == "logit" else np.ones_like(mean)
+        slope = mean * (1.0 - mean) if self.analysis.family == "logit" else np.ones_like(mean)
         return (self.x * (self.probability * slope)[:, None]).T @ self.x + 1e-9 * np.eye(self.x.shape[1])
 
     def variance(self, b: np.ndarray) -> np.ndarray:
@@ -109,18 +110,14 @@ class ScoreEquations:
     def largest_scores(self, b: np.ndarray) -> np.ndarray:
         """The score of each row of the design with the response that makes it largest; shape (n_rows, d)."""
         rows = np.unique(self.x, axis=0)
-        mean = expit(rows @ b) if self.family == "logit" else rows @ b
+        mean = self.mean(b, rows)
         residual = np.maximum(abs(self.y.max() - mean), abs(self.y.min() - mean))
         return rows * residual[:, None]
 
     def sampling(self, b: np.ndarray) -> np.ndarray:
         """The covariance of coefficients as declared, of one record: divided by n that of a sample of n."""
-        return self.back @ self.sampling_of_scaled(b) @ self.back.T
-
-    def sampling_of_scaled(self, b: np.ndarray) -> np.ndarray:
-        """The same of coefficients of the columns as sums have them."""
         inverse = np.linalg.inv(self.information(b))
-        return inverse @ self.variance(b) @ inverse
+        return self.back @ (inverse @ self.variance(b) @ inverse) @ self.back.T
 
     def shape(self, b: np.ndarray) -> tuple[np.ndarray, float]:
         """M with norms of at most 1 for the scores of all rows, for which noise adds least to variances, summed up.

@@ -12,14 +12,13 @@ import numpy as np
 
 from pgmpy_dp.learning.least_noise import least_noise
 from pgmpy_dp.learning.options import Settings
-from pgmpy_dp.models.regression.formula import Analysis
 from pgmpy_dp.models.regression.score_equations import ScoreEquations
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import ZCDP, PureDP
-from pgmpy_dp.private.operators.score_sums import COUNT, GRID, POINT, SHAPE, ScoreSums
+from pgmpy_dp.private.operators.score_sums import COUNT, GRID, LARGEST_POINT, LARGEST_SHAPE, POINT, SHAPE, ScoreSums
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.shown import quantity
 
@@ -33,38 +32,6 @@ above which it has no interval."""
 
 _NORM = math.sqrt(1.0 - (COUNT / GRID) ** 2) * (1.0 - 1e-3)  # the count's coordinate, and rounding, need some of it
 _LARGEST = 3.0  # move of a logit in one round
-_MOST_POINT, _MOST_SHAPE = 1 << 30, 1 << 31
-
-
-@dataclass(frozen=True, eq=False)
-class Declared:
-    """An analysis with the score equations of the model that it is asked around.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    equations : ScoreEquations
-    orders : mapping of variable to list of int
-        For variables whose states the records' schema has in another order: the place of each in the model's.
-    """
-
-    analysis: Analysis
-    equations: ScoreEquations
-    orders: Mapping[Any, Sequence[int]]
-
-    def question(self, point: np.ndarray) -> ScoreSums:
-        """The question at a point: its fields are in whole numbers."""
-        m, l1 = self.equations.shape(point)
-        shape = np.clip(np.rint(_NORM * m * SHAPE), -_MOST_SHAPE, _MOST_SHAPE).astype(np.int64)
-        bound = min(math.ceil(l1 * GRID) + len(shape) + COUNT, (len(shape) + 1) * GRID)
-        whole = np.clip(np.rint(point * POINT), -_MOST_POINT, _MOST_POINT).astype(np.int64)
-        columns = [[self._factor(*one) for one in column.scaled] for column in self.analysis.columns]
-        complete = [self._factor(name, mask.astype(np.int64)) for name, mask in self.analysis.complete.items()]
-        response = self._factor(*self.analysis.response)
-        return ScoreSums(columns, response, complete, whole.tolist(), shape, bound, self.analysis.family)
-
-    def _factor(self, name: Any, values: np.ndarray) -> tuple[Any, list[int]]:
-        return name, values[self.orders[name]].tolist() if name in self.orders else values.tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +62,33 @@ class Round:
         noise = float(np.trace(self.information @ self.noise))
         move = self.step * max(0.0, 1.0 - noise / square) if square > 0 else np.zeros_like(self.step)
         largest = float(np.abs(equations.x @ move).max())
-        if equations.family == "logit" and largest > _LARGEST:
+        if equations.analysis.family == "logit" and largest > _LARGEST:
             move = move * (_LARGEST / largest)
         return self.start + move
+
+
+def question(declared: ScoreEquations, point: np.ndarray, orders: Mapping[Any, Sequence[int]]) -> ScoreSums:
+    """The question about an analysis at a point: its fields are in whole numbers.
+
+    Parameters
+    ----------
+    declared : ScoreEquations
+        Of the analysis, under the model that it is asked around.
+    point : ndarray of shape (d,)
+    orders : mapping of variable to list of int
+        For variables whose states the records' schema has in another order: the place of each in the model's.
+    """
+
+    def factor(name: Any, values: np.ndarray) -> tuple[Any, list[int]]:
+        return name, values[orders[name]].tolist() if name in orders else values.tolist()
+
+    analysis, (m, l1) = declared.analysis, declared.shape(point)
+    shape = np.clip(np.rint(_NORM * m * SHAPE), -LARGEST_SHAPE, LARGEST_SHAPE).astype(np.int64)
+    bound = min(math.ceil(l1 * GRID) + len(shape) + COUNT, (len(shape) + 1) * GRID)
+    whole = np.clip(np.rint(point * POINT), -LARGEST_POINT, LARGEST_POINT).astype(np.int64)
+    columns = [[factor(*one) for one in column.scaled] for column in analysis.columns]
+    complete = [factor(name, mask.astype(np.int64)) for name, mask in analysis.complete.items()]
+    return ScoreSums(columns, factor(*analysis.response), complete, whole.tolist(), shape, bound, analysis.family)
 
 
 def shares(n_analyses: int, rounds: int) -> list[Fraction]:
@@ -112,9 +103,11 @@ def shares(n_analyses: int, rounds: int) -> list[Fraction]:
     return [share / n_analyses for share in [*earlier, 1 - sum(earlier, Fraction(0))]]
 
 
-def first_questions(declared: Sequence[Declared], n: float | None = None) -> list[ScoreSums]:
+def first_questions(
+    declared: Sequence[ScoreEquations], orders: Mapping[Any, Sequence[int]], n: float | None = None
+) -> list[ScoreSums]:
     """The question about each analysis at the model's own coefficients; n is a public number of records, or a guess."""
-    return [one.question(one.equations.root(0.1 / max(n or 1e4, 1.0))) for one in declared]
+    return [question(one, one.root(0.1 / max(n or 1e4, 1.0)), orders) for one in declared]
 
 
 def planned(
@@ -131,12 +124,14 @@ def planned(
     return cost, [of_each[k * rounds : (k + 1) * rounds] for k in range(len(start))]
 
 
-def forecast(one: Declared, first: ScoreSums, noise: Noise, n: float, rows: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def forecast(
+    one: ScoreEquations, first: ScoreSums, noise: Noise, n: float, rows: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
     """Variances of sampling and of noise of coefficients as declared, of n complete records: before anything is spent.
 
     Parameters
     ----------
-    one : Declared
+    one : ScoreEquations
     first : ScoreSums
         The question at the model's own coefficients.
     noise : Noise
@@ -145,18 +140,19 @@ def forecast(one: Declared, first: ScoreSums, noise: Noise, n: float, rows: int 
     rows : int
         Records of a person, which may all be alike.
     """
-    made = Round.of(one.equations, first, np.zeros(len(first.shape) + 1), noise, n)
+    made = Round.of(one, first, np.zeros(len(first.shape) + 1), noise, n)
     unit = one.analysis.unit
-    sampling = np.diag(one.equations.sampling(made.start)) * rows / n
-    return sampling * unit**2, np.diag(one.equations.back @ made.noise @ one.equations.back.T) * unit**2
+    sampling = np.diag(one.sampling(made.start)) * rows / n
+    return sampling * unit**2, np.diag(one.back @ made.noise @ one.back.T) * unit**2
 
 
 def run(
     table: PrivateTable,
-    declared: Sequence[Declared],
+    declared: Sequence[ScoreEquations],
     start: Sequence[ScoreSums],
     settings: Settings,
     budget: Budget,
+    orders: Mapping[Any, Sequence[int]],
     merged: tuple[Any, Mapping] | None,
     facts: Mapping[str, Any],
 ) -> Release:
@@ -185,7 +181,6 @@ def run(
         unit_budget,
         what=f"{quantity(declared, 'declared analysis', 'declared analyses')} of regression",
         columns=[name for name in table.schema.variables if any(name in one.analysis.variables for one in declared)],
-        mechanism="discrete_laplace" if isinstance(cost, PureDP) else "discrete_gaussian",
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
         fine=True,
@@ -201,30 +196,32 @@ def run(
     with curator.keeping(released):
         if merged is not None:
             curator.merge(*merged)
-        for place, (one, question, noises) in enumerate(zip(declared, start, noises_of_each, strict=True), 1):
+        for place, (one, asked, noises) in enumerate(zip(declared, start, noises_of_each, strict=True), 1):
             made: list[Round] = []
             counted, precision = 0.0, 0.0
             for number, (share, noise) in enumerate(
                 zip(shares(len(declared), settings.rounds), noises, strict=True), 1
             ):
                 if made:
-                    question = one.question(made[-1].next_point(one.equations))
-                    (law,) = curator.noise(question, share)
+                    asked = question(one, made[-1].next_point(one), orders)
+                    (law,) = curator.noise(asked, share)
                     noise = noise if law is None else law
-                sums = curator.ask(question, share)
+                sums = curator.ask(asked, share)
                 names.append(f"analysis {place}, round {number}")
                 counted, precision = counted + sums[-1] / noise.variance, precision + 1 / noise.variance
                 n = max(counted / precision / COUNT, 1.0)
-                made.append(Round.of(one.equations, question, sums, noise, n))
+                made.append(Round.of(one, asked, sums, noise, n))
             deviation = 1.0 / (COUNT * math.sqrt(precision))
             results.append(_result(one, made, n, deviation, rows))
     return released()
 
 
-def _result(one: Declared, rounds: Sequence[Round], n: float, deviation: float, rows: int) -> dict[str, Any]:
+def _result(
+    equations: ScoreEquations, rounds: Sequence[Round], n: float, deviation: float, rows: int
+) -> dict[str, Any]:
     """Everything that is told of an analysis, in its own units, as a file can hold it."""
-    equations, analysis, last = one.equations, one.analysis, rounds[-1]
-    back, unit = equations.back, analysis.unit
+    analysis, back, last = equations.analysis, equations.back, rounds[-1]
+    unit = analysis.unit
     sampling = equations.sampling(last.end) * (rows / n)
     noise, before = (back @ each.noise @ back.T for each in (last, rounds[-2] if len(rounds) > 1 else last))
     ratio = np.sqrt(1.0 + np.diag(noise) / np.maximum(np.diag(sampling), 1e-300))

@@ -62,7 +62,7 @@ COUNT = GRID // 8
 """What a record that counts adds to the last coordinate."""
 
 MOST_COLUMNS = 1 << 8
-_LARGEST_POINT, _LARGEST_SHAPE = 1 << 30, 1 << 31
+LARGEST_POINT, LARGEST_SHAPE = 1 << 30, 1 << 31
 _REACH = 1 << 17  # of logits in the table, which are multiples of 2**-12: beyond 32 nothing changes
 _RESIDUAL, _CLIP = 4 * VALUE, 1 << 20
 _PARTS = 1 << 16
@@ -167,7 +167,7 @@ class ScoreSums(SumOperator[np.ndarray]):
         whole = np.issubdtype(shape.dtype, np.integer) and shape.ndim == 2 and shape.shape[1] == d
         if not whole or not 1 <= len(shape) <= MOST_COLUMNS:
             raise ValueError(f"shape has shape {shape.shape} and type {shape.dtype}; pass integers, {d} in a row")
-        if max(map(abs, point)) > _LARGEST_POINT or not ((shape >= -_LARGEST_SHAPE) & (shape <= _LARGEST_SHAPE)).all():
+        if max(map(abs, point)) > LARGEST_POINT or not ((shape >= -LARGEST_SHAPE) & (shape <= LARGEST_SHAPE)).all():
             raise ValueError("point or shape has entries that do not fit 64-bit sums; divide columns by their range")
         response = _checked(facts, self.response, -VALUE, VALUE)
         if family == "logit" and not set(response[1]) <= {0, VALUE}:
