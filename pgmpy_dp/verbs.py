@@ -27,7 +27,6 @@ from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.ledger import Ledger
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables import discovery
 from pgmpy_dp.tables.collective.collective_em import CollectiveEM
 from pgmpy_dp.tables.collective.collective_map import CollectiveMAP
@@ -420,8 +419,13 @@ optimise, means, mean_share, missing_at_random, siblings
     require_budget(budget)
     n = checked_integer("n", n, 1)
     if not isinstance(schema, Schema | LinkedSchema | Mapping):
+        from pgmpy_dp.models.model_score import plan_score
+        from pgmpy_dp.models.regression.declared_analyses import plan_regression
+
         require_for(SCORED, passed)
-        return _plan_of_score(schema, budget, n, passed)
+        passed.pop("random_state", None)
+        table, facts, text = (plan_regression if "formula" in passed else plan_score)(schema, n, budget, **passed)
+        return Plan(table, n, budget, facts, text)
     case = case_of(None, schema, passed)
     if case == LINKED:
         from pgmpy_dp.linked.linked_plan import plan_linked
@@ -431,34 +435,11 @@ optimise, means, mean_share, missing_at_random, siblings
     assert not isinstance(schema, LinkedSchema)
     schema = Schema.coerce(schema, "schema")
     if case == GIVEN:
-        graph, passed["estimator"] = (
-            graph_on(schema.variables, ()) if graph is None else graph,
-            _estimator(estimator, prior),
-        )
+        graph = graph_on(schema.variables, ()) if graph is None else graph
+        passed["estimator"] = _estimator(estimator, prior)
     elif case == TREE:
         _take_prior(PrivateChowLiu(), prior)
     return plan_table(schema, budget, n, graph, {**passed, "test_share": test_share})
-
-
-def _plan_of_score(model: Any, budget: Budget, n: int, passed: dict[str, Any]) -> Plan:
-    """The plan of a score, or of a regression: how wide its intervals would be."""
-    from pgmpy_dp.models.model_score import ScoredModel, preview_score
-    from pgmpy_dp.models.regression.declared_analyses import plan_regression
-
-    passed.pop("random_state", None)
-    if "formula" in passed:
-        table, text = plan_regression(ScoredModel.of(model), budget=budget, n=n, **passed)
-        return Plan(table, n, budget, {"coefficients": table.to_dict("records")}, text)
-    table, level = preview_score(model, n, budget, **passed), passed.get("level", 0.9)
-    rows = table.reset_index().astype(object).to_dict("records")
-    under = passed.get("adjacency", "add_remove")
-    head = f"{budget} under {under}, {quantity(n, 'record')} assumed; {100 * level:g} % intervals"
-    lines = [
-        f"  {row['score']:<10} {quantity(row['tables'], 'table'):>14}   noise of sd {row['sd']:>8,.1f} records   "
-        f"interval about +- {row['half_width']:.4f}   sampling alone {row['sampling']:.4f}"
-        for row in rows
-    ]
-    return Plan(table, n, budget, {"level": level, "scores": rows}, "\n".join([head, *lines]))
 
 
 def learn(

@@ -37,22 +37,20 @@ def private_table(
 
 
 def table_for(
-    df: Any,
-    schema: Any,
-    budget: Budget,
-    *,
-    adjacency: str | None,
-    n_records: int | None,
-    random_state: int | None,
-    unit: Hashable,
-    rows_per_unit: int | str | None,
+    df: Any, schema: Any, budget: Budget, unit: Hashable, rows_per_unit: int | str | None, **options: Any
 ) -> PrivateTable:
-    """The table of a function that takes arguments of an estimator and its `fit`; `adjacency` as declared."""
+    """The table of a function that takes arguments of an estimator and its `fit`.
+
+    Parameters
+    ----------
+    df, schema, budget, unit, rows_per_unit
+        As of `private_table`.
+    **options
+        `adjacency`, None for the declared one, `n_records` and `random_state`.
+    """
     declared = df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE
-    options = SimpleNamespace(
-        state_names=schema, n_records=n_records, adjacency=adjacency or str(declared), random_state=random_state
-    )
-    return private_table(options, df, budget, unit, rows_per_unit)
+    known = {**options, "state_names": schema, "adjacency": options["adjacency"] or str(declared)}
+    return private_table(SimpleNamespace(**known), df, budget, unit, rows_per_unit)
 
 
 def new_table(

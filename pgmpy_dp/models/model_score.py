@@ -23,6 +23,7 @@ from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import quantity
 
 
 @declares(
@@ -129,11 +130,11 @@ def score_model(
     if isinstance(df, PrivateTable):
         known, neighbours = df.schema, df.adjacency
     else:
-        schema = known = scored.reading(scored.schema if schema is None else Schema.coerce(schema, "schema"))
+        schema = known = scored.reading(schema)
         neighbours = Adjacency.parse(adjacency or Adjacency.ADD_REMOVE)
     tables = scored.tables(known, workload)
     plan.planned_noise(len(tables.means), len(tables.scopes), settings, budget, neighbours)
-    table = table_for(df, schema, budget, **options, unit=unit, rows_per_unit=rows_per_unit)
+    table = table_for(df, schema, budget, unit, rows_per_unit, **options)
     release = released(table, plan.run, tables, settings, budget)
     with handed_over(release):
         score = ModelScore.of(release, settings.level, Privacy.of(release, table.ledger.entries))
@@ -209,6 +210,20 @@ def preview_score(
     ]
     index = pd.Index(list(rows), name="score")
     return pd.DataFrame(summary, index=index, columns=["tables", "sd", "half_width", "sampling"])
+
+
+def plan_score(model: Any, n: int, budget: Budget, **how: Any) -> tuple[pd.DataFrame, dict[str, Any], str]:
+    """What `preview_score` says, as a table, JSON-able, and to read."""
+    table, level = preview_score(model, n, budget, **how), how.get("level", 0.9)
+    rows = table.reset_index().astype(object).to_dict("records")
+    under = how.get("adjacency", "add_remove")
+    head = f"{budget} under {under}, {quantity(n, 'record')} assumed; {100 * level:g} % intervals"
+    lines = [
+        f"  {row['score']:<10} {quantity(row['tables'], 'table'):>14}   noise of sd {row['sd']:>8,.1f} records   "
+        f"interval about +- {row['half_width']:.4f}   sampling alone {row['sampling']:.4f}"
+        for row in rows
+    ]
+    return table, {"level": level, "scores": rows}, "\n".join([head, *lines])
 
 
 def _reach(noise: Noise, count: Noise, distance: float, n: int, level: float) -> float:

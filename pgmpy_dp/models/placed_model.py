@@ -59,8 +59,9 @@ class PlacedModel:
             )
         return Schema(dict(self.states)) if self.read_schema is None else self.read_schema
 
-    def reading(self, schema: Schema) -> Schema:
-        """A schema without what the model's own cost contains."""
+    def reading(self, schema: Any = None) -> Schema:
+        """The schema that reads records, the model's or another, without what the model's own cost contains."""
+        schema = self.schema if schema is None else Schema.coerce(schema, "schema")
         return schema.discovered_under([cost for cost in schema.discovered if cost not in self.discovered])
 
     @property

@@ -105,8 +105,7 @@ def schema_of_model(model: Any, schema: Schema | None = None) -> Schema:
     >>> schema_of_model(model)["a"]
     ('no', 'yes')
     """
-    scored = ScoredModel.of(model)
-    return scored.reading(scored.schema if schema is None else schema)
+    return ScoredModel.of(model).reading(schema)
 
 
 @dataclass(frozen=True, eq=False)

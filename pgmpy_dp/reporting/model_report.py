@@ -217,11 +217,13 @@ def _regressions(network: Answers, regressions: Iterable[Any], level: float) -> 
     from pgmpy_dp.models.regression.regression_fit import STATUS, Regression
     from pgmpy_dp.models.score_reading import digest_of
 
+    digest = digest_of({name: network.states[name] for name in network.nodes}, network.to_log_linear())
     tables: list[dict[str, Any]] = []
     for fit in itertools.chain.from_iterable(
         Regression.every(one) if isinstance(one, Release) else [one] for one in listed
     ):
-        require_model(fit, digest_of({name: network.states[name] for name in network.nodes}, network.to_log_linear()))
+        if fit.release_.public["settings"]["model"] != digest:
+            raise ValueError(f"regression {fit.formula!r} is of another model; pass one that was asked around this one")
         rows = [
             [name, f"{fit.params[name]:.4g}", *(f"{end:.4g}" for end in ends), f"{fit.bse_noise[name]:.2g}"]
             for name, ends in fit.conf_int(1 - level).iterrows()
@@ -230,12 +232,6 @@ def _regressions(network: Answers, regressions: Iterable[Any], level: float) -> 
         cost = f"They have noise, and cost {fit.privacy}."
         tables.append({"formula": fit.formula, "rows": rows, "words": whom[0].upper() + whom[1:], "cost": cost})
     return tables
-
-
-def require_model(fit: Any, digest: str) -> None:
-    """Raise a ValueError for a regression around another model than that of a digest."""
-    if fit.release_.public["settings"]["model"] != digest:
-        raise ValueError(f"regression {fit.formula!r} is of another model; pass one that was asked around this one")
 
 
 _WHAT = {"pairs": "pairs of variables", "triples": "triples of variables", "variables": "variables"}

@@ -17,6 +17,7 @@ from pgmpy_dp.models.regression.formula import States, analysis_of
 from pgmpy_dp.models.regression.independence_test import IndependenceTest
 from pgmpy_dp.models.regression.regression_fit import Regression
 from pgmpy_dp.models.regression.score_equations import ScoreEquations
+from pgmpy_dp.models.scored_model import ScoredModel
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -62,7 +63,7 @@ def regress(
     neighbours = Adjacency.parse(adjacency or (df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE))
     start = score_rounds.first_questions(declared, orders, n_records)
     score_rounds.planned(start, settings.rounds, budget, neighbours)
-    table = table_for(df, schema, budget, **options, unit=unit, rows_per_unit=rows_per_unit)
+    table = table_for(df, schema, budget, unit, rows_per_unit, **options)
     facts = _facts(network, scored, table, settings.others, {"rounds": settings.rounds})
     release = released(table, score_rounds.run, declared, start, settings, budget, orders, merged, facts)
     with handed_over(release):
@@ -103,7 +104,7 @@ def independence(
         np.flatnonzero(mask[orders[name]] if name in orders else mask).tolist()
         for name, mask in zip(variables, masks, strict=True)
     ]
-    table = table_for(df, schema, budget, **options, unit=unit, rows_per_unit=rows_per_unit)
+    table = table_for(df, schema, budget, unit, rows_per_unit, **options)
     facts = _facts(network, scored, table, settings.others, {})
     release = released(table, independence_test.run, variables, kept, settings, budget, merged, facts)
     with handed_over(release):
@@ -111,53 +112,55 @@ def independence(
 
 
 def plan_regression(
-    network: Any,
-    formula: str | Sequence[str],
-    budget: Budget,
+    model: Any,
     n: int,
+    budget: Budget,
     *,
+    formula: str | Sequence[str],
     family: str = "logit",
     success: Hashable = None,
     scores: Mapping[Hashable, Mapping[Hashable, float]] | None = None,
     rounds: int = 2,
     adjacency: str = "add_remove",
     rows_per_unit: int | str = 1,
-) -> tuple[pd.DataFrame, str]:
+) -> tuple[pd.DataFrame, dict[str, Any], str]:
     """Forecast how wide the intervals of `regress` would be: from the model and public numbers; it reads no records.
 
     Parameters
     ----------
-    network, formula, budget, family, success, scores, rounds, adjacency, rows_per_unit
-        As `regress` takes them.
+    model : as `pgmpy_dp.score_model` takes it
     n : int
         The assumed number of records: a public guess.
+    budget, formula, family, success, scores, rounds, adjacency, rows_per_unit
+        As `regress` takes them.
 
     Returns
     -------
     table : pandas.DataFrame
         A row for each coefficient: ``formula`` and ``coefficient``; ``bse``, the standard error to expect;
         ``bse_noise``, the part that is privacy; ``width``, that of intervals over those without privacy.
+    facts : dict
+        The same, JSON-able.
     text : str
         The same to read.
     """
     require_budget(budget, _EXAMPLE)
     settings = arguments_of(regress, family=family, rounds=rounds, adjacency=adjacency)
-    scored, formulas = _asked_around(network), _listed(formula)
+    scored, formulas = _asked_around(ScoredModel.of(model)), _listed(formula)
     declared = _declared(scored, formulas, settings.family, success, scores)
     spent, rows = unit_budget(budget, rows_per_unit), 1 if rows_per_unit == "shares" else int(rows_per_unit)
     first = score_rounds.first_questions(declared, {}, n)
     _, planned = score_rounds.planned(first, settings.rounds, spent, Adjacency.parse(adjacency))
-    rows_of_all = []
+    tables = []
     for one, start, noises in zip(declared, first, planned, strict=True):
-        counted = n * one.complete
-        sampling, noise = score_rounds.forecast(one, start, noises[-1], counted, rows)
-        for k, column in enumerate(one.analysis.columns):
-            width = float(np.sqrt(1.0 + noise[k] / sampling[k])) if sampling[k] > 0 else float("inf")
-            error = float(np.sqrt(sampling[k] + noise[k]))
-            rows_of_all.append((one.analysis.formula, column.name, error, float(np.sqrt(noise[k])), width))
-    table = pd.DataFrame(rows_of_all, columns=["formula", "coefficient", "bse", "bse_noise", "width"])
+        sampling, noise = score_rounds.forecast(one, start, noises[-1], n * one.complete, rows)
+        ratio = np.divide(noise, sampling, out=np.full_like(noise, np.inf), where=sampling > 0)
+        columns = {"formula": one.analysis.formula, "coefficient": [column.name for column in one.analysis.columns]}
+        errors = {"bse": np.sqrt(sampling + noise), "bse_noise": np.sqrt(noise), "width": np.sqrt(1.0 + ratio)}
+        tables.append(pd.DataFrame({**columns, **errors}))
+    table = pd.concat(tables, ignore_index=True)
     head = f"{budget} under {adjacency}, {n:,} records assumed; width: of intervals over those without privacy"
-    return table, "\n".join([head, table.round(4).to_string(index=False)])
+    return table, {"coefficients": table.to_dict("records")}, f"{head}\n{table.round(4).to_string(index=False)}"
 
 
 def _asked_around(network: Any, *, edges: bool = True) -> PlacedModel:
@@ -186,10 +189,8 @@ def _reading(
     scored: PlacedModel, df: Any, schema: Any
 ) -> tuple[Schema | None, Mapping[Hashable, Sequence[int]], tuple[Schema, Mapping] | None]:
     """The schema that reads records, orders of states in it, and the merging that brings it to the model's states."""
-    if isinstance(df, PrivateTable):
-        return (None, *scored.placed(df.schema.fine()))
-    read = scored.reading(scored.schema if schema is None else Schema.coerce(schema, "schema"))
-    return (read, *scored.placed(read.fine()))
+    read = None if isinstance(df, PrivateTable) else scored.reading(schema)
+    return (read, *scored.placed((df.schema if read is None else read).fine()))
 
 
 def _declared(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -124,20 +125,15 @@ class States:
         """The states of a model that has `states`, `numbers` and `others`; TypeError or ValueError for wrong scores."""
         if not isinstance(scores or {}, Mapping) or not all(isinstance(of, Mapping) for of in (scores or {}).values()):
             raise TypeError("scores is no mapping; pass {variable: {state: number}}")
-        made = cls(model.states, model.numbers, model.others, {})
-        checked = {}
+        made, checked = cls(model.states, model.numbers, model.others, {}), {}
         for named, of in (scores or {}).items():
             name = made.variable(str(named), "scores")
-            wrong = [
-                *(set(of) - set(made.states[name])),
-                *(state for state in made.with_value(name) if state not in of),
-            ]
-            if wrong:
+            if wrong := [*(set(of) - set(made.states[name])), *(s for s in made.with_value(name) if s not in of)]:
                 raise ValueError(f"scores[{name!r}] is not for the states {wrong[:5]}; pass a number for each state")
             for state, value in of.items():
                 checked_number(f"scores[{name!r}][{state!r}]", abs(value), positive=False)
             checked[name] = {state: float(value) for state, value in of.items()}
-        return cls(made.states, made.numbers, made.other, checked)
+        return replace(made, scores=checked)
 
     def variable(self, name: str, argument: str = "formula") -> Hashable:
         """The variable of a name, or of the text of one; ValueError for none."""
@@ -152,7 +148,7 @@ class States:
             return list(self.scores[name])
         if name in self.numbers:
             return list(self.states[name][: len(self.numbers[name].cells)])
-        return [s for s in self.states[name] if s is not None and s != "" and (s, name) not in self._others]
+        return [s for s in self.states[name] if s not in (None, "", self.other.get(name))]
 
     def complete(self, name: Hashable) -> np.ndarray:
         """Which states of a variable are values."""
@@ -164,13 +160,13 @@ class States:
         known = self.scores.get(name)
         if known is None and name in self.numbers:
             known = dict(zip(self.with_value(name), self.numbers[name].centres.tolist(), strict=True))
-        return (
-            None if known is None else np.array([known.get(s, next(iter(known.values()))) for s in self.states[name]])
-        )
+        if known is None:
+            return None
+        return np.array([known.get(state, next(iter(known.values()))) for state in self.states[name]])
 
-    @property
-    def _others(self) -> set[tuple[Hashable, Hashable]]:
-        return {(state, name) for name, state in self.other.items()}
+    def indicator(self, name: Hashable, state: Hashable) -> np.ndarray:
+        """1 for one state of a variable, 0 for its others."""
+        return np.array([float(one == state) for one in self.states[name]])
 
 
 def analysis_of(formula: str, states: States, family: str, success: Hashable = None) -> Analysis:
@@ -201,26 +197,26 @@ def analysis_of(formula: str, states: States, family: str, success: Hashable = N
     if len(set(explaining)) < len(explaining):
         raise ValueError("formula has a variable with and without C(); write one of them")
     _require_marginal(terms)
-    columns = [Column("Intercept", ())]
-    for term in terms:
-        for parts in itertools.product(*(factors[factor] for factor in term)):
-            label = ":".join(part.name for part in parts)
-            columns.append(Column(label, tuple(itertools.chain.from_iterable(part.factors for part in parts))))
-    if len(columns) > MOST_COLUMNS:
+    n_columns = 1 + sum(math.prod(len(factors[factor]) for factor in term) for term in terms)
+    if n_columns > MOST_COLUMNS:
         sizes = sorted(((len(made), name) for (name, _), made in factors.items()), reverse=True)[:3]
         most = ", ".join(f"{shown(name)} ({count})" for count, name in sizes)
         raise ValueError(
-            f"formula has {len(columns)} columns, and at most {MOST_COLUMNS} are estimated; leave out or merge the "
+            f"formula has {n_columns} columns, and at most {MOST_COLUMNS} are estimated; leave out or merge the "
             f"variables with the most: {most}"
         )
+    columns = [Column("Intercept", ())]
+    for term in terms:
+        for parts in itertools.product(*(factors[factor] for factor in term)):
+            of_all = tuple(itertools.chain.from_iterable(part.factors for part in parts))
+            columns.append(Column(":".join(part.name for part in parts), of_all))
     numbers, modelled = _response(response, states, family, success)
     complete = {name: states.complete(name) for name in (response, *explaining)}
-    low, high = (
-        (0.0, 1.0) if family == "logit" else (numbers[complete[response]].min(), numbers[complete[response]].max())
-    )
+    known = numbers[complete[response]]
+    low, high = (-1.0, 1.0) if family == "logit" else (float(known.min()), float(known.max()))  # a logit's 0 and 1 stay
     if not low < high:
         raise ValueError(f"formula has the response {shown(response)}, which has one value only; nothing explains it")
-    origin, unit = (0.0, 1.0) if family == "logit" else (float(low + high) / 2, float(high - low) / 2)
+    origin, unit = (low + high) / 2, (high - low) / 2
     whole = np.rint((numbers - origin) / unit * VALUE).astype(np.int64)
     made = Analysis(formula, family, tuple(columns), (response, whole), origin, unit, complete, modelled)
     x = made.design(uniform_codes(made, 4096), scaled=True)
@@ -239,7 +235,8 @@ def _parsed(formula: Any) -> tuple[_Factor, list[tuple[_Factor, ...]]]:
     quoted: dict[str, str] = {}
 
     def word(match: re.Match[str]) -> str:
-        return quoted.setdefault(f"quoted_{len(quoted)}_", match[1]) and f"quoted_{len(quoted) - 1}_"
+        quoted[name := f"quoted_{len(quoted)}_"] = match[1]
+        return name
 
     def refused(what: str) -> ValueError:
         return ValueError(f"formula={formula!r} has {what!r}, which is not read; {_GRAMMAR}")
@@ -282,11 +279,7 @@ def _columns(factor: _Factor, states: States) -> list[Column]:
     label = f"C({name})" if as_category else str(name)
     if numbers is not None:
         return [Column(label, ((name, numbers),))]
-    every = states.states[name]
-    return [
-        Column(f"{label}[T.{state}]", ((name, np.array([float(one == state) for one in every])),))
-        for state in known[1:]
-    ]
+    return [Column(f"{label}[T.{state}]", ((name, states.indicator(name, state)),)) for state in known[1:]]
 
 
 def _scaled(numbers: np.ndarray) -> np.ndarray:
@@ -308,8 +301,7 @@ def _response(name: Hashable, states: States, family: str, success: Hashable) ->
             f"success={success!r}: the response {shown(name)} has {len(known)} states; pass success= the one to be "
             f'modelled against all others, or family="linear" for a number. It has {", ".join(map(shown, known[:8]))}'
         )
-    one = np.array([float(state == matches[0]) for state in states.states[name]])
-    return one, f"the probability that {shown(name)} is {shown(matches[0])}"
+    return states.indicator(name, matches[0]), f"the probability that {shown(name)} is {shown(matches[0])}"
 
 
 def _require_marginal(terms: Sequence[tuple[_Factor, ...]]) -> None:
