@@ -419,12 +419,15 @@ optimise, means, mean_share, missing_at_random, siblings
     require_budget(budget)
     n = checked_integer("n", n, 1)
     if not isinstance(schema, Schema | LinkedSchema | Mapping):
-        from pgmpy_dp.models.model_score import plan_score
+        from pgmpy_dp.models.model_score import ScoredModel, plan_score
         from pgmpy_dp.models.regression.declared_analyses import plan_regression
 
         require_for(SCORED, passed)
         passed.pop("random_state", None)
-        table, facts, text = (plan_regression if "formula" in passed else plan_score)(schema, n, budget, **passed)
+        if "formula" in passed:
+            table, facts, text = plan_regression(ScoredModel.of(schema), n, budget, **passed)
+        else:
+            table, facts, text = plan_score(schema, n, budget, **passed)
         return Plan(table, n, budget, facts, text)
     case = case_of(None, schema, passed)
     if case == LINKED:

@@ -17,7 +17,6 @@ from pgmpy_dp.models.regression.formula import States, analysis_of
 from pgmpy_dp.models.regression.independence_test import IndependenceTest
 from pgmpy_dp.models.regression.regression_fit import Regression
 from pgmpy_dp.models.regression.score_equations import ScoreEquations
-from pgmpy_dp.models.scored_model import ScoredModel
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
 from pgmpy_dp.private.data.table import PrivateTable
@@ -112,7 +111,7 @@ def independence(
 
 
 def plan_regression(
-    model: Any,
+    scored: PlacedModel,
     n: int,
     budget: Budget,
     *,
@@ -128,7 +127,7 @@ def plan_regression(
 
     Parameters
     ----------
-    model : as `pgmpy_dp.score_model` takes it
+    scored : PlacedModel
     n : int
         The assumed number of records: a public guess.
     budget, formula, family, success, scores, rounds, adjacency, rows_per_unit
@@ -146,8 +145,7 @@ def plan_regression(
     """
     require_budget(budget, _EXAMPLE)
     settings = arguments_of(regress, family=family, rounds=rounds, adjacency=adjacency)
-    scored, formulas = _asked_around(ScoredModel.of(model)), _listed(formula)
-    declared = _declared(scored, formulas, settings.family, success, scores)
+    declared = _declared(_asked_around(scored), _listed(formula), settings.family, success, scores)
     spent, rows = unit_budget(budget, rows_per_unit), 1 if rows_per_unit == "shares" else int(rows_per_unit)
     first = score_rounds.first_questions(declared, {}, n)
     _, planned = score_rounds.planned(first, settings.rounds, spent, Adjacency.parse(adjacency))
