@@ -63,7 +63,7 @@ def regress(
     start = score_rounds.first_questions(declared, orders, n_records)
     score_rounds.planned(start, settings.rounds, budget, neighbours)
     table = table_for(df, schema, budget, unit, rows_per_unit, **options)
-    facts = _facts(network, scored, table, settings.others, {"rounds": settings.rounds})
+    facts = _facts(network, scored, table, settings.others, budget, rounds=settings.rounds)
     release = released(table, score_rounds.run, declared, start, settings, budget, orders, merged, facts)
     with handed_over(release):
         fits = Regression.every(release, Privacy.of(release, table.ledger.entries))
@@ -104,7 +104,7 @@ def independence(
         for name, mask in zip(variables, masks, strict=True)
     ]
     table = table_for(df, schema, budget, unit, rows_per_unit, **options)
-    facts = _facts(network, scored, table, settings.others, {})
+    facts = _facts(network, scored, table, settings.others, budget)
     release = released(table, independence_test.run, variables, kept, settings, budget, merged, facts)
     with handed_over(release):
         return IndependenceTest.of(release, Privacy.of(release, table.ledger.entries))
@@ -146,12 +146,12 @@ def plan_regression(
     require_budget(budget, _EXAMPLE)
     settings = arguments_of(regress, family=family, rounds=rounds, adjacency=adjacency)
     declared = _declared(_asked_around(scored), _listed(formula), settings.family, success, scores)
-    spent, rows = unit_budget(budget, rows_per_unit), 1 if rows_per_unit == "shares" else int(rows_per_unit)
+    spent = unit_budget(budget, rows_per_unit)
     first = score_rounds.first_questions(declared, {}, n)
     _, planned = score_rounds.planned(first, settings.rounds, spent, Adjacency.parse(adjacency))
     tables = []
     for one, start, noises in zip(declared, first, planned, strict=True):
-        sampling, noise = score_rounds.forecast(one, start, noises[-1], n * one.complete, rows)
+        sampling, noise = score_rounds.forecast(one, start, noises[-1], n * one.complete, spent.rows)
         ratio = np.divide(noise, sampling, out=np.full_like(noise, np.inf), where=sampling > 0)
         columns = {"formula": one.analysis.formula, "coefficient": [column.name for column in one.analysis.columns]}
         errors = {"bse": np.sqrt(sampling + noise), "bse_noise": np.sqrt(noise), "width": np.sqrt(1.0 + ratio)}
@@ -200,9 +200,9 @@ def _declared(
 
 
 def _facts(
-    network: Any, scored: PlacedModel, table: PrivateTable, others: bool, settings: Mapping[str, Any]
+    network: Any, scored: PlacedModel, table: PrivateTable, others: bool, budget: Budget, **settings: Any
 ) -> dict[str, Any]:
-    """What a release tells of the model: its digest, and the guarantee that adds up. ValueError where none does."""
+    """What a release tells: settings, the model's digest, the guarantee that adds up. ValueError where none does."""
     earlier = None if others else network.privacy
     if earlier is not None:
         for name, ours, theirs in (
@@ -219,7 +219,7 @@ def _facts(
                 "another ledger paid for the model: the records' ledger would not say all that is known of them. Pass "
                 "the ledger of the fit; or others=True if the model was learned from other people"
             )
-    facts: dict[str, Any] = {"settings": {**settings, "model": scored.digest}}
+    facts: dict[str, Any] = {"settings": {"budget": budget.guarantee.to_dict(), **settings, "model": scored.digest}}
     if earlier is not None:
         facts["settings"]["prior"] = earlier.to_dict()
     if scored.discovered:

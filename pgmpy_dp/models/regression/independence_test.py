@@ -163,7 +163,7 @@ def wald(counts: np.ndarray, variance: float, rows: int = 1) -> tuple[float, int
 def run(
     table: PrivateTable,
     variables: tuple[Hashable, Hashable],
-    kept: Sequence[Sequence[int]],
+    kept: Sequence[list[int]],
     settings: Settings,
     budget: Budget,
     merged: tuple[Any, Mapping] | None,
@@ -194,8 +194,6 @@ def run(
     if merged is not None:
         curator.merge(*merged)
     curator.ask(Tables([variables]), 1)
-    said = {**facts, "settings": {"budget": budget.guarantee.to_dict(), **facts["settings"]}}
     states = [[str(state) for state in curator.facts.schema.states[name]] for name in variables]
-    rows = 1 if table.rows_per_unit == "shares" else int(table.rows_per_unit)
-    test = {"variables": [str(name) for name in variables], "states": states, "kept": [*map(list, kept)], "rows": rows}
-    return curator.release("independence", {**said, "test": test}, curator.called("table"))
+    test = {"variables": [*map(str, variables)], "states": states, "kept": kept, "rows": unit_budget.rows}
+    return curator.release("independence", {**facts, "test": test}, curator.called("table"))

@@ -167,13 +167,13 @@ def _table(analysis: Analysis, model: LogLinearModel) -> np.ndarray | None:
 
 def _alike(analysis: Analysis, codes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One of all cells that are the same to an analysis, with the sum of their weights."""
-    place, sizes = np.zeros(len(codes), dtype=np.int64), []
+    place = np.zeros(len(codes), dtype=np.int64)
     for name, column in zip(analysis.variables, codes.T, strict=True):
         numbers = [values for one in analysis.columns for variable, values in one.scaled if variable == name]
         numbers += [analysis.response[1]] if name == analysis.response[0] else []
         kinds, kind = np.unique(np.stack(numbers), axis=1, return_inverse=True)
-        sizes.append(kinds.shape[1])
-        place = place * sizes[-1] + kind.ravel()[column]
+        # Numbered anew each time, so that products of many sizes fit.
+        place = np.unique(place * kinds.shape[1] + kind.ravel()[column], return_inverse=True)[1]
     _, first, which = np.unique(place, return_index=True, return_inverse=True)
     return codes[first], np.bincount(which, weights)
 

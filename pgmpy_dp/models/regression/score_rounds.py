@@ -185,13 +185,11 @@ def run(
         random_state=settings.random_state,
         fine=True,
     )
-    rows = 1 if table.rows_per_unit == "shares" else int(table.rows_per_unit)
     results: list[dict[str, Any]] = []
     names: list[str] = []
 
     def released() -> Release:
-        said = {**facts, "settings": {"budget": budget.guarantee.to_dict(), **facts["settings"]}}
-        return curator.release("regression", {**said, "analyses": results}, curator.called(*names))
+        return curator.release("regression", {**facts, "analyses": results}, curator.called(*names))
 
     with curator.keeping(released):
         if merged is not None:
@@ -212,7 +210,7 @@ def run(
                 n = max(counted / precision / COUNT, 1.0)
                 made.append(Round.of(one, asked, sums, noise, n))
             deviation = 1.0 / (COUNT * math.sqrt(precision))
-            results.append(_result(one, made, n, deviation, rows))
+            results.append(_result(one, made, n, deviation, unit_budget.rows))
     return released()
 
 
