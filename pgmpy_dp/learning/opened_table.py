@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from types import SimpleNamespace
 from typing import Any
 
+from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import require_agreement
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -37,7 +37,7 @@ def private_table(
 
 
 def table_for(
-    df: Any, schema: Any, budget: Budget, unit: Hashable, rows_per_unit: int | str | None, **options: Any
+    df: Any, schema: Any, budget: Budget, settings: Settings, unit: Hashable, rows_per_unit: int | str | None
 ) -> PrivateTable:
     """The table of a function that takes arguments of an estimator and its `fit`.
 
@@ -45,12 +45,12 @@ def table_for(
     ----------
     df, schema, budget, unit, rows_per_unit
         As of `private_table`.
-    **options
-        `adjacency`, None for the declared one, `n_records` and `random_state`.
+    settings : Settings
+        With `adjacency`, None for the declared one, `n_records` and `random_state`.
     """
     declared = df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE
-    known = {**options, "state_names": schema, "adjacency": options["adjacency"] or str(declared)}
-    return private_table(SimpleNamespace(**known), df, budget, unit, rows_per_unit)
+    options = settings.but(state_names=schema, adjacency=settings.adjacency or str(declared))
+    return private_table(options, df, budget, unit, rows_per_unit)
 
 
 def new_table(

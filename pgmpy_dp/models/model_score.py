@@ -124,8 +124,8 @@ def score_model(
     (['pairs', 'triples', 'worst'], True)
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.1)")
-    options: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
-    settings = arguments_of(score_model, worst=worst, each=each, level=level, **options)
+    records = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    settings = arguments_of(score_model, worst=worst, each=each, level=level, **records)
     scored = ScoredModel.of(model)
     if isinstance(df, PrivateTable):
         known, neighbours = df.schema, df.adjacency
@@ -134,7 +134,7 @@ def score_model(
         neighbours = Adjacency.parse(adjacency or Adjacency.ADD_REMOVE)
     tables = scored.tables(known, workload)
     plan.planned_noise(len(tables.means), len(tables.scopes), settings, budget, neighbours)
-    table = table_for(df, schema, budget, unit, rows_per_unit, **options)
+    table = table_for(df, schema, budget, settings, unit, rows_per_unit)
     release = released(table, plan.run, tables, settings, budget)
     with handed_over(release):
         score = ModelScore.of(release, settings.level, Privacy.of(release, table.ledger.entries))

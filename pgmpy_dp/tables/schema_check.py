@@ -255,7 +255,7 @@ def check_schema(
     """
     require_budget(budget, "a Budget, e.g. Budget(epsilon=0.05)")
     known = arguments_of(check_schema, adjacency=adjacency, n_records=n_records, random_state=random_state)
-    table = table_for(df, schema, budget, unit, rows_per_unit, **vars(known))
+    table = table_for(df, schema, budget, known, unit, rows_per_unit)
     release = released(table, run, budget, known.random_state)
     with handed_over(release):
         return SchemaCheck.of(release, Privacy.of(release, table.ledger.entries))

@@ -54,15 +54,15 @@ def regress(
 ) -> Any:
     """Estimate regressions of records around a released model, for :meth:`pgmpy_dp.MarkovNetwork.regress`."""
     require_budget(budget, _EXAMPLE)
-    options: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
-    settings = arguments_of(regress, family=family, rounds=rounds, others=others, **options)
+    records = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    settings = arguments_of(regress, family=family, rounds=rounds, others=others, **records)
     scored, formulas = _asked_around(network), _listed(formula)
     schema, orders, merged = _reading(scored, df, schema)
     declared = _declared(scored, formulas, settings.family, success, scores)
     neighbours = Adjacency.parse(adjacency or (df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE))
     start = score_rounds.first_questions(declared, orders, n_records)
     score_rounds.planned(start, settings.rounds, budget, neighbours)
-    table = table_for(df, schema, budget, unit, rows_per_unit, **options)
+    table = table_for(df, schema, budget, settings, unit, rows_per_unit)
     facts = _facts(network, scored, table, settings.others, budget, rounds=settings.rounds)
     release = released(table, score_rounds.run, declared, start, settings, budget, orders, merged, facts)
     with handed_over(release):
@@ -88,8 +88,8 @@ def independence(
 ) -> IndependenceTest:
     """Test whether two variables are independent, for :meth:`pgmpy_dp.MarkovNetwork.independence`."""
     require_budget(budget, _EXAMPLE)
-    options: dict[str, Any] = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
-    settings = arguments_of(independence, others=others, **options)
+    options = {"others": others, "adjacency": adjacency, "n_records": n_records, "random_state": random_state}
+    settings = arguments_of(independence, **options)
     scored = _asked_around(network, edges=False)
     public = States.checked(scored)
     variables = public.variable(str(first), "first"), public.variable(str(second), "second")
@@ -103,7 +103,7 @@ def independence(
         np.flatnonzero(mask[orders[name]] if name in orders else mask).tolist()
         for name, mask in zip(variables, masks, strict=True)
     ]
-    table = table_for(df, schema, budget, unit, rows_per_unit, **options)
+    table = table_for(df, schema, budget, settings, unit, rows_per_unit)
     facts = _facts(network, scored, table, settings.others, budget)
     release = released(table, independence_test.run, variables, kept, settings, budget, merged, facts)
     with handed_over(release):

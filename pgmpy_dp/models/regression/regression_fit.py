@@ -172,13 +172,12 @@ class Regression(Shown):
         low, high = f"[{alpha / 2:g}", f"{1 - alpha / 2:g}]"
         weak = self.status != "good"
         head = ["", "coef", "std err", "privacy", "z", "P>|z|", low, high, *(["model"] if weak else [])]
-        rows = [head]
-        for k, name in enumerate(self.params.index):
-            numbers = [self.params.iloc[k], self.bse.iloc[k], self.bse_noise.iloc[k]]
-            told = [f"{number:.4f}" if math.isfinite(number) else "-" for number in numbers]
-            more = [t.iloc[k], p.iloc[k], *ends.iloc[k]]
-            told += [f"{number:.3f}" if math.isfinite(number) else "-" for number in more]
-            rows.append([shown(name), *told, *([f"{self.network_params.iloc[k]:.4f}"] if weak else [])])
+        numbers = [(self.params, 4), (self.bse, 4), (self.bse_noise, 4), (t, 3), (p, 3), (ends[0], 3), (ends[1], 3)]
+        numbers += [(self.network_params, 4)] if weak else []
+        rows = [head, *([shown(name)] for name in self.params.index)]
+        for series, digits in numbers:
+            for row, number in zip(rows[1:], series, strict=True):
+                row.append(f"{number:.{digits}f}" if math.isfinite(number) else "-")
         what = "Logistic" if self.family == "logit" else "Linear"
         lines = [
             f"{what} regression of {self.modelled}: {shown(self.formula)}",
