@@ -24,16 +24,10 @@ from pgmpy_dp.private.operators.score_sums import FAMILIES
 from pgmpy_dp.schema import Schema
 
 _EXAMPLE = "a Budget, e.g. Budget(epsilon=0.3, delta=1e-9)"
+_OF_RECORDS = {"others": flag(), "adjacency": adjacencies(), "n_records": whole(0), "random_state": whole(0)}
 
 
-@declares(
-    family=one_of(FAMILIES),
-    rounds=whole(1, 8),
-    others=flag(),
-    adjacency=adjacencies(),
-    n_records=whole(0),
-    random_state=whole(0),
-)
+@declares(family=one_of(FAMILIES), rounds=whole(1, 8), **_OF_RECORDS)
 def regress(
     network: Any,
     formula: str | Sequence[str],
@@ -70,7 +64,7 @@ def regress(
     return fits[0] if isinstance(formula, str) else fits
 
 
-@declares(others=flag(), adjacency=adjacencies(), n_records=whole(0), random_state=whole(0))
+@declares(**_OF_RECORDS)
 def independence(
     network: Any,
     first: Hashable,
@@ -95,14 +89,11 @@ def independence(
     variables = public.variable(str(first), "first"), public.variable(str(second), "second")
     if variables[0] == variables[1]:
         raise ValueError(f"first and second are both {first!r}; pass two variables")
-    masks = [public.complete(name) for name in variables]
-    if lonely := [name for name, mask in zip(variables, masks, strict=True) if mask.sum() < 2]:
+    masks = {name: public.complete(name) for name in variables}
+    if lonely := [name for name, mask in masks.items() if mask.sum() < 2]:
         raise ValueError(f"{lonely[0]!r} has one value only, and is independent of everything")
     schema, orders, merged = _reading(scored, df, schema)
-    kept = [
-        np.flatnonzero(mask[orders[name]] if name in orders else mask).tolist()
-        for name, mask in zip(variables, masks, strict=True)
-    ]
+    kept = [np.flatnonzero(mask[orders[name]] if name in orders else mask).tolist() for name, mask in masks.items()]
     table = table_for(df, schema, budget, settings, unit, rows_per_unit)
     facts = _facts(network, scored, table, settings.others, budget)
     release = released(table, independence_test.run, variables, kept, settings, budget, merged, facts)

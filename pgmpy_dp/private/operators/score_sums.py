@@ -219,9 +219,6 @@ class ScoreSums(SumOperator[np.ndarray]):
         v = np.clip(v, -_CLIP, _CLIP) * counts[:, np.newaxis]
         return np.concatenate([v, COUNT * counts[:, np.newaxis]], axis=1)
 
-    def answered(self, drawn: list[np.ndarray]) -> np.ndarray:
-        return drawn[0]
-
 
 def _rounded(value: np.ndarray, bits: int) -> np.ndarray:
     """Integers over a power of two, to the nearest integer."""
