@@ -149,8 +149,9 @@ class ScopeMarginals:
             assert self._ways is not None
             needs = self._ways.needs(parts)
             if self._ways.cells @ (needs @ self._sizes) > _NUMBERS:
-                waiting.append([tuple(each[: len(part[0]) // 2] for each in part) for part in parts])
-                waiting.append([tuple(each[len(part[0]) // 2 :] for each in part) for part in parts])
+                halves = [len(part[0]) // 2 for part in parts]
+                waiting.append([(a[:h], b[:h], c[:h]) for (a, b, c), h in zip(parts, halves, strict=True)])
+                waiting.append([(a[h:], b[h:], c[h:]) for (a, b, c), h in zip(parts, halves, strict=True)])
             else:
                 _Pass(self._ways, self._beliefs, needs, flat).answer(parts)
 

@@ -251,6 +251,8 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         """The tables of the model, whose inference fits in memory."""
         unknown = [name for name in graph if name not in schema]
+        if alone := [name for name in unknown if name in schema.constants]:
+            raise ValueError(f"variable {alone[0]!r} has 1 state, which tells nothing; remove it from the graph")
         if unknown:
             raise ValueError(
                 f"the model has the variables {unknown}, which are not in state_names; "

@@ -158,6 +158,7 @@ def piled_numbers(column: str, cells: Iterable[tuple[str, str, float]]) -> str |
     many = [f"{100 * share:.0f} % of its numbers between {a} and {b}" for a, b, share in cells if share >= _PILED]
     if not many:
         return None
+    many = [*many[:2], *([f"the like in {quantity(many[2:], 'more cell')}"] if many[2:] else [])]
     return (
         f"{column} has {', '.join(many)}, the narrowest cell that was counted: one value looks the same as many "
         "different ones there, so intervals are as wide as the cell. Where one value is public knowledge declare it, "

@@ -189,10 +189,10 @@ class Relation(Mapping):
         number = self.numbers[place]
         n_cells = len(number.cells)
         finer, state, likely = self.within.get(self.names[place], (number, np.arange(n_cells), np.ones(n_cells)))
-        edges, place = _of_width(cell_edges(finer))
-        parts = np.arange(len(place))
+        edges, part_of = _of_width(cell_edges(finer))
+        parts = np.arange(len(part_of))
         matrix = np.zeros((n_cells, len(edges) - 1))
-        np.add.at(matrix, (state[parts], place), likely[parts])
+        np.add.at(matrix, (state[parts], part_of), likely[parts])
         return edges, matrix
 
     def _of_order(self) -> np.ndarray:

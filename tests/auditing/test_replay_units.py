@@ -35,7 +35,8 @@ from tests.auditing.replay_units import N_UNITS, ODD_UNITS, PERSON, as_persons, 
 # replace_one a count, which such tables have there, and the sums beside it are not moved furthest by one pair.
 # A score moves furthest where the answers before it leave a model far from one table: single records attain that
 # (test_replay.py), and which answers are drawn for persons decides it here.
-LEAST = {"worst_fit": 0.5, "vertices": 0.4, "step": 0.9, "interaction_sums": 0.7}
+# All counts of matches move where a blank person stands for one that matches everywhere (test_record_matches.py).
+LEAST = {"matched_counts": 0.85, "worst_fit": 0.5, "vertices": 0.4, "step": 0.9, "interaction_sums": 0.7}
 
 
 def most_of(cases):

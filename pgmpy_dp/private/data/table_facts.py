@@ -131,7 +131,7 @@ class TableFacts(Facts):
         """Return the shape of the table of a scope that :meth:`scopes` returned."""
         return self._known[scope][1]  # type: ignore[index]
 
-    def cells(self, scopes: Sequence[Scope]) -> np.ndarray:
+    def cells(self, scopes: Sequence[Any]) -> np.ndarray:
         """Return the cells of each table, of scopes that :meth:`scopes` returned, shape (len(scopes),)."""
         return np.array([self._known[scope][2] for scope in scopes], dtype=np.int64)
 

@@ -208,7 +208,7 @@ class TestRefusals:
             ({"rho": 0.1}, ValueError, "rho=0.1 was passed with epsilon"),
             ({"delta": 1.0}, ValueError, "delta=1.0"),
             ({"state_names": None}, ValueError, "state_names=None"),
-            ({"state_names": {"rain": ["no"]}}, ValueError, "1 state"),
+            ({"state_names": {"rain": ["no"]}}, ValueError, "columns of one state alone"),
             ({"state_names": {**STATES, "absent": [0, 1]}}, ValueError, "no column for"),
             ({"adjacency": "swap"}, ValueError, "adjacency='swap'"),
             ({"adjacency": "replace_one"}, ValueError, "n_records=None"),
