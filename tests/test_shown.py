@@ -43,10 +43,14 @@ learning/few_records.py: n_records records
 learning/prior.py: sizes[name] states
 learning/prior_model.py: gain nats
 linked/family_view.py: child rows
-models/posterior/posterior_sampling.py: _MAX_ITER iterations
+models/model_score.py: row['sd'] records
+models/posterior/posterior_sampling.py: _MAX_EVALUATIONS steps
 models/posterior/posterior_sampling.py: n_draws draws
 models/printing_rule.py: most points
+models/regression/independence_test.py: self.nobs records
 private/data/header.py: len(available) columns
+private/reading/owners.py: 'code' if unit is None else 'identifier' rewrites
+private/reading/owners.py: codes names columns
 reporting/attacks.py: values values
 reporting/comparison.py: MOST_PAIRED variables
 reporting/comparison.py: percent(level) intervals
@@ -57,7 +61,7 @@ sequences/operators/sequences.py: self._schema.cardinality(self._schema.variable
 tables/discovery.py: max(rest, 0.0) others
 tables/preview.py: table['records_per_cell'].median() records
 tables/publishing/criteria.py: len(self.tables) tables
-verbs.py: row['sd'] records
+tables/schema_check.py: rounded(self.n_records - row.matched) records
 """
 """Names, numbers that are not whole, and counts that are never 1."""
 

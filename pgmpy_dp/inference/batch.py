@@ -51,7 +51,7 @@ class SumProductBatch:
     >>> import numpy as np
     >>> engine = SumProductBatch(Cliques(("a",), (2,), (("a",),)), 2)
     >>> marginals, log_partition = engine.calibrate(np.log([[0.25, 0.75], [2.0, 2.0]]))
-    >>> marginals.tolist(), np.exp(log_partition).round(12).tolist()
+    >>> marginals.round(12).tolist(), np.exp(log_partition).round(12).tolist()
     ([[0.25, 0.75], [0.5, 0.5]], [1.0, 4.0])
     """
 

@@ -22,6 +22,7 @@ from pgmpy_dp.private.budget import Budget, require_budget, unit_budget
 from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.operators.score_sums import FAMILIES
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.shown import quantity
 
 _EXAMPLE = "a Budget, e.g. Budget(epsilon=0.3, delta=1e-9)"
 _OF_RECORDS = {"others": flag(), "adjacency": adjacencies(), "n_records": whole(0), "random_state": whole(0)}
@@ -148,7 +149,7 @@ def plan_regression(
         errors = {"bse": np.sqrt(sampling + noise), "bse_noise": np.sqrt(noise), "width": np.sqrt(1.0 + ratio)}
         tables.append(pd.DataFrame({**columns, **errors}))
     table = pd.concat(tables, ignore_index=True)
-    head = f"{budget} under {adjacency}, {n:,} records assumed; width: of intervals over those without privacy"
+    head = f"{budget} under {adjacency}, {quantity(n, 'record')} assumed; width: over that of intervals without privacy"
     return table, {"coefficients": table.to_dict("records")}, f"{head}\n{table.round(4).to_string(index=False)}"
 
 

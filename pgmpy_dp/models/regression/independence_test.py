@@ -22,7 +22,7 @@ from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
 from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +123,7 @@ class IndependenceTest(Shown):
         first, second = map(shown, self.release_.public["test"]["variables"])
         return "\n".join([
             f"Are {first} and {second} independent? p-value {self.pvalue:.3g}",
-            f"Wald statistic {self.statistic:.2f}, chi-squared with {self.df} degrees of freedom if they are",
+            f"Wald statistic {self.statistic:.2f}, chi-squared with {quantity(self.df, 'degree')} of freedom if so",
             f"About {self.nobs:,.0f} records with a value of both; the noise of a cell has sd {self.noise_sd:,.1f}",
             f"Spent {self.privacy}",
         ])  # fmt: skip
