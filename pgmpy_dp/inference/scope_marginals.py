@@ -142,16 +142,17 @@ class ScopeMarginals:
         waiting = [parts]
         while waiting:
             parts = waiting.pop()
-            if sum(len(scopes) for scopes, *_ in parts) <= _FEW:
+            counts = [len(scopes) for scopes, *_ in parts]
+            if sum(counts) <= _FEW or max(counts) == 1:  # single sets have no halves
                 for scopes, _, starts in parts:
                     self._one_by_one(scopes, starts, flat)
                 continue
             assert self._ways is not None
             needs = self._ways.needs(parts)
             if self._ways.cells @ (needs @ self._sizes) > _NUMBERS:
-                halves = [len(part[0]) // 2 for part in parts]
-                waiting.append([(a[:h], b[:h], c[:h]) for (a, b, c), h in zip(parts, halves, strict=True)])
-                waiting.append([(a[h:], b[h:], c[h:]) for (a, b, c), h in zip(parts, halves, strict=True)])
+                halves = [(part, count // 2) for part, count in zip(parts, counts, strict=True)]
+                waiting.append([(a[:half], b[:half], c[:half]) for (a, b, c), half in halves])
+                waiting.append([(a[half:], b[half:], c[half:]) for (a, b, c), half in halves])
             else:
                 _Pass(self._ways, self._beliefs, needs, flat).answer(parts)
 

@@ -117,7 +117,7 @@ class TestWhatIsReleased:
         run(subject, table_settings([("b", "a")]), Budget(epsilon=0.5))
         (entry,) = subject.ledger.entries
         assert (entry.cost, entry.columns, entry.mechanism) == (PureDP(0.5), ("a", "b"), "discrete_laplace")
-        assert entry.adjacency == "add_remove" and not entry.reproducible and entry.what == "1 marginal tables"
+        assert entry.adjacency == "add_remove" and not entry.reproducible and entry.what == "1 marginal table"
 
     def test_pickle_holds_neither_records_nor_exact_counts(self):
         schema = Schema({"a": ["x", "y"]})
