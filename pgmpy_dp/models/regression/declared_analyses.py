@@ -140,7 +140,8 @@ def plan_regression(
     declared = _declared(_asked_around(scored), _listed(formula), settings.family, success, scores)
     spent = unit_budget(budget, rows_per_unit)
     first = score_rounds.first_questions(declared, {}, n)
-    _, planned = score_rounds.planned(first, settings.rounds, spent, Adjacency.parse(adjacency))
+    law = "gaussian" if budget.delta else "auto"  # as in a ledger that paid for a network: it counts zCDP
+    _, planned = score_rounds.planned(first, settings.rounds, spent, Adjacency.parse(adjacency), law)
     tables = []
     for one, start, noises in zip(declared, first, planned, strict=True):
         sampling, noise = score_rounds.forecast(one, start, noises[-1], n * one.complete, spent.rows)

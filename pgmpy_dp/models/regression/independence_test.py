@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.stats import chi2
 
 from pgmpy_dp.learning.display import Shown
-from pgmpy_dp.learning.least_noise import least_noise
+from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import Privacy, require_kind, require_release
 from pgmpy_dp.private.budget import Budget
@@ -181,7 +181,8 @@ def run(
     Privacy: one table, :class:`~pgmpy_dp.private.operators.tables.Tables`, for the whole budget.
     """
     unit_budget = require_table_and_budget(table, budget)
-    cost = least_noise(lambda cost: [*Tables.planned(1, table.adjacency, cost, 1).noise], [1], unit_budget)  # type: ignore[arg-type]
+    law = noise_for_ledger("auto", budget, table)
+    cost = least_noise(lambda cost: [*Tables.planned(1, table.adjacency, cost, 1).noise], [1], unit_budget, law)  # type: ignore[arg-type]
     curator = TableCurator(
         table,
         unit_budget,

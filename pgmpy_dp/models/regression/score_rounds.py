@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.learning.least_noise import least_noise
+from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.models.regression.score_equations import ScoreEquations
 from pgmpy_dp.private.adjacency import Adjacency
@@ -111,15 +111,18 @@ def first_questions(
 
 
 def planned(
-    start: Sequence[ScoreSums], rounds: int, budget: Budget, adjacency: Adjacency
+    start: Sequence[ScoreSums], rounds: int, budget: Budget, adjacency: Adjacency, noise: str = "auto"
 ) -> tuple[PureDP | ZCDP, list[list[Noise]]]:
-    """The cost, and the noise of each analysis's rounds; ValueError where it would bury any sum."""
+    """The cost, and the noise of each analysis's rounds, `noise` as `least_noise` has it.
+
+    ValueError where noise would bury any sum.
+    """
     parts = shares(len(start), rounds)
 
     def noises(cost: PureDP | ZCDP) -> list[Noise]:
         return [ScoreSums.noise_of(one.l1_bound, adjacency, cost, share) for one in start for share in parts]
 
-    cost = least_noise(noises, [len(one.shape) + 1 for one in start for _ in parts], budget)
+    cost = least_noise(noises, [len(one.shape) + 1 for one in start for _ in parts], budget, noise)
     of_each = noises(cost)
     return cost, [of_each[k * rounds : (k + 1) * rounds] for k in range(len(start))]
 
@@ -175,7 +178,8 @@ def run(
         *Source.* :class:`~pgmpy_dp.private.operators.score_sums.ScoreSums`.
     """
     unit_budget = require_table_and_budget(table, budget)
-    cost, noises_of_each = planned(start, settings.rounds, unit_budget, table.adjacency)
+    law = noise_for_ledger("auto", budget, table)
+    cost, noises_of_each = planned(start, settings.rounds, unit_budget, table.adjacency, law)
     curator = TableCurator(
         table,
         unit_budget,
@@ -202,8 +206,8 @@ def run(
             ):
                 if made:
                     asked = question(one, made[-1].next_point(one), orders)
-                    (law,) = curator.noise(asked, share)
-                    noise = noise if law is None else law
+                    (said,) = curator.noise(asked, share)
+                    noise = noise if said is None else said
                 sums = curator.ask(asked, share)
                 names.append(f"analysis {place}, round {number}")
                 counted, precision = counted + sums[-1] / noise.variance, precision + 1 / noise.variance

@@ -12,12 +12,13 @@ import statsmodels.api as sm
 from pgmpy.factors.discrete import DiscreteFactor
 from scipy.special import expit
 
-from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, PrivateTable, Schema, plan
+from pgmpy_dp import Budget, Ledger, MarkovNetwork, Number, PrivateTable, Schema, learn, plan
 from pgmpy_dp.models.regression.formula import States, analysis_of
 from pgmpy_dp.models.regression.independence_test import IndependenceTest, wald
 from pgmpy_dp.models.regression.regression_fit import Regression
 from pgmpy_dp.models.regression.score_equations import ScoreEquations
 from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.sensitive import Release
 
 STATES = {"age": Number(20, 60, cuts=[30, 40, 50], missing="drop"), "job": ["a", "b", "c"], "ill": ["no", "yes"]}
@@ -247,6 +248,17 @@ class TestOneAccount:
             model.regress("ill ~ age", records(100), PLENTY, adjacency="replace_one", n_records=100)
         with pytest.raises(ValueError, match="unit=None"):
             model.regress("ill ~ age", records(100).assign(who=1), PLENTY, unit="who")
+
+    def test_noise_adds_up_with_what_paid_for_the_model(self):
+        """One column has less noise by Laplace, which a ledger of zCDP would count twenty times as much for."""
+        ledger = Ledger(Budget(epsilon=3.0, delta=1e-7))
+        table = PrivateTable(records(2000), SCHEMA, ledger=ledger)
+        model = learn(table, Budget(epsilon=1.0, delta=1e-8), random_state=0).model_
+        asked = Budget(epsilon=1.0, delta=1e-8)
+        fits = [model.regress("ill ~ age", table, asked), model.independence("ill", "job", table, asked)]
+        assert [type(entry.cost) for entry in ledger.entries[1:]] == [ZCDP, ZCDP]
+        told = plan(model, asked, 2000, formula="ill ~ age").table["bse_noise"].to_numpy()
+        assert told == pytest.approx(fits[0].bse_noise.to_numpy(), rel=0.2)
 
     def test_files_reports_and_evidence_tell_the_same(self, tmp_path):
         from pgmpy_dp import learn, write_evidence
