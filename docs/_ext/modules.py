@@ -13,12 +13,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from repository import DOCS, contents, write
+from sphinx import addnodes
 
 import pgmpy_dp
 from pgmpy_dp import estimators
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 # Front doors: their names are in docs/api.
 PUBLIC = ("", ".estimators", ".auditing", ".theory", ".plotting", ".metrics")
@@ -91,6 +93,12 @@ def make_pages(app: Sphinx) -> None:
             path.unlink()
 
 
+def end_tree(app: Sphinx, env: BuildEnvironment) -> None:
+    """End the tree of pages at the list of modules: each page would have all their names, and take as long to write."""
+    for modules in list(env.tocs["internals/index"].findall(addnodes.toctree)):
+        modules.parent.remove(modules)
+
+
 def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
     """Leave out what other packages define, and what only scikit-base's tests call."""
     home = getattr(getattr(obj, "fget", obj), "__module__", None) or "pgmpy_dp"
@@ -133,6 +141,7 @@ def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", make_pages)
+    app.connect("env-updated", end_tree)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-process-docstring", escape, priority=900)  # after numpydoc
