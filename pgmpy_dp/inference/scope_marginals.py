@@ -257,8 +257,8 @@ class _Sets(NamedTuple):
     """Sets that one clique separates."""
 
     scopes: np.ndarray  # variables in the order in which they are multiplied
-    order: np.ndarray  # which column of the set each was
-    layouts: np.ndarray  # a number for each of their orders and numbers of states
+    sizes: np.ndarray  # their numbers of states
+    steps: np.ndarray  # from one state of each to the next, in their tables
     starts: np.ndarray  # where their tables go
 
 
@@ -268,6 +268,8 @@ class _Pass:
     def __init__(self, ways: _Ways, beliefs: Sequence[np.ndarray], needs: np.ndarray, flat: np.ndarray) -> None:
         self._ways, self._beliefs, self._needs, self._flat = ways, beliefs, needs, flat
         self._rows: dict[int, _Rows] = {}  # by way
+        self._made: list[tuple[np.ndarray, ...]] = []  # products, and which of their numbers are tables of sets
+        self._n_made = 0
 
     def answer(self, parts: Sequence[_Part]) -> None:
         """Fill in the tables of these sets."""
@@ -285,6 +287,7 @@ class _Pass:
                 self._send(k, count + child)
             for way in (count + k, *children[k]):
                 self._rows.pop(way, None)
+        self._write()
 
     def _part(self, k: int, some: Iterable[int]) -> Axes:
         inside = frozenset(some)
@@ -321,12 +324,12 @@ class _Pass:
         codes = self._ways.into[k][scopes]
         codes = np.where(codes < 0, n_ways + scopes, codes)
         order = np.argsort(codes, axis=1, kind="stable")  # variables of the clique last
-        codes, ordered = np.take_along_axis(codes, order, 1), np.take_along_axis(scopes, order, 1)
-        sets = _Sets(ordered, order, np.empty(len(scopes), dtype=np.int64), starts)
-        for number, (_, places) in enumerate(equal_rows(np.hstack([order, sizes[ordered]]))):
-            sets.layouts[places] = number
-        if scopes.shape[1] > 2 and belief.size <= _WHOLE:
-            rows = [self._conditionals(k, np.unique(scopes))] * scopes.shape[1]
+        states = sizes[scopes]
+        steps = np.cumprod(states[:, ::-1], axis=1)[:, ::-1] // states
+        codes, *ordered = (np.take_along_axis(of, order, 1) for of in (codes, scopes, states, steps))
+        sets = _Sets(*ordered, starts)
+        if belief.size <= _WHOLE:
+            rows = [self._conditionals(k, np.unique(column)) for column in sets.scopes.T]
             self._multiply(belief[None], clique, rows, sets, np.arange(len(scopes)), [])
             return
         groups = []
@@ -374,7 +377,7 @@ class _Pass:
             Of each column that is done: where each set's rows begin, and how many there are.
         """
         if len(done) == len(rows):
-            self._write(table, axes, sets, index, done)
+            self._note(table, axes, sets, index, done)
             return
         sizes, here, column = self._ways.sizes, rows[len(done)], sets.scopes[index, len(done)]
         needed = {*sets.scopes[index[0], len(rows) :].tolist(), *(a for one in rows[len(done) + 1 :] for a in one.axes)}
@@ -395,24 +398,39 @@ class _Pass:
             before = [(first[some], total) for first, total in done]
             self._multiply(product, later, rows, sets, index[some], [*before, (begin, int(ends[-1]))])
 
-    def _write(
+    def _note(
         self, table: np.ndarray, axes: Axes, sets: _Sets, index: np.ndarray, done: list[tuple[np.ndarray, int]]
     ) -> None:
-        """Write the tables of sets out of that of all combinations of rows."""
-        n = len(done)
-        for _, some in equal_rows(sets.layouts[index][:, None]):
-            at = index[some]
-            scope, place = sets.scopes[at[0]].tolist(), np.zeros(len(at), dtype=np.int64)
-            for (first, total), i in zip(done, scope, strict=False):
-                place = (
-                    place[..., None] * total
-                    + first[some].reshape(-1, *[1] * place.ndim)
-                    + np.arange(self._ways.sizes[i])
-                )
-            from_axes = [*range(1, 1 + n), *(1 + n + axes.index(i) for i in scope[n:])]
-            back = np.argsort(sets.order[at[0]])
-            made = table[place].transpose(0, *(from_axes[column] for column in back)).reshape(len(at), -1)
-            self._flat[sets.starts[at][:, None] + np.arange(made.shape[1])] = made
+        """Keep the table of all combinations of rows, and where in it those of the sets begin."""
+        n, inside = len(done), sets.scopes[index[0], len(done) :].tolist()
+        shape = [*(total for _, total in done), *table.shape[1:]]
+        columns = [*range(n), *(n + axes.index(i) for i in inside)]
+        steps = np.array([math.prod(shape[1 + column :]) for column in columns])
+        begin = np.full(len(index), self._n_made)
+        for (first, _), step in zip(done, steps, strict=False):
+            begin += first * step
+        steps = np.broadcast_to(steps, (len(index), len(steps)))
+        self._made.append((table.ravel(), begin, steps, sets.starts[index], sets.sizes[index], sets.steps[index]))
+        self._n_made += table.size
+        if self._n_made > _CHUNK:
+            self._write()
+
+    def _write(self) -> None:
+        """Write the tables of sets, of those of one order together: single ones are small."""
+        numbers = np.concatenate([np.empty(0), *(made[0] for made in self._made)])
+        for order in {made[2].shape[1] for made in self._made}:
+            some = (made[1:] for made in self._made if made[2].shape[1] == order)
+            source, from_steps, target, sizes, to_steps = map(np.concatenate, zip(*some, strict=True))
+            which = np.arange(len(source))
+            for column in range(order):
+                states = sizes[which, column]
+                ends = np.cumsum(states)
+                state = np.arange(ends[-1]) - np.repeat(ends - states, states)
+                which, source, target = (np.repeat(of, states) for of in (which, source, target))
+                source += from_steps[which, column] * state
+                target += to_steps[which, column] * state
+            self._flat[target] = numbers[source]
+        self._made, self._n_made = [], 0
 
 
 def admissible(cliques: Cliques, scopes: Iterable[Scope], max_cells: int) -> list[Scope]:
