@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 _TINY = np.finfo(np.float64).tiny
@@ -140,6 +141,103 @@ def minimize_lbfgs(
         n_iter=int(result.nit),
         n_evaluations=int(result.nfev),
     )
+
+
+class Curvature:
+    """What the steps of a minimisation tell of the curvature, which counts as 1 where they say nothing.
+
+    Parameters
+    ----------
+    size : int
+        Dimensions.
+    memory : int
+        Steps that are remembered at most, two or more; where one comes beyond them, the older half goes.
+    """
+
+    def __init__(self, size: int, memory: int) -> None:
+        self._n, self._moves, self._turns = 0, np.empty((memory, size)), np.empty((memory, size))
+        self._products = np.zeros((memory, memory))  # of moves, each with the turns of its own step and of later ones
+
+    def add(self, move: np.ndarray, turn: np.ndarray) -> None:
+        """Take in a step and what it changed of the gradient; nothing where that is not convex."""
+        if move @ turn <= 1e-10 * (turn @ turn):
+            return
+        if self._n == len(self._moves):
+            self._keep(slice(self._n // 2, self._n))
+        k, self._n = self._n, self._n + 1
+        self._moves[k], self._turns[k] = move, turn
+        self._products[: k + 1, k] = self._moves[: k + 1] @ turn
+
+    def _keep(self, some: slice) -> None:
+        n = some.stop - some.start
+        self._moves[:n], self._turns[:n] = self._moves[some].copy(), self._turns[some].copy()
+        self._products[:n, :n] = self._products[some, some].copy()
+        self._n = n
+
+    def newton(self, gradient: np.ndarray) -> np.ndarray:
+        """The inverse curvature times a gradient: as by BFGS, which starts from 1 (Byrd, Nocedal and Schnabel 1994)."""
+        moves, turns, products = self._moves[: self._n], self._turns[: self._n], self._products[: self._n, : self._n]
+        weights = solve_triangular(products, moves @ gradient, check_finite=False)
+        rest = gradient - weights @ turns
+        back = products.diagonal() * weights - turns @ rest
+        return rest + solve_triangular(products, back, trans=1, check_finite=False) @ moves
+
+    def moved(self, place: np.ndarray, ratio: np.ndarray, size: int, memory: int) -> Curvature:
+        """The same in more coordinates: number i is number ``place[i]`` there, in units ``ratio[i]`` times as large."""
+        self._keep(slice(max(self._n - memory, 0), self._n))
+        result, n = Curvature(size, memory), self._n
+        result._n, result._products[:n, :n] = n, self._products[:n, :n]
+        for wide, known in (result._moves, self._moves[:n] / ratio), (result._turns, self._turns[:n] * ratio):
+            wide[:n] = 0.0
+            wide[:n, place] = known
+        return result
+
+
+def minimize_convex(
+    function: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    curvature: Curvature,
+    *,
+    max_evaluations: int,
+    gradient_tol: float,
+) -> Solution:
+    """Minimise a smooth convex function by steps of a curvature that is known in part, and add to it what they tell.
+
+    Parameters
+    ----------
+    function, start, gradient_tol
+        As for `minimize_lbfgs`.
+    curvature : Curvature
+        Of a similar function, or empty. It changes.
+    max_evaluations : int
+        After the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weight, curvature = np.array([1.0, 2.0, 3.0]), Curvature(3, 10)
+    >>> options = {"curvature": curvature, "max_evaluations": 50, "gradient_tol": 1e-9}
+    >>> first = minimize_convex(lambda x: (float(weight @ x**2), 2 * weight * x), np.ones(3), **options)
+    >>> again = minimize_convex(lambda x: (float(weight @ x**2), 2 * weight * x), np.ones(3), **options)
+    >>> first.converged, again.n_evaluations < first.n_evaluations
+    (True, True)
+    """
+    x, (value, gradient), step, n_iter = start, function(start), 1.0, 0
+    direction, n_evaluations = -curvature.newton(gradient), 1
+    while np.abs(gradient).max(initial=0.0) > gradient_tol and n_evaluations <= max_evaluations:
+        move, slope = step * direction, step * float(gradient @ direction)
+        new_value, new_gradient = function(x + move)
+        n_evaluations += 1
+        if new_value <= value + 1e-4 * slope:
+            curvature.add(move, new_gradient - gradient)
+            x, value, gradient, step, n_iter = x + move, new_value, new_gradient, 1.0, n_iter + 1
+            direction = -curvature.newton(gradient)
+        else:  # a parabola through both values and the slope has its minimum at a part of the step
+            step *= float(np.clip(-slope / (2 * max(new_value - value - slope, -slope) + _TINY), 0.1, 0.5))
+    norm = float(np.abs(gradient).max(initial=0.0))
+    converged = norm <= gradient_tol
+    status = "the gradient is small" if converged else "as many evaluations as are allowed"
+    return Solution(x, float(value), norm, converged, status, n_iter, n_evaluations)
 
 
 def minimize_lbfgs_batch(

@@ -225,7 +225,7 @@ class NestedTables:
     """
 
     def __init__(self, cliques: Cliques, known: NestedTables | None = None) -> None:
-        self._starts: dict[tuple[int, ...], int] = {} if known is None else known._starts
+        self.starts: dict[tuple[int, ...], int] = {} if known is None else known.starts
         n: int = 0 if known is None else known.n_coordinates
         self.place, self.share = np.full(cliques.n_cells, -1), np.empty(cliques.n_cells)
         layouts: dict[tuple[tuple[int, ...], tuple[int, ...]], list] = {}
@@ -238,10 +238,10 @@ class NestedTables:
                 if not axes:
                     continue
                 block = tuple(scope[axis] for axis in axes)
-                if block not in self._starts:
-                    self._starts[block] = n
+                if block not in self.starts:
+                    self.starts[block] = n
                     n += len(cells)
-                self.place[part.start + cells] = self._starts[block] + np.arange(len(cells))
+                self.place[part.start + cells] = self.starts[block] + np.arange(len(cells))
         assert known is None or n == known.n_coordinates, "these tables do not lie in the known ones"
         self.n_coordinates: int = n
         self.place[self.place < 0] = n

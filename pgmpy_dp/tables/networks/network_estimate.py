@@ -17,7 +17,7 @@ import numpy as np
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.growing_tree import GrowingTree
-from pgmpy_dp.inference.lbfgs import minimize_lbfgs
+from pgmpy_dp.inference.lbfgs import Curvature, minimize_convex
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope, ScopeMarginals
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -46,11 +46,12 @@ class Marginals(Protocol):
         """The same in one vector, each table in C order, and the cells of each."""
 
 
-_MAX_ITER = 100
+_MAX_EVALUATIONS = 100
 _MEMORY_LIMIT = 2**33  # cliques are bounded by their number of cells; this only stops what no machine could do
 _GRADIENT_TOL = 3e-4  # where 1 is the standard deviation of a coordinate in one record; or, where that is more,
 _OF_NOISE = 1 / 100  # of the noise that half of the coordinates have at least
-_MEMORY = 30  # corrections of L-BFGS; with 10 it needs twice the iterations where tables are many
+_LEAST_MEMORY, _MOST_MEMORY = 30, 150  # steps that tell the curvature, of this fit and of those before it
+_REMEMBERED = 2**18  # numbers of steps up to which there are more than the least
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +68,15 @@ class NetworkEstimate:
         Of the fitted model.
     tree : GrowingTree
         The junction tree that it was fitted on.
+    steps : _Steps, optional
+        What the next fit starts from.
     """
 
     noisy: NoisyMarginals
     theta: np.ndarray
     marginals: Marginals
     tree: GrowingTree
+    steps: _Steps | None = None
 
     @cached_property
     def one_way(self) -> list[np.ndarray]:
@@ -157,7 +161,7 @@ def estimate_network(
     theta = np.zeros(cliques.n_cells) if base is not None and previous is None else _start(noisy, previous)
     start = measured.collected(measured.share * measured.effects(theta))
     share = nested.share[nested.home]
-    steps = _Steps(noisy, tables, nested, penalty)
+    steps = _Steps(noisy, tables, nested, penalty, None if previous is None else previous.steps)
 
     def potentials(x: np.ndarray) -> np.ndarray:
         return nested.tables(nested.at_home(x / share))
@@ -170,10 +174,12 @@ def estimate_network(
         return log_partition - x @ mean + 0.5 * (x @ pull), steps.back(gradient)
 
     tol = max(_GRADIENT_TOL, _OF_NOISE * float(np.median(steps.noise)))
-    minimum = minimize_lbfgs(objective, np.zeros(len(start)), max_iter=_MAX_ITER, gradient_tol=tol, memory=_MEMORY)
+    minimum = minimize_convex(
+        objective, np.zeros(len(start)), steps.curvature, max_evaluations=_MAX_EVALUATIONS, gradient_tol=tol
+    )
     fitted = potentials(start + steps.of(minimum.x))
     marginals = ScopeMarginals(layout, obeying.potentials(fitted + engine.base), sum_product)
-    return NetworkEstimate(noisy, moved(fitted, tables, cliques), marginals, tree)
+    return NetworkEstimate(noisy, moved(fitted, tables, cliques), marginals, tree, steps)
 
 
 class _Steps:
@@ -183,7 +189,14 @@ class _Steps:
     the variable's distribution. Each set of variables has its own products, in the first table that holds it.
     """
 
-    def __init__(self, noisy: NoisyMarginals, tables: Cliques, nested: NestedTables, penalty: np.ndarray) -> None:
+    def __init__(
+        self,
+        noisy: NoisyMarginals,
+        tables: Cliques,
+        nested: NestedTables,
+        penalty: np.ndarray,
+        previous: _Steps | None,
+    ) -> None:
         cliques, self._nested = noisy.cliques, nested
         likely = [np.full(k, 1.0 / k) for k in cliques.cardinalities]
         one_way = zip(cliques.indices, cliques.split(noisy.projected_proportions()), noisy.table_variance, strict=True)
@@ -195,6 +208,15 @@ class _Steps:
         squares = AxisMaps(tables, squared)
         held = squares.transposed(nested.share**2 * nested.spread(penalty))[nested.home]
         self._unit = (1 + held) ** -0.5
+        size = nested.n_coordinates
+        memory = min(max(_LEAST_MEMORY, _REMEMBERED // max(size, 1)), _MOST_MEMORY)
+        self.curvature = Curvature(size, memory)
+        if previous is not None and previous._nested.starts.keys() <= nested.starts.keys():  # in the same order
+            begins, known = np.array([*previous._nested.starts.values()]), previous._nested.n_coordinates
+            lengths = np.diff(begins, append=known)
+            shift = np.array([nested.starts[block] for block in previous._nested.starts]) - begins
+            place = np.arange(known) + np.repeat(shift, lengths)
+            self.curvature = previous.curvature.moved(place, self._unit[place] / previous._unit, size, memory)
 
     @property
     def noise(self) -> np.ndarray:

@@ -60,7 +60,7 @@ def test_the_fit_minimises_the_penalised_dual_over_all_tables(monkeypatch):
     """Least squares of all tables, nested ones too, with the entropy: checked in one parameter per cell, where any
     minimum has a gradient of 0, and which the fit does not use."""
     noise = noisy(model((("a", "b"), ("c", "b"), ("a", "c"))), (("a", "b"), ("c", "b", "d"), ("c", "a"), ("d",)), 30.0)
-    monkeypatch.setattr(network_estimate, "_MAX_ITER", 2000)
+    monkeypatch.setattr(network_estimate, "_MAX_EVALUATIONS", 2000)
     monkeypatch.setattr(network_estimate, "_GRADIENT_TOL", 1e-10)
     monkeypatch.setattr(network_estimate, "_OF_NOISE", 0.0)
     merged = noise.merged()
@@ -75,13 +75,13 @@ def test_the_fit_minimises_the_penalised_dual_over_all_tables(monkeypatch):
 @pytest.mark.parametrize("seed", range(2))
 def test_triples_with_hardly_any_noise_are_fitted_whatever_was_fitted_before(seed, monkeypatch):
     """Fourteen overlapping triples of eight binary variables, one after the other, as a search measures them."""
-    true, ended = network_estimate.minimize_lbfgs, []
+    true, ended = network_estimate.minimize_convex, []
 
     def spy(*arguments, **options):
         ended.append(true(*arguments, **options))
         return ended[-1]
 
-    monkeypatch.setattr(network_estimate, "minimize_lbfgs", spy)
+    monkeypatch.setattr(network_estimate, "minimize_convex", spy)
     names, n = tuple("abcdefgh"), 100_000
     full = np.random.default_rng(seed).dirichlet(np.full(256, 0.05)).reshape((2,) * 8)
     rng, estimate, scopes = np.random.default_rng(seed + 10), None, [(name,) for name in names]
