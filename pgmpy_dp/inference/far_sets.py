@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -349,7 +349,8 @@ def table_sums(table: np.ndarray, axes: Axes, wanted: set[Axes]) -> dict[Axes, n
 
     def descend(here: np.ndarray, remaining: Axes, targets: list[frozenset[int]]) -> None:
         while targets:
-            unneeded = [a for a in remaining if not any(a in target for target in targets)]
+            holding = Counter(itertools.chain.from_iterable(targets))
+            unneeded = [a for a in remaining if a not in holding]
             if unneeded:
                 here = here.sum(axis=tuple(remaining.index(a) for a in unneeded))
                 remaining = tuple(a for a in remaining if a not in unneeded)
@@ -357,7 +358,7 @@ def table_sums(table: np.ndarray, axes: Axes, wanted: set[Axes]) -> dict[Axes, n
                 made[remaining] = here
                 targets = [target for target in targets if len(target) < len(remaining)]
             if targets:  # without the axis that most of them lack, then those that have it
-                axis = max(remaining, key=lambda a: sum(a not in target for target in targets))
+                axis = min(remaining, key=holding.__getitem__)
                 position, without = remaining.index(axis), [target for target in targets if axis not in target]
                 descend(here.sum(axis=position), remaining[:position] + remaining[position + 1 :], without)
                 targets = [target for target in targets if axis in target]

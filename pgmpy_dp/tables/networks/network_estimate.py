@@ -50,8 +50,8 @@ _MAX_EVALUATIONS = 100
 _MEMORY_LIMIT = 2**33  # cliques are bounded by their number of cells; this only stops what no machine could do
 _GRADIENT_TOL = 3e-4  # where 1 is the standard deviation of a coordinate in one record; or, where that is more,
 _OF_NOISE = 1 / 100  # of the noise that half of the coordinates have at least
-_LEAST_MEMORY, _MOST_MEMORY = 30, 150  # steps that tell the curvature, of this fit and of those before it
-_REMEMBERED = 2**18  # numbers of steps up to which there are more than the least
+_LEAST_MEMORY, _MOST_MEMORY = 60, 300  # steps that tell the curvature, of this fit and of those before it
+_REMEMBERED = 2**20  # numbers of steps up to which there are more than the least
 
 
 @dataclass(frozen=True, eq=False)
