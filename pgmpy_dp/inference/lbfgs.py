@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -144,7 +143,7 @@ def minimize_lbfgs(
 
 
 class Curvature:
-    """What the steps of a minimisation tell of the curvature, which counts as 1 where they say nothing.
+    """What the steps of a minimisation tell of the curvature.
 
     Parameters
     ----------
@@ -155,89 +154,41 @@ class Curvature:
     """
 
     def __init__(self, size: int, memory: int) -> None:
-        self._n, self._moves, self._turns = 0, np.empty((memory, size)), np.empty((memory, size))
+        self._n, self._steps = 0, np.empty((2, memory, size))  # moves, and what they change of the gradient: turns
         self._products = np.zeros((memory, memory))  # of moves, each with the turns of its own step and of later ones
 
     def add(self, move: np.ndarray, turn: np.ndarray) -> None:
         """Take in a step and what it changed of the gradient; nothing where that is not convex."""
-        if move @ turn <= 1e-10 * (turn @ turn):
-            return
-        if self._n == len(self._moves):
-            self._keep(slice(self._n // 2, self._n))
-        k, self._n = self._n, self._n + 1
-        self._moves[k], self._turns[k] = move, turn
-        self._products[: k + 1, k] = self._moves[: k + 1] @ turn
+        if move @ turn > 1e-10 * (turn @ turn):
+            if self._n == len(self._products):
+                self._keep(self._n - self._n // 2)
+            k, self._n = self._n, self._n + 1
+            self._steps[:, k] = move, turn
+            self._products[: k + 1, k] = self._steps[0, : k + 1] @ turn
 
-    def _keep(self, some: slice) -> None:
-        n = some.stop - some.start
-        self._moves[:n], self._turns[:n] = self._moves[some].copy(), self._turns[some].copy()
-        self._products[:n, :n] = self._products[some, some].copy()
-        self._n = n
+    def _keep(self, most: int) -> None:
+        some, self._n = slice(max(self._n - most, 0), self._n), min(self._n, most)
+        self._steps[:, : self._n] = self._steps[:, some].copy()
+        self._products[: self._n, : self._n] = self._products[some, some].copy()
 
     def newton(self, gradient: np.ndarray) -> np.ndarray:
-        """The inverse curvature times a gradient: as by BFGS, which starts from 1 (Byrd, Nocedal and Schnabel 1994)."""
-        moves, turns, products = self._moves[: self._n], self._turns[: self._n], self._products[: self._n, : self._n]
+        """The step of this curvature: two loops of BFGS as products of matrices (Byrd, Nocedal and Schnabel 1994)."""
+        if not self._n:
+            return -gradient
+        (moves, turns), products = self._steps[:, : self._n], self._products[: self._n, : self._n]
         weights = solve_triangular(products, moves @ gradient, check_finite=False)
-        rest = gradient - weights @ turns
-        back = products.diagonal() * weights - turns @ rest
-        return rest + solve_triangular(products, back, trans=1, check_finite=False) @ moves
+        rest = products[-1, -1] / (turns[-1] @ turns[-1]) * (gradient - weights @ turns)
+        back = solve_triangular(products, products.diagonal() * weights - turns @ rest, trans=1, check_finite=False)
+        return -rest - back @ moves
 
     def moved(self, place: np.ndarray, ratio: np.ndarray, size: int, memory: int) -> Curvature:
         """The same in more coordinates: number i is number ``place[i]`` there, in units ``ratio[i]`` times as large."""
-        self._keep(slice(max(self._n - memory, 0), self._n))
+        self._keep(memory)
         result, n = Curvature(size, memory), self._n
         result._n, result._products[:n, :n] = n, self._products[:n, :n]
-        for wide, known in (result._moves, self._moves[:n] / ratio), (result._turns, self._turns[:n] * ratio):
-            wide[:n] = 0.0
-            wide[:n, place] = known
+        result._steps[:, :n] = 0.0
+        result._steps[:, :n, place] = self._steps[:, :n] * np.stack([1 / ratio, ratio])[:, None]
         return result
-
-
-def minimize_convex(
-    function: Callable[[np.ndarray], tuple[float, np.ndarray]],
-    start: np.ndarray,
-    curvature: Curvature,
-    *,
-    max_evaluations: int,
-    gradient_tol: float,
-) -> Solution:
-    """Minimise a smooth convex function by steps of a curvature that is known in part, and add to it what they tell.
-
-    Parameters
-    ----------
-    function, start, gradient_tol
-        As for `minimize_lbfgs`.
-    curvature : Curvature
-        Of a similar function, or empty. It changes.
-    max_evaluations : int
-        After the first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> weight, curvature = np.array([1.0, 2.0, 3.0]), Curvature(3, 10)
-    >>> options = {"curvature": curvature, "max_evaluations": 50, "gradient_tol": 1e-9}
-    >>> first = minimize_convex(lambda x: (float(weight @ x**2), 2 * weight * x), np.ones(3), **options)
-    >>> again = minimize_convex(lambda x: (float(weight @ x**2), 2 * weight * x), np.ones(3), **options)
-    >>> first.converged, again.n_evaluations < first.n_evaluations
-    (True, True)
-    """
-    x, (value, gradient), step, n_iter = start, function(start), 1.0, 0
-    direction, n_evaluations = -curvature.newton(gradient), 1
-    while np.abs(gradient).max(initial=0.0) > gradient_tol and n_evaluations <= max_evaluations:
-        move, slope = step * direction, step * float(gradient @ direction)
-        new_value, new_gradient = function(x + move)
-        n_evaluations += 1
-        if new_value <= value + 1e-4 * slope:
-            curvature.add(move, new_gradient - gradient)
-            x, value, gradient, step, n_iter = x + move, new_value, new_gradient, 1.0, n_iter + 1
-            direction = -curvature.newton(gradient)
-        else:  # a parabola through both values and the slope has its minimum at a part of the step
-            step *= float(np.clip(-slope / (2 * max(new_value - value - slope, -slope) + _TINY), 0.1, 0.5))
-    norm = float(np.abs(gradient).max(initial=0.0))
-    converged = norm <= gradient_tol
-    status = "the gradient is small" if converged else "as many evaluations as are allowed"
-    return Solution(x, float(value), norm, converged, status, n_iter, n_evaluations)
 
 
 def minimize_lbfgs_batch(
@@ -247,7 +198,7 @@ def minimize_lbfgs_batch(
     max_evaluations: int,
     gradient_tol: float,
     decrease_tol: float,
-    memory: int = 20,
+    curvatures: Sequence[Curvature] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise several functions side by side, each with its own step and memory, in variables that are scaled alike.
 
@@ -263,8 +214,8 @@ def minimize_lbfgs_batch(
         After the first.
     gradient_tol, decrease_tol : float
         A function is done when the largest component of its gradient or the relative decrease by a step is below this.
-    memory : int
-        Steps that are remembered.
+    curvatures : sequence of Curvature, optional
+        Of each function, as a similar one told it. They change.
 
     Returns
     -------
@@ -283,9 +234,9 @@ def minimize_lbfgs_batch(
     (True, [True, True])
     """
     x, (value, gradient) = start, function(start)
-    direction, step, size = -gradient, np.ones(len(start)), np.ones(len(start))
-    converged = np.abs(gradient).max(axis=1, initial=0.0) <= gradient_tol
-    kept: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
+    curvatures = curvatures or [Curvature(start.shape[1], 40) for _ in start]
+    direction = np.array([curvature.newton(row) for curvature, row in zip(curvatures, gradient, strict=True)])
+    step, converged = np.ones(len(start)), np.abs(gradient).max(axis=1, initial=0.0) <= gradient_tol
     for _ in range(max_evaluations):
         if converged.all():
             break
@@ -293,28 +244,16 @@ def minimize_lbfgs_batch(
         new_value, new_gradient = function(trial)
         slope = step * _dots(gradient, direction)
         better = ~converged & (new_value <= value + 1e-4 * slope)
-        moved = better[:, None]
-        move, turn = np.where(moved, trial - x, 0.0), np.where(moved, new_gradient - gradient, 0.0)
-        product, square = _dots(move, turn), _dots(turn, turn)
-        convex = product > 1e-10 * square
-        size[convex] = product[convex] / square[convex]
-        kept.appendleft((move, turn, np.divide(1.0, product, out=np.zeros_like(product), where=convex)))
+        for row in np.flatnonzero(better).tolist():
+            curvatures[row].add(trial[row] - x[row], new_gradient[row] - gradient[row])
+            direction[row] = curvatures[row].newton(new_gradient[row])
         # A parabola through both values and the slope has its minimum at this part of the step.
         part = np.clip(-slope / (2 * np.maximum(new_value - value - slope, -slope) + _TINY), 0.1, 0.5)
         step = np.where(better, 1.0, step * part)
         converged |= better & (value - new_value <= decrease_tol * np.maximum(np.abs(value), 1.0))
-        x, value = np.where(moved, trial, x), np.where(better, new_value, value)
-        gradient = np.where(moved, new_gradient, gradient)
-        converged |= np.abs(gradient).max(axis=1) <= gradient_tol
-        # The two loops over steps, from the last one back, and from the first one on.
-        newton, weights = -gradient, []
-        for move, turn, inverse in kept:
-            weights.append(inverse * _dots(move, newton))
-            newton -= weights[-1][:, None] * turn
-        newton *= size[:, None]
-        for (move, turn, inverse), weight in zip(reversed(kept), reversed(weights), strict=True):
-            newton += (weight - inverse * _dots(turn, newton))[:, None] * move
-        direction = np.where(moved, newton, direction)
+        x, value = np.where(better[:, None], trial, x), np.where(better, new_value, value)
+        gradient = np.where(better[:, None], new_gradient, gradient)
+        converged |= np.abs(gradient).max(axis=1, initial=0.0) <= gradient_tol
     return x, converged
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.growing_tree import GrowingTree
-from pgmpy_dp.inference.lbfgs import Curvature, minimize_convex
+from pgmpy_dp.inference.lbfgs import Curvature, minimize_lbfgs_batch
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope, ScopeMarginals
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -161,23 +161,24 @@ def estimate_network(
     theta = np.zeros(cliques.n_cells) if base is not None and previous is None else _start(noisy, previous)
     start = measured.collected(measured.share * measured.effects(theta))
     share = nested.share[nested.home]
-    steps = _Steps(noisy, tables, nested, penalty, None if previous is None else previous.steps)
+    steps = _Steps(noisy, tables, nested, penalty)
+    if previous is not None and previous.steps is not None:
+        steps.follow(previous.steps)
 
     def potentials(x: np.ndarray) -> np.ndarray:
         return nested.tables(nested.at_home(x / share))
 
-    def objective(step: np.ndarray) -> tuple[float, np.ndarray]:
-        x = start + steps.of(step)
+    def objective(step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        x = start + steps.of(step[0])
         mu, log_partition = engine.calibrate(potentials(x))
         pull = penalty * x
         gradient = nested.effects(mu)[nested.home] / share - mean + pull
-        return log_partition - x @ mean + 0.5 * (x @ pull), steps.back(gradient)
+        return np.array([log_partition - x @ mean + 0.5 * (x @ pull)]), steps.back(gradient)[None]
 
     tol = max(_GRADIENT_TOL, _OF_NOISE * float(np.median(steps.noise)))
-    minimum = minimize_convex(
-        objective, np.zeros(len(start)), steps.curvature, max_evaluations=_MAX_EVALUATIONS, gradient_tol=tol
-    )
-    fitted = potentials(start + steps.of(minimum.x))
+    options = {"max_evaluations": _MAX_EVALUATIONS, "gradient_tol": tol, "decrease_tol": 0.0}
+    (step,), _ = minimize_lbfgs_batch(objective, np.zeros((1, len(start))), **options, curvatures=[steps.curvature])
+    fitted = potentials(start + steps.of(step))
     marginals = ScopeMarginals(layout, obeying.potentials(fitted + engine.base), sum_product)
     return NetworkEstimate(noisy, moved(fitted, tables, cliques), marginals, tree, steps)
 
@@ -189,14 +190,7 @@ class _Steps:
     the variable's distribution. Each set of variables has its own products, in the first table that holds it.
     """
 
-    def __init__(
-        self,
-        noisy: NoisyMarginals,
-        tables: Cliques,
-        nested: NestedTables,
-        penalty: np.ndarray,
-        previous: _Steps | None,
-    ) -> None:
+    def __init__(self, noisy: NoisyMarginals, tables: Cliques, nested: NestedTables, penalty: np.ndarray) -> None:
         cliques, self._nested = noisy.cliques, nested
         likely = [np.full(k, 1.0 / k) for k in cliques.cardinalities]
         one_way = zip(cliques.indices, cliques.split(noisy.projected_proportions()), noisy.table_variance, strict=True)
@@ -208,15 +202,18 @@ class _Steps:
         squares = AxisMaps(tables, squared)
         held = squares.transposed(nested.share**2 * nested.spread(penalty))[nested.home]
         self._unit = (1 + held) ** -0.5
-        size = nested.n_coordinates
-        memory = min(max(_LEAST_MEMORY, _REMEMBERED // max(size, 1)), _MOST_MEMORY)
-        self.curvature = Curvature(size, memory)
-        if previous is not None and previous._nested.starts.keys() <= nested.starts.keys():  # in the same order
-            begins, known = np.array([*previous._nested.starts.values()]), previous._nested.n_coordinates
-            lengths = np.diff(begins, append=known)
-            shift = np.array([nested.starts[block] for block in previous._nested.starts]) - begins
-            place = np.arange(known) + np.repeat(shift, lengths)
-            self.curvature = previous.curvature.moved(place, self._unit[place] / previous._unit, size, memory)
+        self._memory = min(max(_LEAST_MEMORY, _REMEMBERED // max(nested.n_coordinates, 1)), _MOST_MEMORY)
+        self.curvature = Curvature(nested.n_coordinates, self._memory)
+
+    def follow(self, previous: _Steps) -> None:
+        """Take over what steps of a fit to some of the tables told of the curvature."""
+        known, starts = previous._nested.starts, self._nested.starts
+        if known.keys() <= starts.keys():
+            lengths = np.diff([*known.values()], append=len(previous._unit))
+            shift = np.array([starts[block] - start for block, start in known.items()])
+            place = np.arange(len(previous._unit)) + np.repeat(shift, lengths)
+            ratio = self._unit[place] / previous._unit
+            self.curvature = previous.curvature.moved(place, ratio, len(self._unit), self._memory)
 
     @property
     def noise(self) -> np.ndarray:
