@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.divergence import kl_divergence
 from benchmarks.mbi_adapter import fit_mbi
 from benchmarks.private_sgd import fit_private_sgd
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.expectation_maximisation import collective_em
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map

@@ -32,10 +32,10 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.collective import SEEDS
+from benchmarks.divergence import kl_divergence
 from benchmarks.folders import raw_folder
 from benchmarks.populations import Population, make_population, noisy_tables, sample_counts
 from benchmarks.report import markdown_table
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.learning.expectation_maximisation import collective_em
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import maximum_likelihood, naive_mle

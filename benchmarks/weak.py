@@ -27,9 +27,9 @@ from tqdm import tqdm
 
 import pgmpy_dp.learning.maximum_a_posteriori as method
 from benchmarks.collective import SEEDS
+from benchmarks.divergence import kl_divergence
 from benchmarks.populations import KINDS, make_population, noisy_tables, sample_counts
 from benchmarks.report import markdown_table
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.expectation_maximisation import collective_em
 from pgmpy_dp.learning.maximum_likelihood import naive_mle

@@ -29,12 +29,12 @@ import networkx as nx
 import numpy as np
 from tqdm import tqdm
 
+from benchmarks.divergence import kl_divergence
 from benchmarks.folders import raw_folder
 from benchmarks.methods import LABELS, MBI_ALL, METHODS, Problem
 from benchmarks.populations import noisy_tables, sample_counts
 from benchmarks.report import markdown_table
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals

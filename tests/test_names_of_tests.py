@@ -57,7 +57,6 @@ gaussian/test_graphical_models: gaussian_distribution
 gaussian/test_noisy_moments: output_perturbation precision
 gaussian/test_private_graphical_lasso: gaussian_pairs moments_base pair_correlations
 inference/test_junction_tree: belief_propagation cliques sum_product
-inference/test_log_linear: divergence
 inference/test_loopy_belief_propagation: exact_or_loopy
 learning/test_expectation_maximisation: objective
 learning/test_fits: maximum_a_posteriori maximum_likelihood noisy_marginals published_em tilted_family

@@ -242,7 +242,7 @@ def minimize_lbfgs_batch(
             break
         trial = x + step[:, None] * direction
         new_value, new_gradient = function(trial)
-        slope = step * _dots(gradient, direction)
+        slope = step * np.einsum("ij,ij->i", gradient, direction)
         better = ~converged & (new_value <= value + 1e-4 * slope)
         for row in np.flatnonzero(better).tolist():
             curvatures[row].add(trial[row] - x[row], new_gradient[row] - gradient[row])
@@ -255,8 +255,3 @@ def minimize_lbfgs_batch(
         gradient = np.where(better[:, None], new_gradient, gradient)
         converged |= np.abs(gradient).max(axis=1, initial=0.0) <= gradient_tol
     return x, converged
-
-
-def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Products of rows."""
-    return np.einsum("ij,ij->i", left, right)

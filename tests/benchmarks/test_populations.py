@@ -4,9 +4,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from benchmarks.divergence import kl_divergence
 from benchmarks.populations import KINDS, make_graph, make_population, noisy_tables, sample_counts
 from benchmarks.settings import full_settings, quick_settings
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 
 

@@ -9,9 +9,9 @@ import pytest
 from pgmpy import config
 from pgmpy.inference import BeliefPropagation, VariableElimination
 
+from benchmarks.divergence import kl_divergence
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema, list_estimators
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, PrivateNetwork
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.learning import collective_base
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.noisy_tables import noisy_marginals

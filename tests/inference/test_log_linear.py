@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from benchmarks.divergence import kl_divergence
 from pgmpy_dp.inference import log_linear
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from tests.small_models import BruteForce, chain
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from benchmarks.divergence import kl_divergence
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.exact_or_loopy import (
     InferenceUnavailable,
     choose_inference,

@@ -10,10 +10,10 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import multinomial, norm
 
+from benchmarks.divergence import kl_divergence
 from benchmarks.populations import make_population, noisy_tables, sample_counts
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.expectation_maximisation import FreeEnergy, collective_em, mean_slope

@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from benchmarks.divergence import kl_divergence
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.interaction_split import InteractionSplit, free_share
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map

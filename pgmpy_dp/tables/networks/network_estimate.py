@@ -7,7 +7,7 @@ answers here are quick and good enough to choose by; what is learned in the end 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -271,7 +271,8 @@ def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarra
     if previous is None:
         known = {scope: np.zeros(cliques.shapes[c]) for c, scope in enumerate(cliques.scopes) if len(scope) > 1}
     else:
-        known = dict(_tables(previous))
+        last = previous.noisy.cliques
+        known = dict(zip(last.scopes, last.split(previous.theta), strict=True))
     new = [c for c, scope in enumerate(cliques.scopes) if scope not in known]
     if previous is None:
         expected = [np.full(cliques.shapes[c], 1.0 / cliques.sizes[c]) for c in new]
@@ -283,8 +284,3 @@ def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarra
         least = np.sqrt(noisy.table_variance[c]) / noisy.n_records + 1e-9
         known[cliques.scopes[c]] = np.log((said[c] + least) / (model + least))
     return cliques.join(known[scope] for scope in cliques.scopes)
-
-
-def _tables(estimate: NetworkEstimate) -> Iterable[tuple[tuple, np.ndarray]]:
-    cliques = estimate.noisy.cliques
-    return zip(cliques.scopes, cliques.split(estimate.theta), strict=True)

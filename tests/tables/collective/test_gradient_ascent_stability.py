@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.divergence import kl_divergence
 from pgmpy_dp.estimators import PrivateSGD
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.schedule import GradientCurator

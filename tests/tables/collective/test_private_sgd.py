@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.divergence import kl_divergence
 from pgmpy_dp import Budget, Ledger, MarkovNetwork, PrivateTable, Release, Schema
 from pgmpy_dp.estimators import NaiveMLE, PrivateSGD
-from pgmpy_dp.inference.divergence import kl_divergence
 from pgmpy_dp.private.curator import charged_base, schedule
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP
