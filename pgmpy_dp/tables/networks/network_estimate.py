@@ -176,8 +176,14 @@ def estimate_network(
         return np.array([log_partition - x @ mean + 0.5 * (x @ pull)]), steps.back(gradient)[None]
 
     tol = max(_GRADIENT_TOL, _OF_NOISE * float(np.median(steps.noise)))
-    options = {"max_evaluations": _MAX_EVALUATIONS, "gradient_tol": tol, "decrease_tol": 0.0}
-    (step,), _ = minimize_lbfgs_batch(objective, np.zeros((1, len(start))), **options, curvatures=[steps.curvature])
+    (step,), _ = minimize_lbfgs_batch(
+        objective,
+        np.zeros((1, len(start))),
+        max_evaluations=_MAX_EVALUATIONS,
+        gradient_tol=tol,
+        decrease_tol=0.0,
+        curvatures=[steps.curvature],
+    )
     fitted = potentials(start + steps.of(step))
     marginals = ScopeMarginals(layout, obeying.potentials(fitted + engine.base), sum_product)
     return NetworkEstimate(noisy, moved(fitted, tables, cliques), marginals, tree, steps)
