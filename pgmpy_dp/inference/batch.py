@@ -95,6 +95,10 @@ class SumProductBatch:
         """Derivatives of the marginals at the last calibration along directions; shapes as those of `calibrate`."""
         return self._engine.derivative(direction.T.ravel()).reshape(-1, self.n).T
 
+    def sampling_errors(self, rng: np.random.Generator) -> np.ndarray:
+        """Draws of `SumProduct.sampling_error` at the last calibration, one for each vector, in rows."""
+        return self._engine.sampling_error(rng).reshape(-1, self.n).T
+
     def batches(self) -> Iterator[np.ndarray]:
         """The numbers of the vectors of each batch; the last vector fills up the last batch."""
         for start in range(0, self._most, self.n):

@@ -132,6 +132,21 @@ class SumProduct:
             function(*arguments)
         return tables.output.copy()
 
+    def sampling_error(self, rng: np.random.Generator) -> np.ndarray:
+        """Draw from Normal(0, Cov(T)), T the indicators of all cells, at the last calibrated theta.
+
+        A table of one record has such an error, over its normal limit. Within each state of a separator cells have
+        independent errors of their probabilities' size, less what these sum to; beyond that the separator's own.
+
+        Returns
+        -------
+        ndarray of shape (n_cells + cells of the extra scopes,)
+        """
+        tables = _Tables(self.plan, self.cliques)
+        for function, arguments in self._compile_derivative(tables, rng):
+            function(*arguments)
+        return tables.output
+
     def conditionals(self) -> list[tuple[tuple[int, ...], tuple[int, ...], np.ndarray]]:
         """p(residual | separator) of each clique at the last calibrated theta, parents first.
 
@@ -186,13 +201,22 @@ class SumProduct:
             operations += tables.marginalisation_operations(k, self.plan.cliques[k])
         return operations
 
-    def _compile_derivative(self, tables: _Tables) -> list[Operation]:
+    def _compile_derivative(self, tables: _Tables, rng: np.random.Generator | None = None) -> list[Operation]:
+        """The derivative; with `rng` of a direction of its own for each cell of the tree, of variance 1/belief."""
         beliefs = self._beliefs
         operations: list[Operation] = []
         for k, clique in enumerate(self.plan.cliques):
-            operations += tables.addition_operations(k, clique)
             table, belief = tables.tables[k], beliefs.tables[k]
             inverse, mean, scratch = tables.weights[k], tables.maxima[k], tables.scratch(k)
+            if rng is None:
+                operations += tables.addition_operations(k, clique)
+            else:
+                operations += [
+                    (rng.standard_normal, (None, np.float64, table)),
+                    (np.add, (belief, _SMALLEST, scratch)),
+                    (np.sqrt, (scratch, scratch)),
+                    (np.divide, (table, scratch, table)),
+                ]
             operations += [
                 (_reciprocal, (beliefs.separators[k], inverse)),
                 (np.multiply, (belief, table, scratch)),

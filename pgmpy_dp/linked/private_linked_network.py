@@ -39,7 +39,7 @@ from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.budget_shares import OPTIMISE
-from pgmpy_dp.tables.networks.network_posterior import DENSE, probed_discrepancy
+from pgmpy_dp.tables.networks.network_posterior import probed_discrepancy
 
 
 class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
@@ -278,7 +278,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
             return once(collective_map(noisy, callback=progress), noisy)
 
         fit, noisy = once(self._last_fit, self._noisy)
-        draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=DENSE).obeying(release.schema.zeros)
+        draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=0).obeying(release.schema.zeros)
         measured = _noisy(release, slots, list(range(probe_tables(release).start)))
         discrepancy = probed_discrepancy(release, measured, learn, rng)
         graph: dict[Hashable, list[Hashable]] = {name: [] for name in release.schema.variables}

@@ -36,6 +36,23 @@ def test_each_is_what_it_is_alone(cliques, most):
     )
 
 
+def test_sampling_errors_have_the_covariance_of_a_record_and_are_consistent(cliques):
+    """All second moments of many draws, in standard errors of each; margins that tables share agree in each draw."""
+    theta, most, rounds = np.random.default_rng(3).normal(size=cliques.n_cells), 200, 20
+    engine = SumProductBatch(cliques, most)
+    engine.calibrate(np.tile(theta, (engine.n, 1)))
+    rng = np.random.default_rng(4)
+    drawn = np.concatenate([engine.sampling_errors(rng) for _ in range(rounds)])
+    alone = SumProduct(cliques)
+    alone.calibrate(theta)
+    covariance = np.array([alone.derivative(row) for row in np.eye(cliques.n_cells)])
+    sd = np.sqrt(covariance.diagonal())
+    moments, error = drawn.T @ drawn / len(drawn), np.sqrt(covariance**2 + np.outer(sd, sd) ** 2) / np.sqrt(len(drawn))
+    assert (np.abs(moments - covariance) < 5.5 * error + 1e-12).all()
+    inverse = np.linalg.pinv(covariance, rcond=1e-9)
+    assert np.abs(drawn - drawn @ inverse @ covariance).max() < 1e-7  # no error where a record has none
+
+
 def _sizes(cliques, scope):
     return [cliques.cardinalities[i] for i in scope]
 

@@ -31,10 +31,11 @@ MOST_PROBE_CELLS = 1_000
 TAU_GRID = np.concatenate([[0.0], np.geomspace(1e-4, 3.0, 120)])
 """Values of tau that have a posterior probability."""
 
-_PRIOR_SCALE = 0.1
+_PRIOR_SCALE = 0.05
 _TIED_PROBES = 16
 """Probes from which triples with two or more measured pairs get a tau of their own."""
 
+_MOST_RESIDUALS = 192  # cells of a probe, its likeliest ones, that tell tau: the time grows with their third power
 _RANK = 1e-9
 _NO_WEIGHT = 1e-18  # values of tau with less of the probability are left out
 _NO_WIDTH = 1e-150  # stands for 0, of which there is no reciprocal
@@ -236,8 +237,7 @@ def unmeasured_covariance(shares: np.ndarray, margins: Sequence[tuple[int, ...]]
            [ 0.0625, -0.0625, -0.0625,  0.0625]])
     """
     root, basis = _known_directions(shares, margins)
-    free = root[:, None] * (np.eye(len(root)) - basis @ basis.T)
-    return free @ free.T
+    return root[:, None] * (np.eye(len(root)) - basis @ basis.T) * root
 
 
 def _known_directions(shares: np.ndarray, margins: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:
@@ -270,7 +270,7 @@ def learn_discrepancy(
     Notes
     -----
     Along an eigenvector u of S with eigenvalue l > 0 the residual of a probe is ``Normal(0, u'Wu + v_u + tau^2 l)``, W
-    the noise and v_u the variance of the posterior. tau has a half-Cauchy(.1) prior. Margins of a probe serve pairs.
+    the noise and v_u the variance of the posterior. tau has a half-Cauchy(.05) prior. Margins of a probe serve pairs.
     """
     known = tuple(measured)
     seen: dict[str, list[tuple[np.ndarray, ...]]] = {"pair": [], "triple": []}
@@ -303,14 +303,15 @@ def _margin(probe: Probe, axes: tuple[int, ...]) -> Probe:
 
 def _residuals(probe: Probe, margins: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Residuals along eigenvectors, what noise and posterior explain of their variance, and eigenvalues."""
-    values, vectors = np.linalg.eigh(unmeasured_covariance(probe.expected, margins))
+    most = np.argsort(-probe.expected, axis=None, kind="stable")[:_MOST_RESIDUALS]
+    values, vectors = np.linalg.eigh(unmeasured_covariance(probe.expected, margins)[np.ix_(most, most)])
     kept = values > _RANK * max(float(values[-1]), np.finfo(float).tiny)
     if not kept.any() or values[-1] < 1e-12:
         return None
     u = vectors[:, kept]
-    explained = (u**2).T @ probe.noise_variance.ravel()
-    explained = explained + (probe.draws.reshape(len(probe.draws), -1) @ u).var(axis=0, ddof=1)
-    return u.T @ (probe.shares - probe.expected).ravel(), explained, values[kept]
+    explained = (u**2).T @ probe.noise_variance.ravel()[most]
+    explained = explained + (probe.draws.reshape(len(probe.draws), -1)[:, most] @ u).var(axis=0, ddof=1)
+    return u.T @ (probe.shares - probe.expected).ravel()[most], explained, values[kept]
 
 
 def _posterior(parts: Sequence[tuple[np.ndarray, ...]]) -> np.ndarray:

@@ -24,11 +24,8 @@ from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
 from pgmpy_dp.tables.networks.structure_base import tables_of
 
-_DRAWS_OF_PROBES = 20
-"""Draws for the variance of a residual, which is the smaller part of it."""
-
-DENSE = 1500
-"""Cells above which a diagonal covariance is quicker, and as good."""
+_DRAWS_OF_PROBES = 8
+"""Draws for the variance of a residual, of which they are the smaller part."""
 
 
 def network_posterior(
@@ -57,7 +54,7 @@ def network_posterior(
     if (privacy := model.privacy) is None:
         raise ValueError("model_ was changed after it was learned; fit_release(release_) learns it again")
     rng = np.random.default_rng(random_state)
-    draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=DENSE).obeying(zeros(release))
+    draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=0).obeying(zeros(release))
     graph = nx.Graph(model.edges)
     graph.add_nodes_from(model.nodes)
     # A probe's own table keeps its discrepancy: it is measured with a small share, and was not chosen for being wrong.
@@ -89,7 +86,7 @@ def probed_discrepancy(
     names = release.schema.variables
     with progress_bar("without probes", most_iterations(n_fits=MOST_FITS_WITH_PRIOR)) as progress:
         fit, noisy = learn(release, measured, progress)
-    draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES, dense_limit=DENSE)
+    draws = sample_posterior(noisy, fit, rng, n_draws=_DRAWS_OF_PROBES, dense_limit=0)
     scopes = [release.scopes[c] for c in probes]
     places = [tuple(measured.cliques.position[name] for name in scope) for scope in scopes]
     compared = []
