@@ -29,7 +29,6 @@ from pgmpy_dp.schema.rules import Box
 
 _FEW = 20  # values of a number, that are states rather than cells of a grid: what goes with one need not with the next
 _SURE = 3.0  # standard deviations of a cell of later tables, below which a category is rare
-_DRAWS = 20  # that say what a table leaves open
 _CLEAR = 3.0  # standard deviations of a group of fine cells, below which its table says nothing
 _TAIL, _HALVES, _MIDDLE = 0.1, 8, 10  # the probability of both ends, how often they are halved, groups between them
 
@@ -86,14 +85,12 @@ def _second_variance(curator: TableCurator, n_tables: int, share: Fraction) -> f
     return Tables.planned(n_tables, curator.facts.adjacency, curator.cost, share).noise[0].variance
 
 
-def measure_means(
-    curator: TableCurator, names: Sequence[Hashable], share: Fraction, second: Fraction
-) -> list[dict[str, Any]]:
+def measure_means(curator: TableCurator, names: Sequence[Hashable], share: Fraction) -> list[dict[str, Any]]:
     """Release the mean of each of some numbers, as a sum of what is left of them below a clip.
 
-    The noise of the sum grows with the clip, and larger numbers are known from tables alone. The clip is where the sum
-    tells most of the mean, beside a second table such as the first lets expect. The sum is over records of the number
-    that their cell has on average.
+    The noise of the sum grows with the clip, and larger numbers are known from tables alone. The clip is where the
+    squares of both sum to the least: of the noise, and of what the table lets expect of the mean above the clip. The
+    sum is over records of the number that their cell has on average.
 
     Parameters
     ----------
@@ -102,8 +99,6 @@ def measure_means(
     names : sequence of names
     share : Fraction
         Of the budget, for all of them.
-    second : Fraction
-        The share of second tables (`refine`).
 
     Returns
     -------
@@ -113,19 +108,11 @@ def measure_means(
     release = curator.release("marginals", {})
     schema, noise = release.schema, ModelErrors.noise_of(len(names), curator.cost, share)
     scopes, numbers, measures, facts = [], [], [], []
-    fine = fine_grained(curator.facts.declared)
-    sd = math.sqrt(_second_variance(curator, len(fine), second)) if second and fine else None
     for place, (name, (parts, density)) in enumerate(_densities(release, names).items()):
-        n, lower, number = max(float(density.fine.values.sum()), 1.0), parts.lower, schema.numbers[name]
-        held, likely = np.bincount(density.cell, density.likely), density
-        if sd is not None and name in fine:
-            groups = following_cells(density, _CLEAR * sd / n, number.centres)
-            likely = number_density(number, density.fine, Counts(groups, n * np.bincount(groups, held), sd))[1]
-        draws, clips = likely.draws(_DRAWS, np.random.default_rng(0)), np.unique(parts.ends)[1:]
-        below, means = draws @ np.minimum(parts.centres[:, None], clips), draws @ parts.centres
-        told = ((below - below.mean(axis=0)) * (means - means.mean())[:, None]).sum(axis=0) ** 2
-        known = below.var(axis=0) + ((clips - lower) / n) ** 2 * noise.variance
-        clip = float(clips[np.argmax(told / known)])
+        n, lower = max(float(density.fine.values.sum()), 1.0), parts.lower
+        held, clips = np.bincount(density.cell, density.likely), np.unique(parts.ends)[1:]
+        above = density.likely @ np.maximum(parts.centres[:, None] - clips, 0.0)
+        clip = float(clips[np.argmin(above**2 + ((clips - lower) / n) ** 2 * noise.variance)])
         left = (np.minimum(parts.centres, clip) - lower) / (clip - lower)
         even = np.bincount(density.cell, left) / np.bincount(density.cell)
         of_cells = np.divide(np.bincount(density.cell, density.likely * left), held, out=even, where=held > 0)

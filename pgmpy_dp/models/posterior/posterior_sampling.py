@@ -21,7 +21,7 @@ symmetric distribution raise the cells' expected probability, and all well-known
 optimum, in contrast, still has to fit its perturbed tables. benchmarks/results/coverage.md has the measurements. (On
 Adult at 4,000 records tables drawn by the Laplace approximation have ninety times the variance.)
 
-All draws share the curvature at the fit, factorised once, and are minimised side by side.
+All draws share the curvature at the fit, factorised once or its diagonal, and are minimised side by side.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def sample_posterior(
     n_draws : int
         Number of independent draws.
     dense_limit : int
-        Up to this number of cells A and the curvature are dense, exact matrices. Above it the sampling error is drawn
-        by drawing records, and 1/C and the preconditioner are diagonal.
+        Up to this number of cells A and the curvature are dense, exact matrices. Above it sampling errors come down the
+        junction tree, with the same covariance, and 1/C and the preconditioner are diagonal.
 
     Returns
     -------

@@ -223,7 +223,7 @@ class Search:
         """Measure one table of each variable; in larger tables its fine cells are merged."""
         self.curator.ask(Tables([(name,) for name in self.one_way_names], self._weights(self.one_way_names)), share)
         if self.settings.means:
-            self.means = measure_means(self.curator, self.settings.means, self.shares.means, self.shares.numbers)
+            self.means = measure_means(self.curator, self.settings.means, self.shares.means)
         self._merge(self.settings.merge_rare)
         released = self._released()
         self.shares = self.shares.knowing(released.n_records, released.cliques.cardinalities)
