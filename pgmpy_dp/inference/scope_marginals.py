@@ -326,8 +326,8 @@ class _Pass:
         order = np.argsort(codes, axis=1, kind="stable")  # variables of the clique last
         states = sizes[scopes]
         steps = np.cumprod(states[:, ::-1], axis=1)[:, ::-1] // states
-        codes, *ordered = (np.take_along_axis(of, order, 1) for of in (codes, scopes, states, steps))
-        sets = _Sets(*ordered, starts)
+        codes, scopes, states, steps = (np.take_along_axis(of, order, 1) for of in (codes, scopes, states, steps))
+        sets = _Sets(scopes, states, steps, starts)
         if belief.size <= _WHOLE:
             rows = [self._conditionals(k, np.unique(column)) for column in sets.scopes.T]
             self._multiply(belief[None], clique, rows, sets, np.arange(len(scopes)), [])
