@@ -15,8 +15,8 @@ from pgmpy_dp.schema.orders import Orders, along_paths, cell_edges, steps
 _Cells = tuple[Values, np.ndarray]
 _Two = tuple[np.ndarray, np.ndarray]
 
-_AT_ONCE = 1 << 20  # differences that are drawn to choose from
-_TRIES = 20  # before the rest are drawn evenly within what the rules leave
+_AT_ONCE = 1 << 20  # numbers that are drawn to choose from
+_TRIES, _MOST = 20, 256  # of them and of one record's in each, before the rest are drawn evenly in what the rules leave
 
 
 def ordered(
@@ -55,44 +55,51 @@ def ordered(
     present = np.array([~np.isnan(drawn[name]) for name in ends]).T
     for pattern in np.unique(present[present.sum(axis=1) > 1], axis=0) if len(present) else ():
         names = [name for name, known in zip(ends, pattern, strict=True) if known]
-        ties: dict[Hashable, tuple[Hashable, Hashable, int]] = {}
-        for difference, (low, high) in orders.differences.items():
-            if {low, high} <= set(names):
-                made_of, sign = (high, 1) if high not in pinned and high not in ties else (low, -1)
-                if made_of not in pinned and made_of not in ties:
-                    ties[made_of] = (low if sign > 0 else high, difference, sign)
-        order = [name for name in names if name not in ties]
-        while more := [b for b, (a, *_) in ties.items() if a in order and b not in order]:
-            order += more
-        order += [name for name in names if name not in order]  # of a ring
-        rows, least = np.flatnonzero((present == pattern).all(axis=1)), orders.closed(names)
+        plan, least = _plan(orders, names, pinned), orders.closed(names)
+        rows = np.flatnonzero((present == pattern).all(axis=1))
         for attempt in range(_TRIES):
-            cells = {name: (one, codes[name][rows]) for name, one in values.items()}
+            each = min(max(_AT_ONCE // max(len(rows), 1), 1), _MOST) if attempt else 1
+            records = np.repeat(rows, each)
+            cells = {name: (one, codes[name][records]) for name, one in values.items()}
             made: dict[Hashable, np.ndarray] = {}
-            for name in order:
-                start, source, sign = ties[name] if ties.get(name, (name,))[0] in made else (name, name, 0)
-                if sign and attempt and start not in ties and start not in pinned:
-                    made[start], made[name] = _together(cells[start], cells[source], cells[name], sign, rng)
-                    continue
-                column = drawn[source][rows]
-                if attempt:
-                    column = sources[source].drawn(cells[source][1], rng.random(len(rows)))[1]
+            for name, (start, source, sign) in plan.items():
+                column, one = drawn[source][records], sources[source]
+                if attempt and isinstance(one, Values):  # not rounded: a difference may be less than a digit
+                    column = one.numbers(cells[source][1], rng.random(len(records)))
+                elif attempt:
+                    column = one.drawn(cells[source][1], rng.random(len(records)))[1]
                 made[name] = _of_resolution(values[name].number, made[start] + sign * column) if sign else column
             at = np.array([steps(values[name].number, made[name]) for name in names])
             good = (at[:, None] - at <= least[:, :, None]).all(axis=(0, 1))
             for name in names:
                 good &= _in_cell(*cells[name], made[name])
+            first, good = good.reshape(-1, each).argmax(axis=1), good.reshape(-1, each).any(axis=1)
             for name in names:
-                drawn[name][rows[good]] = made[name][good]
-            rows = rows[~good]
-            if not len(rows):
+                drawn[name][rows[good]] = made[name].reshape(-1, each)[good, first[good]]
+            if not len(rows := rows[~good]):
                 break
-        else:
-            cells = {name: (one, codes[name][rows]) for name, one in values.items()}
-            known = {name: drawn[name][rows] for name in names if name in pinned}
-            for name, column in _evenly(orders, names, cells, known, rng).items():
-                drawn[name][rows] = column
+        cells = {name: (one, codes[name][rows]) for name, one in values.items()}
+        known = {name: drawn[name][rows] for name in names if name in pinned}
+        for name, column in _evenly(orders, names, cells, known, rng).items():
+            drawn[name][rows] = column
     return drawn
+
+
+def _plan(
+    orders: Orders, names: list[Hashable], pinned: set[Hashable]
+) -> dict[Hashable, tuple[Hashable, Hashable, int]]:
+    """How each number is made: of which one before, and what is added to it (1), or subtracted; 0: of itself."""
+    plan: dict[Hashable, tuple[Hashable, Hashable, int]] = {name: (name, name, 0) for name in names if name in pinned}
+    while left := [name for name in names if name not in plan]:
+        tied = [
+            (b, (a, difference, sign))
+            for difference, pair in orders.differences.items()
+            for a, b, sign in ((*pair, 1), (*pair[::-1], -1))
+            if a in plan and b in left
+        ]
+        name, how = tied[0] if tied else (left[0], (left[0], left[0], 0))
+        plan[name] = how
+    return plan
 
 
 def _in_cell(values: Values, codes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
@@ -101,36 +108,6 @@ def _in_cell(values: Values, codes: np.ndarray, numbers: np.ndarray) -> np.ndarr
     cell = np.searchsorted(number.edges[1:-1], numbers, side="right")
     bounded = (numbers >= number.lower) & (numbers <= number.upper)
     return bounded & (values.places[cell] == codes) & (values.within[cell] > 0)
-
-
-def _together(base_cells: _Cells, apart_cells: _Cells, other: _Cells, sign: int, rng: Generator) -> _Two:
-    """A number, and another that is a difference above (below), each in its cell: the law of what would be accepted.
-
-    A difference is drawn in each cell of its state, and one of them is chosen by how likely it is there, and how likely
-    the numbers are then in their cells.
-    """
-    (base, base_codes), (apart, apart_codes) = base_cells, apart_cells
-    number, step = base.number, base.number.resolution or 1.0
-    whole = number.resolution is not None
-    edges, n_cells = cell_edges(number), len(number.cells)
-    behind = np.append(0.0, np.cumsum(base.within[:n_cells]))  # each state has the probability 1
-    first = behind[np.searchsorted(base.places[:n_cells], base_codes)]
-    low, high = _ends(*other)
-    numbers, apart_by = np.empty((2, len(base_codes)))
-    for state in np.unique(apart_codes):
-        cells = np.flatnonzero((apart.places == state) & (apart.within > 0))
-        everyone = np.flatnonzero(apart_codes == state)
-        for rows in np.array_split(everyone, -(-len(everyone) * len(cells) // _AT_ONCE)):
-            n, k = len(rows), len(cells)
-            gaps = apart.numbers_in(np.tile(cells, n), rng.random(n * k)).reshape(n, k)
-            ends = np.stack([low, high + whole])[:, rows, None] - sign * np.round(gaps / step, 9)
-            below = np.clip(np.interp(ends, edges, behind) - first[rows, None], 0.0, 1.0)
-            sums = np.cumsum(apart.within[cells] * (below[1] - below[0]), axis=1)
-            chosen = np.minimum((sums <= rng.random((n, 1)) * sums[:, -1:]).sum(axis=1), k - 1)
-            start, end = below[:, np.arange(n), chosen]
-            at = np.clip(start + rng.random(n) * (end - start), 0.0, 1 - 2**-53)
-            numbers[rows], apart_by[rows] = base.numbers(base_codes[rows], at), gaps[np.arange(n), chosen]
-    return numbers, _of_resolution(other[0].number, numbers + sign * apart_by)
 
 
 def _evenly(
