@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -295,26 +294,16 @@ def zeros(release: Release) -> tuple[Box, ...]:
     release : Release
     """
     boxes = release.schema.zeros
-    if not any(isinstance(box, Relation) for box in boxes):
+    if not any(isinstance(box, Relation) and box.is_difference for box in boxes):
         return tuple(boxes)
     within = {
-        name: (name, values.declared, tuple(values.state.tolist()), tuple(values.within.tolist()))
+        name: (values.declared, values.state, values.within)
         for name, values in fine_states(release).items()
         if isinstance(values.declared, Number) and values.state is not None
     }
     return tuple(
-        _of_difference(box.names, box.numbers, tuple(within[name] for name in box.names if name in within))
-        if isinstance(box, Relation) and box.is_difference
-        else box
-        for box in boxes
+        replace(box, within=within) if isinstance(box, Relation) and box.is_difference else box for box in boxes
     )
-
-
-@lru_cache(maxsize=16)
-def _of_difference(names: tuple, numbers: tuple[Number, ...], within: tuple[tuple, ...]) -> Relation:
-    """The relation of a difference: its weights take long, and each round of a search needs them."""
-    known = {name: (finer, np.array(state), np.array(likely)) for name, finer, state, likely in within}
-    return Relation(names, numbers, is_difference=True, within=known)
 
 
 def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tuple[Number, NumberDensity]]:

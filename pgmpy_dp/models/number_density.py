@@ -17,7 +17,7 @@ _BAND = 3  # of the curvature: parts of one cell, and second differences, are at
 _BENDS = 2.0 ** np.arange(1.0, -5.5, -1.0)  # standard deviations of the log-density's bend over one cell
 _LEVEL = 100.0  # standard deviation of the log-density itself
 _SPIKE, _HIGHER = 3.5, 2.0  # deviations, and the multiple, by which a spike stands out from both neighbours
-_LATER = 0.3  # how much less likely the next of these is, where ends come early
+_LATER = 0.1  # how much less likely the next of these is, where ends come early
 _LOUD, _ENDS = 3.0, 8  # deviations of a sum to the last cell that is no noise; how many ends are tried
 _UNLIKELY = 1e-3  # the probability of a choice from which on it is left out of the likely density
 _WIDER = 1.25  # of the posterior's deviations: a true density bends alike over many cells, which the prior does not say
@@ -319,6 +319,7 @@ class NumberDensity:
         per_size = np.divide(smoothed, self.cell_size, out=np.zeros(len(smoothed)), where=self.cell_size > 0)
         start = np.log(np.maximum(per_size, 0.1 * self.fine.deviation))[self.cell]
         options: list[list[Any]] = [_BENDS.tolist(), self._quiet(-1), self._quiet(1)]
+        later = {end: k * np.log(_LATER) if self.ends_early else 0.0 for k, end in enumerate(options[2])}
         fits: dict[Choice, tuple[np.ndarray, float]] = {}
         bend, lower, upper = (some[0] for some in options)
         best, before = (bend, lower, upper), None
@@ -331,13 +332,12 @@ class NumberDensity:
             for axis in range(len(options)):
                 for choice in beside(axis):
                     if choice not in fits:
-                        fits[choice] = self._fit(choice, fits[best][0] if best in fits else start, values)
+                        f, evidence = self._fit(choice, fits[best][0] if best in fits else start, values)
+                        fits[choice] = f, evidence + later[choice[2]]
                 best = max(fits, key=lambda one: fits[one][1])
         ways = []
         for axis in range(len(options)):
             weights = {choice: float(np.exp(fits[choice][1] - fits[best][1])) for choice in beside(axis)}
-            if axis == 2 and self.ends_early:
-                weights = {choice: _LATER**k * weight for k, (choice, weight) in enumerate(weights.items())}
             ways.append({choice: weight / sum(weights.values()) for choice, weight in weights.items()})
         return best, {choice: f for choice, (f, _) in fits.items()}, ways
 

@@ -16,7 +16,8 @@ _Cells = tuple[Values, np.ndarray]
 _Two = tuple[np.ndarray, np.ndarray]
 
 _AT_ONCE = 1 << 20  # numbers that are drawn to choose from
-_TRIES, _MOST = 20, 256  # of them and of one record's in each, before the rest are drawn evenly in what the rules leave
+_TRIES, _MOST = 20, 64  # of them and of one record's in each, before the rest are drawn evenly in what the rules leave
+_RARE = 1e-3  # the part of a difference's cell that these leave out at each end, which may be far off
 
 
 def ordered(
@@ -79,7 +80,7 @@ def ordered(
             if not len(rows := rows[~good]):
                 break
         cells = {name: (one, codes[name][rows]) for name, one in values.items()}
-        known = {name: drawn[name][rows] for name in names if name in pinned}
+        known = {name: drawn[name][rows] for name in pinned}
         for name, column in _evenly(orders, names, cells, known, rng).items():
             drawn[name][rows] = column
     return drawn
@@ -117,28 +118,38 @@ def _evenly(
     known: Mapping[Hashable, np.ndarray],
     rng: Generator,
 ) -> dict[Hashable, np.ndarray]:
-    """Numbers of some records, each drawn evenly in what the rules, those that are known and those before leave."""
-    ends = {name: _ends(*one) for name, one in cells.items()}
+    """Numbers of some records, each drawn evenly in what the rules, those that are known and those before leave.
+
+    Where cells do not go with differences, which each two of them may do and all not, numbers are as near their cells
+    as differences let them be: in a wide cell, of two of these, a stay of three days would be one of a year.
+    """
+    ends = {name: _ends(*cells[name]) for name in names}
     ends |= {name: (at := steps(cells[name][0].number, column), at) for name, column in known.items()}
-    low, high = np.array([ends[name] for name in names]).swapaxes(0, 1)
+    low, high = near = np.array([ends[name] for name in names]).swapaxes(0, 1)
     least = np.repeat(orders.closed(names)[:, :, None], low.shape[1], axis=2)
     apart = least.copy()
     for difference, pair in orders.differences.items():
         if set(pair) <= set(names):
-            i, j = map(names.index, pair)
-            apart[i, j] = np.minimum(apart[i, j], -ends[difference][0])
-            apart[j, i] = np.minimum(apart[j, i], ends[difference][1])
+            (values, codes), (i, j) = cells[difference], map(names.index, pair)
+            likely = (values.numbers(codes, np.full(len(codes), level)) for level in (_RARE, 1 - _RARE))
+            lower, upper = (steps(values.number, known.get(difference, end)) for end in likely)
+            apart[i, j], apart[j, i] = np.minimum(apart[i, j], -lower), np.minimum(apart[j, i], upper)
     apart = along_paths(apart)
-    # Cells of which each two go together, but not all with a difference: the rules and cells of numbers are obeyed.
-    beyond = (low[:, None] - high[None] > apart).any(axis=(0, 1))
-    apart = np.where(beyond, least, apart)
+
+    def beyond() -> np.ndarray:
+        return (low[:, None] - high[None] > apart).any(axis=(0, 1))
+
+    numbers = [cells[name][0].number for name in names]
+    bounds = np.array([[float(steps(n, n.lower)) for n in numbers], [float(steps(n, n.upper)) for n in numbers]])
+    free = np.array([name not in known for name in names])[:, None] & beyond()
+    low, high = np.where(free, bounds[:, :, None], near)
+    apart = np.where(beyond(), least, apart)
     made = {}
-    for k, name in enumerate(names):
+    for k, (name, number) in enumerate(zip(names, numbers, strict=True)):
         if name in known:
             continue
-        number = cells[name][0].number
-        top = np.min(high + apart[k], axis=0)
-        bottom = np.max(low - apart[:, k], axis=0)
+        top, bottom = np.min(high + apart[k], axis=0), np.max(low - apart[:, k], axis=0)
+        bottom, top = np.clip(near[:, k], bottom, top)
         at = bottom + rng.random(low.shape[1]) * (top - bottom + (number.resolution is not None))
         low[k] = high[k] = at if number.resolution is None else np.minimum(np.floor(at), top)
         made[name] = _valued(number, low[k])

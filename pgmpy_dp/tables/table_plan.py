@@ -23,7 +23,7 @@ from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.tables.networks import spanning_tree
 from pgmpy_dp.tables.networks.budget_shares import network_shares
 from pgmpy_dp.tables.networks.private_chow_liu import PrivateChowLiu
-from pgmpy_dp.tables.networks.private_network import PrivateNetwork, but_differences
+from pgmpy_dp.tables.networks.private_network import PrivateNetwork
 from pgmpy_dp.tables.networks.search_size import network_size
 from pgmpy_dp.tables.preview import preview
 
@@ -234,7 +234,6 @@ def _of_network(
     settings, target = learner._options, learner.target
     pairs = driven_pairs(settings.missing_at_random or {})
     settings = settings.but(required_edges=(*(settings.required_edges or ()), *pairs))
-    settings = settings.but(forbidden_edges=but_differences(settings, schema))
     shares = network_shares(schema, Adjacency(adjacency), settings, budget)
     size, sizes, names = network_size(shares, n), shares.sizes, schema.variables
     tables = [

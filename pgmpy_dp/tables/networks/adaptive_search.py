@@ -29,6 +29,7 @@ from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import encode_label
+from pgmpy_dp.schema.rules import Box
 from pgmpy_dp.shown import quantity, shown
 from pgmpy_dp.tables.networks.budget_shares import (
     NetworkShares,
@@ -167,6 +168,7 @@ class Search:
     """The state of a search: its releases, the fit to them, and the sets that are left to choose from."""
 
     fit: NetworkEstimate
+    _zeros: tuple[Box, ...] = ()  # of merged states, which no later table changes: their weights take long
 
     def __init__(
         self,
@@ -225,6 +227,7 @@ class Search:
         if self.settings.means:
             self.means = measure_means(self.curator, self.settings.means, self.shares.means)
         self._merge(self.settings.merge_rare)
+        self._zeros = zeros(self.curator.release("marginals", {}))
         released = self._released()
         self.shares = self.shares.knowing(released.n_records, released.cliques.cardinalities)
         if self.base_of is not None:
@@ -417,7 +420,7 @@ class Search:
     def _released(self) -> NoisyMarginals:
         release = self.curator.release("marginals", {})
         noisy = noisy_marginals(release, self.names, merge=False)
-        return replace(noisy, impossible=zeros(release)) if release.schema.zeros else noisy
+        return replace(noisy, impossible=self._zeros)
 
     def _named(self, scopes: Sequence[Scope]) -> list[tuple]:
         return [tuple(self.names[i] for i in scope) for scope in scopes]

@@ -349,6 +349,11 @@ def _tables_to_choose(
             f"tree, more than max_clique_cells={settings.max_clique_cells}; require fewer edges, leave out rules, or "
             "raise max_clique_cells"
         )
+    # Of two numbers whose difference is a variable, it says what goes with what, with less noise than their table.
+    for difference, ends in schema.orders.differences.items():
+        (pair,), place = _positions(schema, "impossible", [ends]), schema.variables.index(difference)
+        forbidden += [] if any(set(pair) <= set(scope) for scope in required) else [pair]
+        wanted = [(*scope, place) if set(pair) <= set(scope) else scope for scope in wanted]
     sets = Candidates(
         sizes,
         settings.max_order,

@@ -21,7 +21,7 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
-from pgmpy_dp.learning.options import Settings, anything, by, column, flag, number, one_of, option, whole
+from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of, option, whole
 from pgmpy_dp.learning.prior import prior_of
 from pgmpy_dp.learning.prior_model import MOST_FITS_WITH_PRIOR, collective_map_with_prior, with_unmeasured
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -257,7 +257,6 @@ class PrivateNetwork(BaseStructureEstimator):
             required = options.required_edges or ()
             pairs = [pair for pair in driven_pairs(drivers) if not any(set(pair) <= set(wanted) for wanted in required)]
             options = options.but(required_edges=(*required, *pairs))
-        options = options.but(forbidden_edges=but_differences(options, table.schema))
         with budget_bar(type(self).__name__) as progress:
             return adaptive_search.run(table, options, budget, progress, base_of=base_of, prior_privacy=prior_privacy)
 
@@ -362,14 +361,6 @@ class PrivateNetwork(BaseStructureEstimator):
         )
         drivers = self._drivers()
         return posterior if drivers is None else complete_posterior(posterior, drivers, self.model_)
-
-
-def but_differences(options: Settings, schema: Schema) -> list[tuple] | None:
-    """The forbidden edges, and pairs whose difference is a variable: it says what goes with what, with less noise."""
-    forbidden, required = options.forbidden_edges, list(map(set, options.required_edges or ()))
-    ends = schema.orders.differences.values()
-    pairs = [pair for pair in ends if not any(set(pair) <= wanted for wanted in required)]
-    return [*(forbidden or ()), *pairs] if pairs else forbidden
 
 
 def _above_noise(release: Release, probes: list[int]) -> list[int]:
