@@ -294,13 +294,9 @@ def zeros(release: Release) -> tuple[Box, ...]:
     release : Release
     """
     boxes = release.schema.zeros
-    if not any(isinstance(box, Relation) and box.is_difference for box in boxes):
+    if not release.schema.orders.differences:
         return tuple(boxes)
-    within = {
-        name: (values.declared, values.state, values.within)
-        for name, values in fine_states(release).items()
-        if isinstance(values.declared, Number) and values.state is not None
-    }
+    within: dict[Hashable, Any] = {n: (v.declared, v.state, v.within) for n, v in fine_states(release).items()}
     return tuple(
         replace(box, within=within) if isinstance(box, Relation) and box.is_difference else box for box in boxes
     )

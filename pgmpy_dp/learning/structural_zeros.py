@@ -64,15 +64,7 @@ def forbidden_cells(cliques: Cliques, boxes: Sequence[Box]) -> np.ndarray:
     -------
     ndarray of shape (n_cells,), bool
     """
-    flat = np.zeros(cliques.n_cells, dtype=bool)
-    for scope, table in zip(cliques.scopes, cliques.split(flat), strict=True):
-        for box in boxes:
-            if set(box) <= set(scope) and isinstance(box, Relation):
-                table |= np.isneginf(box.log_weights_in(scope))
-            elif set(box) <= set(scope):
-                axes = (sorted(box.get(name, range(size))) for name, size in zip(scope, table.shape, strict=True))
-                table[np.ix_(*axes)] = True
-    return flat
+    return np.isneginf(log_weights(cliques, boxes))
 
 
 def log_weights(cliques: Cliques, boxes: Sequence[Box], theta: np.ndarray | None = None) -> np.ndarray:
@@ -90,14 +82,21 @@ def log_weights(cliques: Cliques, boxes: Sequence[Box], theta: np.ndarray | None
     ndarray of shape (n_cells,)
         -inf where a cell is impossible. Of a relation, weights are in the first table that has its variables.
     """
-    flat = np.where(forbidden_cells(cliques, boxes), -np.inf, 0.0)
-    theta_tables, tables = cliques.split(flat if theta is None else theta), cliques.split(flat)
-    for box in boxes:
-        if isinstance(box, Relation) and box.is_difference:
-            place = next(c for c, scope in enumerate(cliques.scopes) if set(box) <= set(scope))
-            weights = np.broadcast_to(box.log_weights_in(cliques.scopes[place]), tables[place].shape)
-            if theta is None or not np.isneginf(theta_tables[place][np.isneginf(weights)]).all():
-                tables[place] += weights
+    flat, weighed = np.zeros(cliques.n_cells), set[int]()
+    theta_tables = cliques.split(flat if theta is None else theta)
+    for scope, before, table in zip(cliques.scopes, theta_tables, cliques.split(flat), strict=True):
+        for place, box in enumerate(boxes):
+            if not set(box) <= set(scope):
+                continue
+            if not isinstance(box, Relation):
+                axes = (sorted(box.get(name, range(size))) for name, size in zip(scope, table.shape, strict=True))
+                table[np.ix_(*axes)] = -np.inf
+                continue
+            weights = np.broadcast_to(box.log_weights_in(scope), table.shape)
+            impossible = np.isneginf(weights)
+            known = place in weighed or (theta is not None and np.isneginf(before[impossible]).all())
+            table += np.where(impossible, -np.inf, 0.0) if known else weights
+            weighed.add(place)
     return flat
 
 

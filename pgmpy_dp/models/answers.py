@@ -27,6 +27,7 @@ from pgmpy_dp.models.model_file import ModelFile, schema_for
 from pgmpy_dp.models.ordered_draws import ordered
 from pgmpy_dp.models.posterior.query_intervals import Question
 from pgmpy_dp.schema import Number, Schema
+from pgmpy_dp.schema.orders import Orders
 
 if TYPE_CHECKING:
     from pgmpy_dp.learning.privacy_record import Privacy
@@ -378,14 +379,12 @@ class Answers:
                 continue
             uniform = uniforms(codes[name], stream, method)
             columns[name] = (known[name] if name in known else values[name]).drawn(codes[name], uniform)
-        orders = None if (whole := self._valid_schema()) is None else whole.orders
-        if orders is not None and values:
-            names = {*orders.names, *orders.differences}
-            sources = {name: known.get(name) or values[name] for name in names}
-            numbers = ordered(orders, sources, codes, {name: columns[name][1] for name in names}, stream)
+        orders = whole.orders if (whole := self._valid_schema()) is not None else Orders((), {})
+        if values:
+            sources = {name: known.get(name) or values[name] for name in (*orders.names, *orders.differences)}
+            numbers = ordered(orders, sources, codes, {name: columns[name][1] for name in sources}, stream)
             columns |= {name: (columns[name][0], column) for name, column in numbers.items()}
-        hidden = () if orders is None else orders.differences
-        columns = {name: column for name, column in columns.items() if name not in hidden}
+        columns = {name: column for name, column in columns.items() if name not in orders.differences}
         constants = {} if self.schema is None else self.schema.constants
         return columns | {name: ((state,), np.zeros(n, dtype=np.intp)) for name, state in constants.items()}
 

@@ -135,11 +135,8 @@ class Values:
         ndarray of float64, shape (n,)
             NaN for missing and for "outside", of which no number is known.
         """
-        return self.numbers_in(*self._placed(codes, uniform))
-
-    def numbers_in(self, cell: np.ndarray, position: np.ndarray) -> np.ndarray:
-        """Numbers at positions, from 0 to 1, in cells of `declared`; NaN for other states of it."""
         number = self.number
+        cell, position = self._placed(codes, uniform)
         known = cell < len(number.edges) - 1
         cell = np.where(known, cell, 0)
         if number.resolution is None:

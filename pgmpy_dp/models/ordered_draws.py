@@ -10,10 +10,9 @@ from numpy.random import Generator
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence
 from pgmpy_dp.schema import Number
-from pgmpy_dp.schema.orders import Orders, along_paths, cell_edges, steps
+from pgmpy_dp.schema.orders import Orders, along_paths, steps
 
 _Cells = tuple[Values, np.ndarray]
-_Two = tuple[np.ndarray, np.ndarray]
 
 _AT_ONCE = 1 << 20  # numbers that are drawn to choose from
 _TRIES, _MOST = 20, 64  # of them and of one record's in each, before the rest are drawn evenly in what the rules leave
@@ -64,12 +63,10 @@ def ordered(
             cells = {name: (one, codes[name][records]) for name, one in values.items()}
             made: dict[Hashable, np.ndarray] = {}
             for name, (start, source, sign) in plan.items():
-                column, one = drawn[source][records], sources[source]
-                if attempt and isinstance(one, Values):  # not rounded: a difference may be less than a digit
-                    column = one.numbers(cells[source][1], rng.random(len(records)))
-                elif attempt:
-                    column = one.drawn(cells[source][1], rng.random(len(records)))[1]
-                made[name] = _of_resolution(values[name].number, made[start] + sign * column) if sign else column
+                column, number = drawn[source][records], values[name].number
+                if attempt and source not in pinned:  # not rounded: a difference may be less than a digit
+                    column = values[source].numbers(cells[source][1], rng.random(len(records)))
+                made[name] = _valued(number, steps(number, made[start] + sign * column)) if sign else column
             at = np.array([steps(values[name].number, made[name]) for name in names])
             good = (at[:, None] - at <= least[:, :, None]).all(axis=(0, 1))
             for name in names:
@@ -91,14 +88,10 @@ def _plan(
 ) -> dict[Hashable, tuple[Hashable, Hashable, int]]:
     """How each number is made: of which one before, and what is added to it (1), or subtracted; 0: of itself."""
     plan: dict[Hashable, tuple[Hashable, Hashable, int]] = {name: (name, name, 0) for name in names if name in pinned}
+    ties = [(b, (a, d, s)) for d, pair in orders.differences.items() for a, b, s in ((*pair, 1), (*pair[::-1], -1))]
     while left := [name for name in names if name not in plan]:
-        tied = [
-            (b, (a, difference, sign))
-            for difference, pair in orders.differences.items()
-            for a, b, sign in ((*pair, 1), (*pair[::-1], -1))
-            if a in plan and b in left
-        ]
-        name, how = tied[0] if tied else (left[0], (left[0], left[0], 0))
+        itself = (left[0], (left[0], left[0], 0))
+        name, how = next((tie for tie in ties if tie[0] in left and tie[1][0] in plan), itself)
         plan[name] = how
     return plan
 
@@ -107,8 +100,8 @@ def _in_cell(values: Values, codes: np.ndarray, numbers: np.ndarray) -> np.ndarr
     """Whether numbers are in the model's states with these codes, where these have any weight."""
     number = values.number
     cell = np.searchsorted(number.edges[1:-1], numbers, side="right")
-    bounded = (numbers >= number.lower) & (numbers <= number.upper)
-    return bounded & (values.places[cell] == codes) & (values.within[cell] > 0)
+    known = (values.places[cell] == codes) & (values.within[cell] > 0)
+    return known & (numbers >= number.lower) & (numbers <= number.upper)
 
 
 def _evenly(
@@ -124,16 +117,15 @@ def _evenly(
     as differences let them be: in a wide cell, of two of these, a stay of three days would be one of a year.
     """
     ends = {name: _ends(*cells[name]) for name in names}
-    ends |= {name: (at := steps(cells[name][0].number, column), at) for name, column in known.items()}
+    ends |= {name: [steps(cells[name][0].number, column)] * 2 for name, column in known.items()}
     low, high = near = np.array([ends[name] for name in names]).swapaxes(0, 1)
     least = np.repeat(orders.closed(names)[:, :, None], low.shape[1], axis=2)
     apart = least.copy()
     for difference, pair in orders.differences.items():
         if set(pair) <= set(names):
-            (values, codes), (i, j) = cells[difference], map(names.index, pair)
-            likely = (values.numbers(codes, np.full(len(codes), level)) for level in (_RARE, 1 - _RARE))
-            lower, upper = (steps(values.number, known.get(difference, end)) for end in likely)
-            apart[i, j], apart[j, i] = np.minimum(apart[i, j], -lower), np.minimum(apart[j, i], upper)
+            lower, upper = ends.get(difference) or _ends(*cells[difference], _RARE)
+            i, j = map(names.index, pair)
+            apart[i, j], apart[j, i] = np.fmin(apart[i, j], -lower), np.fmin(apart[j, i], upper)
     apart = along_paths(apart)
 
     def beyond() -> np.ndarray:
@@ -144,36 +136,25 @@ def _evenly(
     free = np.array([name not in known for name in names])[:, None] & beyond()
     low, high = np.where(free, bounds[:, :, None], near)
     apart = np.where(beyond(), least, apart)
-    made = {}
-    for k, (name, number) in enumerate(zip(names, numbers, strict=True)):
-        if name in known:
+    for k, number in enumerate(numbers):
+        if names[k] in known:
             continue
         top, bottom = np.min(high + apart[k], axis=0), np.max(low - apart[:, k], axis=0)
         bottom, top = np.clip(near[:, k], bottom, top)
         at = bottom + rng.random(low.shape[1]) * (top - bottom + (number.resolution is not None))
         low[k] = high[k] = at if number.resolution is None else np.minimum(np.floor(at), top)
-        made[name] = _valued(number, low[k])
-    return made
+    return {name: _valued(number, row) for name, number, row in zip(names, numbers, low, strict=True)}
 
 
-def _ends(values: Values, codes: np.ndarray) -> _Two:
-    """The least and the largest number, in steps, of some states of the model, of cells that have any weight."""
-    edges, whole = cell_edges(values.number), values.number.resolution is not None
-    kept = np.flatnonzero(values.within[: len(edges) - 1] > 0)
-    lowest, highest = np.full(len(values.finer), np.inf), np.full(len(values.finer), -np.inf)
-    np.minimum.at(lowest, values.places[kept], edges[kept])
-    np.maximum.at(highest, values.places[kept], edges[kept + 1] - whole)
-    return lowest[codes], highest[codes]
-
-
-def _of_resolution(number: Number, sums: np.ndarray) -> np.ndarray:
-    """Sums of values as values: 0.3, not 0.1 + 0.2."""
-    return sums if number.resolution is None or number.whole else _valued(number, steps(number, sums))
+def _ends(values: Values, codes: np.ndarray, rare: float = 0.0) -> list[np.ndarray]:
+    """The least and the largest number, in steps, of some states of the model, without rare ones at both ends."""
+    levels = (np.full(len(codes), level) for level in (rare, 1 - max(rare, 2**-53)))
+    return [steps(values.number, values.numbers(codes, level)) for level in levels]
 
 
 def _valued(number: Number, at: np.ndarray) -> np.ndarray:
-    """Values that are so many steps from 0, as :func:`~pgmpy_dp.schema.orders.steps` counts them."""
-    if number.resolution is None:
+    """Values that are so many steps from 0, as :func:`~pgmpy_dp.schema.orders.steps` counts them: no 0.1 + 0.2."""
+    if number.resolution is None or (number.whole and number.resolution == 1):
         return at
     above, places = np.unique(at - float(steps(number, number.lower)), return_inverse=True)
     return np.array(number.values_at(above.astype(int)))[places]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -141,7 +141,7 @@ def _require_alike(rule: OrderRule, low: Number, high: Number) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Relation(Mapping):
+class Relation(dict[Hashable, frozenset[int]]):
     """What public rules say of cells of several variables together. As a mapping it has their names, and no states.
 
     Parameters
@@ -163,14 +163,8 @@ class Relation(Mapping):
     is_difference: bool = False
     within: Mapping[Hashable, tuple[Number, np.ndarray, np.ndarray]] = field(default_factory=dict)
 
-    def __getitem__(self, name: Hashable) -> frozenset[int]:
-        return dict.fromkeys(self.names, frozenset[int]())[name]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
+    def __post_init__(self) -> None:
+        self.update(dict.fromkeys(self.names, frozenset[int]()))
 
     @cached_property
     def log_weights(self) -> np.ndarray:
@@ -190,9 +184,8 @@ class Relation(Mapping):
         n_cells = len(number.cells)
         finer, state, likely = self.within.get(self.names[place], (number, np.arange(n_cells), np.ones(n_cells)))
         edges, part_of = _of_width(cell_edges(finer))
-        parts = np.arange(len(part_of))
         matrix = np.zeros((n_cells, len(edges) - 1))
-        np.add.at(matrix, (state[parts], part_of), likely[parts])
+        np.add.at(matrix, (state[: len(part_of)], part_of), likely[: len(part_of)])
         return edges, matrix
 
     def _of_order(self) -> np.ndarray:
@@ -300,9 +293,7 @@ class Orders:
         for rule in (one for one in rules if isinstance(one, OrderRule)):
             step = numbers[rule.low].resolution
             self._bound(rule.low, rule.high, rule.shift if step is None else round(rule.shift / step) - rule.strict)
-        self.differences = {
-            name: number.of[::-1] for name, number in numbers.items() if number.of and numbers.keys() >= {*number.of}
-        }
+        self.differences = {n: one.of[::-1] for n, one in numbers.items() if one.of and numbers.keys() >= {*one.of}}
         for name, (first, second) in self.differences.items():
             low, high = (float(steps(numbers[name], end)) for end in (numbers[name].lower, numbers[name].upper))
             self._bound(first, second, -low)
@@ -335,15 +326,15 @@ class Orders:
                     paths.append(((*path, b), bound + further))
         made = [(path, bound, False) for path, bound in paths if {path[0], path[-1]} not in self._tied]
         made += [((*ends, name), 0.0, True) for name, ends in self.differences.items()]
-        relations = [Relation(names, tuple(self.numbers[n] for n in names), most, tied) for names, most, tied in made]
-        return [one for one in relations if all(number.divided for number in one.numbers)]
+        made = [(names, *how) for names, *how in made if all(self.numbers[n].divided for n in names)]
+        return [Relation(names, tuple(map(self.numbers.__getitem__, names)), *how) for names, *how in made]
 
     def new_differences(self) -> dict[Hashable, Number]:
         """A number for the difference of each pair that a rule orders and that has none, both not divided."""
-        made, known = dict[Hashable, Number](), set(self._tied)
+        made = dict[Hashable, Number]()
         for first, second in self.bounds:
             one, other = self.numbers[first], self.numbers[second]
-            if one.divided or other.divided or {first, second} in known:
+            if one.divided or other.divided or {first, second} in self._tied or f"{first} - {second}" in made:
                 continue
             step = one.resolution or 1.0
             low = max(-self.bounds[first, second] * step, other.lower - one.upper)
@@ -354,5 +345,4 @@ class Orders:
                 made[name] = Number(
                     low, high, resolution=one.resolution, spikes=alike, outside="state", of=(second, first)
                 )
-                known.add(frozenset((first, second)))
         return made

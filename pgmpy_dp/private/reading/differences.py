@@ -8,7 +8,6 @@ each column, whatever the others hold.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Hashable, Sequence
 from typing import Any
 
@@ -43,14 +42,8 @@ class WithDifferences(Source):
         kinds = dict(zip(self._source.names, self._source.types(), strict=False))
         return [kinds.get(name, "double") for name in self.names] if kinds else []
 
-    def has_texts(self, name: Hashable) -> bool:
-        return name not in self._of and self._source.has_texts(name)
-
     def check_types(self, names: Sequence[Hashable]) -> None:
         self._source.check_types(self._read(names))
-
-    def declared_kind(self, name: Hashable) -> str | None:
-        return None if name in self._of else self._source.declared_kind(name)
 
     def batches(self, names: Sequence[Hashable], spelled: Spelled = ()) -> Generator[list[Column]]:
         read = self._read(names)
@@ -75,8 +68,7 @@ class WithDifferences(Source):
         values = plain_numbers(column) if is_plain else None
         if values is None:
             places, keys = keyed([column])
-            read = [number.reads(reading(key)) for key in keys]
-            values = np.array([math.nan if one is None else one for one in read], dtype=np.float64)[places]
+            values = np.array([number.reads(reading(key)) for key in keys], dtype=np.float64)[places]  # None is NaN
         within = np.clip(values, number.lower, number.upper)
         return steps(number, within if number.outside == "clip" else np.where(within == values, values, np.nan))
 
