@@ -362,6 +362,14 @@ def test_no_stay_ends_before_it_begins_and_nights_have_the_law_of_the_records(tm
     assert (table[np.triu(np.ones_like(table, dtype=bool)) == 0] >= 0).all()
 
 
+def test_a_workload_that_names_both_ends_is_about_their_difference_too():
+    frame, schema = stays()
+    options = {"epsilon": 8.0, "delta": 1e-9, "state_names": schema, "workload": [("checkin", "checkout")]}
+    release = PrivateNetwork(**options).fit(frame).release_
+    measured = {frozenset(scope) for scope in release.scopes if len(scope) > 1}
+    assert measured and all("checkout - checkin" in scope and "late" not in scope for scope in measured)
+
+
 def test_without_a_difference_the_rule_is_obeyed_too():
     frame, schema = stays()
     estimator = CollectiveMAP(epsilon=5.0, state_names=schema).fit(nx.Graph([("checkin", "checkout")]), frame)

@@ -10,6 +10,8 @@ from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import counted
 from pgmpy_dp.models.ordered_draws import ordered
 
+GAPS = (([3, 6], ("b", "a")), ([2], ("c", "b")))  # cuts of two differences, and of what
+
 
 def drawn(schema, codes, rng, known=None, within=None):
     sources = {name: Values(number) for name, number in schema.numbers.items()} | (within or {})
@@ -114,3 +116,31 @@ def test_real_numbers_are_ordered_too():
     gap = drawn["high"] - drawn["low"]
     assert (gap.dropna() >= 0).all() and gap.mean() == pytest.approx((high - low).mean(), rel=0.1)
     assert (gap == 0).mean() == pytest.approx(0.3, abs=0.03)
+
+
+def test_numbers_whose_cells_do_not_go_with_their_differences_keep_the_differences():
+    """Each two cells go together, all do not: a gap of 3 to 5 days would be one of a year in cells that are wide."""
+    a = Number(0, 999, cuts=[500], resolution=1)
+    first, second = (Number(0, 999, cuts=cuts, resolution=1, outside="state", of=of) for cuts, of in GAPS)
+    schema = Schema({"a": a, "b": a, "c": a, "b - a": first, "c - b": second})
+    codes = dict(zip(["a", "b", "c", "b - a", "c - b"], same(0, 0, 1, 1, 0, n=500), strict=True))
+    rng = np.random.default_rng(6)
+    codes["b"][:250] = 1  # a begins below 500, and b from there on, which 3 to 5 days let it do
+    codes["c"][250:] = 1
+    result = drawn(schema, codes, rng)
+    apart, further = result["b"] - result["a"], result["c"] - result["b"]
+    assert set(apart) <= {3, 4, 5} and set(further) <= {0, 1}
+    assert (result["a"] < 500).all() and (result["b"][:250] >= 500).all() and (result["c"] >= 500).all()
+    codes["c"][:] = 0  # no c is below 500 where b is not
+    result = drawn(schema, codes, rng)
+    apart, further = result["b"] - result["a"], result["c"] - result["b"]
+    assert set(apart) <= {3, 4, 5} and set(further) <= {0, 1} and (result["a"] < 500).all()
+
+
+def test_a_difference_that_is_known_stays_where_no_cells_go_with_it():
+    a, apart = Number(0, 999, cuts=[500], resolution=1), Number(0, 999, cuts=[3, 6], resolution=1, of=("b", "a"))
+    later = Number(0, 999, cuts=[504], resolution=1)  # from the last of a's cell it is 5
+    schema = Schema({"a": a, "b": later, "b - a": apart})
+    codes = dict(zip(["a", "b", "b - a"], same(0, 1, 1, n=300), strict=True))
+    result = drawn(schema, codes, np.random.default_rng(7), {"b - a": 3})
+    assert (result["b"] - result["a"] == 3).all()
