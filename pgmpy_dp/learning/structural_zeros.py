@@ -86,17 +86,15 @@ def log_weights(cliques: Cliques, boxes: Sequence[Box], theta: np.ndarray | None
     theta_tables = cliques.split(flat if theta is None else theta)
     for scope, before, table in zip(cliques.scopes, theta_tables, cliques.split(flat), strict=True):
         for place, box in enumerate(boxes):
-            if not set(box) <= set(scope):
-                continue
-            if not isinstance(box, Relation):
+            if set(box) <= set(scope) and isinstance(box, Relation):
+                weights = np.broadcast_to(box.log_weights_in(scope), table.shape)
+                impossible = np.isneginf(weights)
+                known = place in weighed or (theta is not None and np.isneginf(before[impossible]).all())
+                table += np.where(impossible, -np.inf, 0.0) if known else weights
+                weighed.add(place)
+            elif set(box) <= set(scope):
                 axes = (sorted(box.get(name, range(size))) for name, size in zip(scope, table.shape, strict=True))
                 table[np.ix_(*axes)] = -np.inf
-                continue
-            weights = np.broadcast_to(box.log_weights_in(scope), table.shape)
-            impossible = np.isneginf(weights)
-            known = place in weighed or (theta is not None and np.isneginf(before[impossible]).all())
-            table += np.where(impossible, -np.inf, 0.0) if known else weights
-            weighed.add(place)
     return flat
 
 
