@@ -21,11 +21,13 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import shlex
+import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,7 @@ import numpy as np
 import pandas as pd
 from pgmpy import config
 
+from benchmarks.compare import environment
 from benchmarks.data import FOLDERS
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
@@ -86,7 +89,8 @@ class Population:
 
     def analysis(self) -> Analysis:
         """The analysis in the states of the schema."""
-        states = States(self.schema.states, self.schema.numbers, {}, self.how.get("scores", {}))
+        middles = {name: number.centres for name, number in self.schema.numbers.items()}
+        states = States(self.schema.states, middles, {}, self.how.get("scores", {}))
         return analysis_of(self.formula, states, self.family)
 
     def equations(self, analysis: Analysis) -> ScoreEquations:
@@ -223,16 +227,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
             log.write(json.dumps(row) + "\n")
         print(name, n, epsilon, network, row["seconds"], summary([row]), flush=True)
     command = shlex.join(["python", "-m", "benchmarks.regressions", *(arguments or sys.argv[1:])])
-    found = raw_folder(out) / "regressions-synthetic.jsonl"
-    known = [json.loads(line) for line in found.read_text().splitlines()] if found.exists() else []
+    beside = {what: compared(what, populations, rows, raw_folder(out)) for what in BESIDE}
+    (out / "regressions.md").write_text(page(rows, beside, command))
+
+
+def compared(
+    what: str, populations: Mapping[str, Population], rows: Sequence[dict[str, Any]], folder: Path
+) -> list[dict[str, Any]]:
+    """What synthetic records say beside each row; what was made before is kept, and what cannot be made is left out."""
+    file = folder / f"regressions-{what}.jsonl"
+    known = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     seen = {(one["table"], one["n"], one["epsilon"], one["network"]) for one in known}
     for row in rows:
         population = populations.get(row["table"])
         if population and (row["table"], row["n"], row["epsilon"], row["network"]) not in seen:
-            known.append(of_synthetic(population, row, raw_folder(out)))
-            with found.open("a") as log:
-                log.write(json.dumps(known[-1]) + "\n")
-    (out / "regressions.md").write_text(page(rows, known, command))
+            made = BESIDE[what](population, row, folder)
+            if made is None:
+                break
+            known.append(made)
+            with file.open("a") as log:
+                log.write(json.dumps(made) + "\n")
+    return known
 
 
 def network_of(name: str, population: Population, n: int, epsilon: float, seed: int, folder: Path) -> MarkovNetwork:
@@ -293,13 +308,45 @@ def of_network(
 
 
 def of_synthetic(population: Population, row: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Regressions of records drawn from the network, without privacy of their own; and agreement with the records'.
+    """Agreement of synthetic sets that are drawn from the network, each of as many records; see `agreement`."""
+    name, n, epsilon, seed = row["table"], row["n"], row["epsilon"], row["network"]
+    network, analysis = network_of(name, population, n, epsilon, seed, folder), population.analysis()
+    drawn = (network.sample(n, number, method="independent") for number in range(5))
+    return agreement(population, row, [population.codes(analysis, records) for records in drawn])
+
+
+def of_mst(population: Population, row: dict[str, Any], folder: Path) -> dict[str, Any] | None:
+    """Agreement of the synthetic records of MST, of the records of the network and the whole epsilon; see `agreement`.
+
+    None where the source of private-pgm is not there (:data:`benchmarks.compare.PEERS`).
+    """
+    place = environment("private-pgm")
+    if isinstance(place, str):
+        print(f"MST: {place}")
+        return None
+    name, n, epsilon, seed = row["table"], row["n"], row["epsilon"], row["network"]
+    schema, path = population.schema, folder / f"regressions-mst-{_NETWORK_OF.get(name, name)}-{n}-{epsilon:g}-{seed}"
+    result = path.with_name(path.name + "-out.npz")
+    if not result.exists():
+        source = path.with_name(path.name + "-in.npz")
+        records = population.sample(n, np.random.default_rng([7, seed, n]))
+        sizes, rho = [len(states) for states in schema.states.values()], accounting.approx_to_zcdp(epsilon, DELTA)
+        asked = {"epsilon": epsilon, "delta": DELTA, "rho": rho, "seed": seed}
+        np.savez(source, codes=encode(records, schema), cardinalities=np.array(sizes), **asked)
+        script = Path(__file__).with_name("compare_peers.py")
+        command = [place["python"], str(script), "mst", str(source), str(result)]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": place["PYTHONPATH"]})
+    columns = [list(schema.variables).index(name) for name in population.analysis().variables]
+    return agreement(population, row, [np.load(result)["synthetic"][:, columns].astype(np.int64)])
+
+
+def agreement(population: Population, row: dict[str, Any], sets: Sequence[np.ndarray]) -> dict[str, Any]:
+    """How often intervals of synthetic sets hold, and agreement with regressions of records; neither adds any noise.
 
     "sign" and "decision" are the shares of coefficients whose sign, and whose being other than 0 at .05, are those of a
-    regression of the records without privacy: of `regress`, and of one synthetic set of as many records.
+    regression of the records without privacy: of `regress`, and of the sets, of codes of the analysis's variables.
     """
     name, n, epsilon, seed = row["table"], row["n"], row["epsilon"], row["network"]
-    network = network_of(name, population, n, epsilon, seed, folder)
     analysis = population.analysis()
     equations = population.equations(analysis)
     truth = equations.root(0.0)
@@ -308,9 +355,8 @@ def of_synthetic(population: Population, row: dict[str, Any], folder: Path) -> d
     ours = truth + np.array(row["errors"]), np.array(row["deviations"])
     theirs = truth + np.array(row["errors_plain"]), np.array(row["deviations_plain"])
     covered, synthetic = [], []
-    for number in range(5):
-        drawn = network.sample(n, number, method="independent")
-        own = of_cells(analysis, population.codes(analysis, drawn), np.ones(n))
+    for codes in sets:
+        own = of_cells(analysis, codes, np.ones(len(codes)))
         b = own.root(1e-6 / n)
         estimate, deviation = own.back @ b / plain, np.sqrt(np.diag(own.sampling(b)) / n) / plain
         covered.append(np.abs(estimate - truth) <= Z90 * deviation)
@@ -322,6 +368,10 @@ def of_synthetic(population: Population, row: dict[str, Any], folder: Path) -> d
         "sign": [float((np.sign(one[0][:5]) == np.sign(theirs[0][:5])).mean()) for one in (ours, made)],
         "decision": [float((one[:5] == at[2][:5]).mean()) for one in at[:2]],
     }
+
+
+BESIDE = {"synthetic": of_synthetic, "mst": of_mst}
+"""Synthetic records whose regressions stand beside those of `regress`: the network's, and MST's."""
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -364,7 +414,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def page(rows: list[dict[str, Any]], synthetic: list[dict[str, Any]], command: str) -> str:
+def page(rows: list[dict[str, Any]], beside: Mapping[str, list[dict[str, Any]]], command: str) -> str:
     """The page of results, the worst setting of each table first."""
     groups: dict[tuple[str, int, float], list[dict[str, Any]]] = {}
     for row in rows:
@@ -386,22 +436,27 @@ def page(rows: list[dict[str, Any]], synthetic: list[dict[str, Any]], command: s
     )
     second = []
     for name, n, epsilon in groups:
-        some = [one for one in synthetic if (one["table"], one["n"], one["epsilon"]) == (name, n, epsilon)]
-        if some:
-            signs, decisions = (np.mean([one[what] for one in some], axis=0) for what in ("sign", "decision"))
-            told = [f"{np.mean([one['covered'] for one in some]):.2f}", *(f"{x:.2f}" for x in (*signs, *decisions))]
-            second.append([name, f"{n:,}", f"{epsilon:g}", *told])
-    more = ["table", "records", "epsilon", "synthetic set covers", "signs: regress", "synthetic"]
-    more += ["decisions at .05: regress", "synthetic"]
+        told: list[str] = []
+        for every in beside.values():
+            some = [one for one in every if (one["table"], one["n"], one["epsilon"]) == (name, n, epsilon)]
+            means = [np.mean([one[k] for one in some], axis=0) if some else [np.nan] * 2 for k in ("sign", "decision")]
+            covered = np.mean([one["covered"] for one in some]) if some else np.nan
+            told += [f"{x:.2f}" for pair in means for x in pair] if not told else [f"{pair[1]:.2f}" for pair in means]
+            told.append(f"{covered:.2f}")
+        second.append([name, f"{n:,}", f"{epsilon:g}", *(x.replace("nan", "") for x in told)])
+    more = ["table", "records", "epsilon", "signs: regress", "synthetic", "decisions at .05: regress", "synthetic"]
+    more += ["synthetic covers", "signs: MST", "decisions: MST", "MST covers"]
     note = (
         '"Model alone off by": the median error of the network\'s own coefficients, in standard errors without privacy.'
     )
-    beside = (
-        "The same regressions from one synthetic set of as many records, drawn from the network: how often intervals "
-        "of level .9 hold; and how often sign and decision are those of a regression of the records."
+    said = (
+        "The same regressions from one synthetic set, drawn from the network, and from the records that MST "
+        "(private-pgm's own script) makes for the whole epsilon of the records that the network was learned from: how "
+        "often sign and decision are those of a regression of the records, and how often intervals of level .9 hold. "
+        "Where nothing stands, MST was not run."
     )
     head = f"# Private regressions\n\n`{command}`, {describe_machine()}\n\n{text}\n\n{note}\n\n"
-    tables = (markdown_table(header, lines), beside, markdown_table(more, second))
+    tables = (markdown_table(header, lines), said, markdown_table(more, second))
     return head + "\n\n".join(tables) + "\n"
 
 

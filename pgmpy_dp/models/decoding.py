@@ -247,6 +247,19 @@ class Values:
         cells = self._cells(probabilities)
         return float(cells @ self.number.centres / cells.sum()) if cells.sum() > 0 else float("nan")
 
+    @property
+    def means(self) -> np.ndarray:
+        """The mean of the numbers in each of the model's cells.
+
+        Examples
+        --------
+        >>> age = Number(0, 40, cuts=[10, 20], missing="drop")
+        >>> Values(age, state=np.array([0, 1, 1]), weights=np.array([1.0, 3.0, 1.0])).means
+        array([ 5. , 18.75])
+        """
+        centres = self.number.centres
+        return self.by_state(self._of_cells(centres) * self.within)[: self.places[len(centres) - 1] + 1]
+
     def quantiles(self, probabilities: np.ndarray, levels: Sequence[float]) -> np.ndarray:
         """Quantiles of the numbers, each the least at or below which so many are; missing as in :meth:`mean`.
 

@@ -863,7 +863,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         formula : str, or sequence of str
             ``"response ~ terms"``: names of variables, ``C()`` around numbers that are to be categories, ``+``, ``:``
             and ``*``. A name that is no word stands in backquotes. Categories get a column for each state but the
-            first, with a value; numbers count as the middles of their cells. Several formulas share the budget.
+            first, with a value; numbers count as the means of their cells, as they were released, or as the middles of
+            cells that were declared. Several formulas share the budget.
         df : dataframe, path or PrivateTable
             The records, as an estimator's `fit` takes them: those that the model was learned from, or others.
         budget : Budget

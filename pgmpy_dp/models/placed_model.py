@@ -49,6 +49,11 @@ class PlacedModel:
         return {} if self.read_schema is None else self.read_schema.other
 
     @property
+    def levels(self) -> Mapping[Hashable, np.ndarray]:
+        """The mean of the numbers in each cell of a number, as was released; its middle where nothing was."""
+        return {name: self.within.get(name, Values(number)).means for name, number in self.numbers.items()}
+
+    @property
     def schema(self) -> Schema:
         """The schema that reads records in the model's states."""
         merged = [name for name, values in self.within.items() if not isinstance(values.declared, Number)]

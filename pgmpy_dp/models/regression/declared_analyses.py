@@ -180,8 +180,9 @@ def _reading(
     scored: PlacedModel, df: Any, schema: Any
 ) -> tuple[Schema | None, Mapping[Hashable, Sequence[int]], tuple[Schema, Mapping] | None]:
     """The schema that reads records, orders of states in it, and the merging that brings it to the model's states."""
-    read = None if isinstance(df, PrivateTable) else scored.reading(schema)
-    return (read, *scored.placed((df.schema if read is None else read).fine()))
+    passed = isinstance(df, PrivateTable)
+    read = schema if passed else scored.reading(schema)
+    return (read, *scored.placed((df.schema if passed else read).fine()))
 
 
 def _declared(

@@ -18,7 +18,6 @@ import numpy as np
 
 from pgmpy_dp.checks import checked_number
 from pgmpy_dp.private.operators.score_sums import VALUE
-from pgmpy_dp.schema import Number
 from pgmpy_dp.shown import shown
 
 MOST_COLUMNS = 64
@@ -107,8 +106,8 @@ class States:
     Parameters
     ----------
     states : mapping of variable to sequence of states
-    numbers : mapping of variable to Number
-        Of those that are numbers, divided as the states are.
+    numbers : mapping of variable to ndarray
+        Of those that are numbers, what each of their cells counts as; cells are the first states.
     other : mapping of variable to state
         States that stand for all others: they are no value.
     scores : mapping of variable to mapping of state to number
@@ -116,16 +115,16 @@ class States:
     """
 
     states: Mapping[Hashable, Sequence]
-    numbers: Mapping[Hashable, Number]
+    numbers: Mapping[Hashable, np.ndarray]
     other: Mapping[Hashable, Hashable]
     scores: Mapping[Hashable, Mapping[Hashable, float]]
 
     @classmethod
     def checked(cls, model: Any, scores: Any = None) -> States:
-        """The states of a model that has `states`, `numbers` and `others`; TypeError or ValueError for wrong scores."""
+        """The states of a model that has `states`, `levels` and `others`; TypeError or ValueError for wrong scores."""
         if not isinstance(scores or {}, Mapping) or not all(isinstance(of, Mapping) for of in (scores or {}).values()):
             raise TypeError("scores is no mapping; pass {variable: {state: number}}")
-        made, checked = cls(model.states, model.numbers, model.others, {}), {}
+        made, checked = cls(model.states, model.levels, model.others, {}), {}
         for named, of in (scores or {}).items():
             name = made.variable(str(named), "scores")
             if wrong := [*(set(of) - set(made.states[name])), *(s for s in made.with_value(name) if s not in of)]:
@@ -147,7 +146,7 @@ class States:
         if name in self.scores:
             return list(self.scores[name])
         if name in self.numbers:
-            return list(self.states[name][: len(self.numbers[name].cells)])
+            return list(self.states[name][: len(self.numbers[name])])
         return [s for s in self.states[name] if s not in (None, "", self.other.get(name))]
 
     def complete(self, name: Hashable) -> np.ndarray:
@@ -159,7 +158,7 @@ class States:
         """The number of each state, that of the first where it has none; None for categories."""
         known = self.scores.get(name)
         if known is None and name in self.numbers:
-            known = dict(zip(self.with_value(name), self.numbers[name].centres.tolist(), strict=True))
+            known = dict(zip(self.with_value(name), self.numbers[name].tolist(), strict=True))
         if known is None:
             return None
         return np.array([known.get(state, next(iter(known.values()))) for state in self.states[name]])

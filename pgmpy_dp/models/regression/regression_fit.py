@@ -61,7 +61,8 @@ class Regression(Shown):
     -----
     Method: one-step estimates around a released model (Le Cam; Newton's step for the records' own score), twice. The
     covariance is ``H^-1 J H^-1/n``, with information and variance of the score under the model, and that of the noise.
-    Coefficients are those of the records' cells: a number counts as the middle of its cell, or as declared scores.
+    A number counts as the mean of its cell, by what was released of the model's cells; as its middle where they were
+    declared; or as declared scores. Coefficients are those of a regression on these.
     """
 
     formula: str
@@ -122,7 +123,8 @@ class Regression(Shown):
 
     @classmethod
     def every(cls, release: Release, privacy: Privacy | None = None) -> list[Regression]:
-        """All analyses of a release."""
+        """All analyses of a release; TypeError or ValueError for one of another kind."""
+        require_release(release)
         require_kind(release, "regression")
         return [cls.of(release, place, privacy) for place in range(len(release.public["analyses"]))]
 
