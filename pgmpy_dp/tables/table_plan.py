@@ -146,12 +146,14 @@ def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, requested: Map
 
         share = requested["test_share"]
         margins = preview_publish_if(criteria, n, spent, declared, test_share=share, rows_per_unit=rows_per_unit)
-        facts["publish_if"] = margins.to_dict("records")
+        facts["publish_if"] = margins.astype(object).where(margins.notna(), None).to_dict("records")
         lines.append(
             f"Published only if, by a test that takes {100 * share:g} % of the budget (wrong with a probability "
             f"below {CHANCE:g} where an error is further from its bound than the margin):"
         )
-        lines += [f"  {row.criterion}; margin {row.margin:.3g}" for row in margins.itertuples()]
+        unknown = "depends on the model: plan(model, budget, n, formula=...)"
+        told = [unknown if isnan(margin) else f"{margin:.3g}" for margin in margins["margin"]]
+        lines += [f"  {one}; margin {margin}" for one, margin in zip(margins["criterion"], told, strict=True)]
     table = table if "learned" in table else table.assign(learned=nan)
     rows = table.rename(columns={"learned": "expected_error_learned"}).reset_index().astype(object)
     facts |= further | {"tables": rows.where(rows.notna(), None).to_dict("records")}

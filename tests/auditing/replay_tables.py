@@ -210,7 +210,8 @@ def _published(data: pd.DataFrame, *, budget: Budget, adjacency: str, bounds: tu
 def _tested(data: pd.DataFrame, *, budget: Budget, adjacency: str, bounds: None) -> Any:
     n_records = len(data) if adjacency == "replace_one" else None
     table = PrivateTable(data, STATES, ledger=budget, adjacency=adjacency, n_records=n_records)
-    criteria = Criteria.of(criteria_of(0.3, 0.2, 0.3), table.schema)
+    analysis = {"test": "regression", "formula": "c ~ b", "at_most": 1e9}
+    criteria = Criteria.of([*criteria_of(0.3, 0.2, 0.3), analysis], table.schema)
     return noisy_test.run(table, sure_model(), criteria, budget).to_dict()
 
 

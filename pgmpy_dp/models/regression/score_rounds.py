@@ -179,7 +179,7 @@ def run(
     """
     unit_budget = require_table_and_budget(table, budget)
     law = noise_for_ledger("auto", budget, table)
-    cost, noises_of_each = planned(start, settings.rounds, unit_budget, table.adjacency, law)
+    cost, _ = planned(start, settings.rounds, unit_budget, table.adjacency, law)
     curator = TableCurator(
         table,
         unit_budget,
@@ -198,24 +198,43 @@ def run(
     with curator.keeping(released):
         if merged is not None:
             curator.merge(*merged)
-        for place, (one, asked, noises) in enumerate(zip(declared, start, noises_of_each, strict=True), 1):
-            made: list[Round] = []
-            counted, precision = 0.0, 0.0
-            for number, (share, noise) in enumerate(
-                zip(shares(len(declared), settings.rounds), noises, strict=True), 1
-            ):
-                if made:
-                    asked = question(one, made[-1].next_point(one), orders)
-                    (said,) = curator.noise(asked, share)
-                    noise = noise if said is None else said
-                sums = curator.ask(asked, share)
-                names.append(f"analysis {place}, round {number}")
-                counted, precision = counted + sums[-1] / noise.variance, precision + 1 / noise.variance
-                n = max(counted / precision / COUNT, 1.0)
-                made.append(Round.of(one, asked, sums, noise, n))
-            deviation = 1.0 / (COUNT * math.sqrt(precision))
+        parts = shares(len(declared), settings.rounds)
+        for place, (one, first) in enumerate(zip(declared, start, strict=True), 1):
+            made, n, deviation = in_rounds(curator, one, first, orders, parts, names, f"analysis {place}, round")
             results.append(_result(one, made, n, deviation, unit_budget.rows))
     return released()
+
+
+def in_rounds(
+    curator: TableCurator,
+    one: ScoreEquations,
+    asked: ScoreSums,
+    orders: Mapping[Any, Sequence[int]],
+    parts: Sequence[Fraction],
+    names: list[str],
+    what: str = "",
+) -> tuple[list[Round], float, float]:
+    """Ask about one analysis in rounds of these shares, each from where the one before ended.
+
+    Returns
+    -------
+    rounds : list of Round
+    n, deviation : float
+        About how many records have all values, at least 1, and the standard deviation of the noise in it.
+    """
+    made: list[Round] = []
+    counted, precision = 0.0, 0.0
+    for share in parts:
+        if made:
+            asked = question(one, made[-1].next_point(one), orders)
+        (noise,) = curator.noise(asked, share)
+        assert noise is not None
+        sums = curator.ask(asked, share)
+        names.append(f"{what} {len(made) + 1}")
+        counted, precision = counted + sums[-1] / noise.variance, precision + 1 / noise.variance
+        n = max(counted / precision / COUNT, 1.0)
+        made.append(Round.of(one, asked, sums, noise, n))
+    return made, n, 1.0 / (COUNT * math.sqrt(precision))
 
 
 def _result(

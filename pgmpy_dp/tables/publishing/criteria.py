@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pgmpy_dp.checks import checked_number
+from pgmpy_dp.checks import checked_number, require_choice
+from pgmpy_dp.models.regression.formula import States, analysis_of
+from pgmpy_dp.private.operators.score_sums import FAMILIES
 from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.schema.stored import content_digest, json_content
 from pgmpy_dp.shown import shown
@@ -21,6 +23,7 @@ TESTS: dict[str, dict[str, bool]] = {
     "cells": {"tables": False, "share": True, "within": True},
     "mean": {"of": True, "at_most": True},
     "log_loss": {"target": True, "given": True, "clip": True, "at_most": True},
+    "regression": {"formula": True, "family": False, "success": False, "of": False, "at_most": True},
 }
 _MOST, _MOST_VARIABLES = 100, 8
 _CELLS_OF_ONE, _CELLS_OF_ALL = 1_000_000, 20_000_000
@@ -39,7 +42,7 @@ class Criterion:
         "distance": no table is further from the model's, in total variation, than the bound. "cells": this share of the
         cells of tables is off by no more than the bound, in parts of all records. "mean": of a number, clipped to its
         declared range; missing ones count as the model's mean. "log_loss": of the model's prediction of a target by
-        given variables, in nats, each record's clipped.
+        given variables, in nats, each record's clipped. "regression": no coefficient of the model's is off by more.
     bound : float
         As it was declared.
     tables : tuple of scopes
@@ -48,6 +51,8 @@ class Criterion:
         Of cells.
     unit : float
         The scale of the bound: the width of the range of a mean, the clip of a loss.
+    analysis : dict
+        Of a regression its formula, family and success, and the names of the coefficients, none for all but the first.
     """
 
     test: str
@@ -55,13 +60,17 @@ class Criterion:
     tables: tuple[Scope, ...]
     share: float = 1.0
     unit: float = 1.0
+    analysis: dict[str, Any] = field(default_factory=dict)
 
     @property
     def part(self) -> float:
-        """The bound in parts of the number of records."""
-        return self.bound / self.unit
+        """The bound in parts of the number of records; 0 of a regression, which is not about them."""
+        return 0.0 if self.analysis else self.bound / self.unit
 
     def __str__(self) -> str:
+        if self.analysis:
+            which = ", ".join(map(shown, self.analysis["of"])) or "each coefficient"
+            return f"{which} of {shown(self.analysis['formula'])} is off by at most {self.bound:.12g}"
         named = "; ".join(", ".join(map(shown, scope)) for scope in self.tables[:4])
         named += f"; and {len(self.tables) - 4} more" if len(self.tables) > 4 else ""
         if self.test == "mean":
@@ -129,6 +138,7 @@ class Criteria:
             raise ValueError(f"criteria has tables of {cells:,} cells; ask for at most {_CELLS_OF_ALL:,} in all")
         said = [
             [one.test, one.bound, one.share, one.unit, [[encode_label(v) for v in scope] for scope in one.tables]]
+            + [{name: encode_label(said) for name, said in one.analysis.items()}] * bool(one.analysis)
             for one in each
         ]
         return cls(name, each, content_digest({"criteria": said}), said)
@@ -163,6 +173,8 @@ def _criterion(number: int, entry: Any, schema: Schema) -> Criterion:
     def positive(name: str, **limits: Any) -> float:
         return checked_number(f"{where}: {name}", entry[name], positive=True, **limits)
 
+    if test == "regression":
+        return Criterion(test, positive("at_most"), (), analysis=_analysis(where, entry, schema))
     if test == "mean":
         variable = _variable(where, entry["of"], schema)
         width = _range(where, variable, schema)
@@ -188,6 +200,21 @@ def _criterion(number: int, entry: Any, schema: Schema) -> Criterion:
         share = positive("share", most=1.0)
         return Criterion(test, _below(where, "within", positive("within"), 1.0), tables, share)
     return Criterion(test, _below(where, "at_most", positive("at_most"), 1.0), tables)
+
+
+def _analysis(where: str, entry: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """A regression, read by the finest states that there are, as those of the model are not known before."""
+    family, fine = entry.get("family", "logit"), schema.fine()
+    require_choice(f"{where}: family", family, FAMILIES)
+    states = States(fine.states, {name: one.centres for name, one in fine.numbers.items()}, fine.other, {})
+    try:
+        columns = analysis_of(entry["formula"], states, family, entry.get("success")).columns[1:]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{where}: {error}") from None
+    names, wanted = [one.name for one in columns], entry.get("of", ())
+    if isinstance(wanted, str) or not isinstance(wanted, Sequence) or not set(wanted) <= set(names):
+        raise ValueError(f"{where}: of={wanted!r} is no list of coefficients; there are {', '.join(names)}")
+    return {"formula": entry["formula"], "family": family, "success": entry.get("success"), "of": tuple(wanted)}
 
 
 def _below(where: str, name: str, bound: float, most: float) -> float:

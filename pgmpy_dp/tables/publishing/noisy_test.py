@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,9 @@ import pandas as pd
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.noisy_ratio import difference_quantile
+from pgmpy_dp.models.regression import score_rounds
+from pgmpy_dp.models.regression.formula import States, analysis_of
+from pgmpy_dp.models.regression.score_equations import ScoreEquations
 from pgmpy_dp.models.scored_model import ScoredModel
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.curator_base import cost_of
@@ -29,6 +32,7 @@ CHANCE = 0.05
 """Of a wrong answer, outside the margins that are said."""
 
 _LEAST_COUNTED, _MOST_COUNTED = Fraction(1, 50), Fraction(1, 2)
+_COUNTED = 10.0  # deviations of their number that the records of a regression have to exceed
 _HALF = 0.5  # discrete noise, and rounding, are off by so much more than continuous noise
 
 
@@ -69,10 +73,11 @@ def margins(criteria: Criteria, n: float, budget: Budget, chance: float) -> list
     what is tested says "no". c is the reach, which ``X - b Y`` exceeds with probability chance/(2 k), of k criteria.
     If all u are at most ``b N - c``, and all ``b N`` at least 2 c, the answer is "no" with a probability of at most
     chance: each of the 2 k comparisons fails with chance/(2 k) at most. If one u is above ``b N + c``, it is "yes" with
-    one of at most chance/(2 k).
+    one of at most chance/(2 k). That of a regression is NaN: how much noise its coefficients have depends on the model.
     """
     distances = reaches(criteria, budget, chance)
-    return [one.unit * reach / n for one, reach in zip(criteria.each, distances, strict=True)]
+    pairs = zip(criteria.each, distances, strict=True)
+    return [math.nan if one.analysis else one.unit * reach / n for one, reach in pairs]
 
 
 def run(
@@ -88,23 +93,27 @@ def run(
     Notes
     -----
     Privacy
-        *Sensitivity.* The number of records inside the schema, and each criterion's number, move by at most 1.
+        *Sensitivity.* The number of records inside the schema, and each criterion's number, move by at most 1; of a
+        regression the scores at the model's own coefficients, shaped and clipped.
 
         *Guarantee.* Shares of the budget that sum to 1: epsilon-DP with Laplace noise, rho-zCDP with Gaussian noise.
         Costs add up with what the model cost.
 
-        *Source.* :class:`~pgmpy_dp.private.operators.model_errors.ModelErrors`.
+        *Source.* :class:`~pgmpy_dp.private.operators.model_errors.ModelErrors`;
+        :class:`~pgmpy_dp.private.operators.score_sums.ScoreSums`.
     """
     budget = require_table_and_budget(table, budget)
     counted, share = _shares(criteria)
     scored = ScoredModel.of(model)
     means = [one for one in criteria.each if one.test == "mean"]
-    others = [one for one in criteria.each if one.test != "mean"]
+    regressions = [one for one in criteria.each if one.analysis]
+    others = [one for one in criteria.each if one.tables and one.test != "mean"]
     tables = scored.tables(table.schema, every_scope(criteria)) if others else None
     named = f"whether a model meets {quantity(criteria, 'criterion', 'criteria')}"
     curator = TableCurator(table, budget, what=named, random_state=random_state, fine=True)
     n = float(curator.ask(RecordCount(), counted))
     answers: dict[int, float] = {}
+    decided: dict[int, tuple[float, bool]] = {}
     if means:  # before states merge: of the numbers in the finest cells that there are
         operator = _of_means(table.schema.fine(), model, means)
         answers |= dict(zip(map(id, means), curator.ask(operator, share * len(means)), strict=True))
@@ -114,12 +123,52 @@ def run(
         known = {frozenset(scope): (scope, cells) for scope, cells in zip(tables.scopes, tables.tables, strict=True)}
         operator = _of_tables(known, others)
         answers |= dict(zip(map(id, others), curator.ask(operator, share * len(others)), strict=True))
-    numbers = [float(answers[id(one)]) for one in criteria.each]
-    rows = [
-        (str(one), one.bound, one.unit * number / n if n > 0 else math.nan, max(number, reach) <= one.part * n)
-        for one, number, reach in zip(criteria.each, numbers, reaches(criteria, budget, CHANCE), strict=True)
-    ]
+    for one, reach in zip(criteria.each, reaches(criteria, budget, CHANCE), strict=True):
+        if id(one) in answers:
+            number = float(answers[id(one)])
+            decided[id(one)] = one.unit * number / n if n > 0 else math.nan, max(number, reach) <= one.part * n
+    if regressions:
+        orders, merged = scored.placed(table.schema.fine())
+        if merged is not None and (tables is None or tables.merged is None):
+            curator.merge(*merged)
+        for one in regressions:
+            decided[id(one)] = _of_regression(one, scored, curator, orders, share, CHANCE / len(criteria))
+    rows = [(str(one), one.bound, *decided[id(one)]) for one in criteria.each]
     return pd.DataFrame(rows, columns=["criterion", "bound", "found", "met"])
+
+
+def _of_regression(
+    one: Criterion,
+    scored: ScoredModel,
+    curator: TableCurator,
+    orders: Mapping[Hashable, Sequence[int]],
+    share: Fraction,
+    chance: float,
+) -> tuple[float, bool]:
+    """By how much the model's own coefficients are off at most, by two steps of Newton's; and whether that is agreed.
+
+    As of other criteria, noise that may be larger than the bound says "no". So do states of a model that cannot say.
+    """
+    wanted = one.analysis
+    try:
+        analysis = analysis_of(wanted["formula"], States.checked(scored), wanted["family"], wanted["success"])
+        equations = ScoreEquations.of(analysis, scored.model)
+        (first,) = score_rounds.first_questions([equations], orders)
+    except ValueError:
+        return math.nan, False
+    names = [column.name for column in analysis.columns]
+    kept = [names.index(name) for name in wanted["of"] or names[1:] if name in names]
+    parts = [share * part for part in score_rounds.shares(1, 2)]
+    made, n, deviation = score_rounds.in_rounds(curator, equations, first, orders, parts, [])
+    if n < _COUNTED * deviation or len(kept) < len(wanted["of"]):
+        return math.nan, False
+    back = equations.back[kept] * analysis.unit
+    off = float(np.abs(back @ (made[-1].end - made[0].start)).max())
+    (noise,) = curator.noise(first, parts[-1])
+    assert noise is not None
+    # Sums of Laplace noise reach no further than one of their variance.
+    reach = difference_quantile(noise.distribution, noise.scale, 0.0, 1.0 - chance / len(kept)) / noise.variance**0.5
+    return off, max(off, reach * math.sqrt(np.diag(back @ made[-1].noise @ back.T).max())) <= one.bound
 
 
 def _of_means(fine: Schema, model: MarkovNetwork, means: Sequence[Criterion]) -> ModelErrors:

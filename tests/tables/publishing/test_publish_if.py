@@ -31,6 +31,7 @@ from pgmpy_dp import (
     Schema,
     discover,
     learn,
+    plan,
     publish_if,
     write_evidence,
 )
@@ -46,6 +47,7 @@ from pgmpy_dp.tables.publishing import noisy_test
 from pgmpy_dp.tables.publishing import publish_if as module
 from pgmpy_dp.tables.publishing.criteria import Criteria
 from pgmpy_dp.tables.publishing.publish_if import preview_publish_if
+from tests.models.regression.test_declared_analyses import SCHEMA, network, records
 from tests.test_cli import ROOT, folder, run  # noqa: F401 - a fixture
 
 BUDGET = Budget(epsilon=1.0, delta=1e-9)
@@ -476,6 +478,69 @@ class TestErrorRates:
         assert seen["sd"].tolist() == [own.variance**0.5] * 2 and (seen["margin"] > own.scale / 3000).all()
         assert (preview_publish_if(criteria, 3000, BUDGET, STATES, rows_per_unit=3)["sd"] > 2.9 * seen["sd"]).all()
         assert fit.rho + test.rho == pytest.approx(module.cost_of(BUDGET).rho)
+
+
+class TestRegressions:
+    """A model's own coefficients against those of the records, by one question."""
+
+    FORMULA = {"test": "regression", "formula": "ill ~ age + job"}
+
+    def seen(self, budget, bounds, n=20_000, of=("age",)):
+        table = PrivateTable(records(n), SCHEMA, ledger=Budget(rho=1e12))
+        listed = [self.FORMULA | {"of": list(of), "at_most": bound} for bound in bounds]
+        return noisy_test.run(table, network(2.0), Criteria.of(listed, SCHEMA), budget)
+
+    def test_it_says_how_far_a_regression_of_the_model_is_off(self):
+        frame, model = records(20_000), network(2.0)
+        theirs = model.regress("ill ~ age + job", frame, Budget(rho=1e9), rounds=4)
+        off = np.abs(theirs.params - theirs.network_params)
+        said = [self.seen(Budget(rho=1e9), [1.0], of=of)["found"][0] for of in (["age"], ["job[T.b]", "job[T.c]"], [])]
+        assert said == pytest.approx([off.iloc[1], off.iloc[2:].max(), off.iloc[1:].max()], rel=0.15)  # by two steps
+
+    @pytest.mark.parametrize("budget", [Budget(rho=0.02), Budget(epsilon=0.5)], ids=str)
+    def test_wrong_answers_are_rare_outside_of_the_noise(self, budget):
+        """The noise of the coefficient is about .0005."""
+        exact = self.seen(Budget(rho=1e9), [1.0])["found"][0]
+        answers = np.array([self.seen(budget, [exact + 0.004, exact - 0.004])["met"] for _ in range(20)])
+        assert exact > 0.005 and answers.mean(axis=0).tolist() == [1.0, 0.0]
+        assert not self.seen(Budget(rho=1e-6), [exact + 0.01])["met"].any()  # its noise is larger than the bound
+        assert not self.seen(budget, [100.0], n=10)["met"].any()  # of too few records
+
+    def test_a_model_whose_states_cannot_say_does_not_meet_it(self):
+        table = PrivateTable(records(1000), SCHEMA, ledger=Budget(rho=1e12))
+        model = network()
+        model.factors[0].values = np.where(np.arange(3)[None, :, None] > 0, 0.0, model.factors[0].values)
+        criteria = Criteria.of([self.FORMULA | {"of": ["job[T.b]"], "at_most": 5.0}], SCHEMA)
+        assert not noisy_test.run(table, model, criteria, Budget(rho=1.0))["met"].any()
+
+    def test_it_is_published_and_its_digest_is_of_the_formula(self, ledger):
+        listed = [self.FORMULA | {"at_most": 5.0}, {"test": "distance", "at_most": 0.5}]
+        decision = publish_if(records(20_000), BUDGET, listed, SCHEMA, ledger=ledger)
+        assert decision and "each coefficient of ill ~ age + job is off by at most 5" in str(decision)
+        changed = [listed[0] | {"formula": "ill ~ age"}, listed[1]]
+        assert Criteria.of(changed, SCHEMA).digest != Criteria.of(listed, SCHEMA).digest
+        margins = preview_publish_if(listed, 20_000, BUDGET, SCHEMA)["margin"]
+        assert np.isnan(margins[0]) and 0 < margins[1] < 0.1
+        assert (
+            json.loads(json.dumps(plan(SCHEMA, BUDGET, 20_000, criteria=listed).to_dict()))["publish_if"][0]["margin"]
+            is None
+        )
+
+    @pytest.mark.parametrize(
+        ("change", "told"),
+        [
+            ({"formula": "ill ~ weight"}, "names 'weight'"),
+            ({"formula": 3}, "pass a text"),
+            ({"of": ["weight"]}, "there are age, job"),
+            ({"of": "age"}, "no list of coefficients"),
+            ({"family": "probit"}, "probit"),
+            ({"at_most": 0}, "at_most"),
+            ({"tables": []}, "it says formula"),
+        ],
+    )
+    def test_what_is_wrong_is_told_before(self, change, told):
+        with pytest.raises(ValueError, match=told):
+            Criteria.of([self.FORMULA | {"at_most": 0.1} | change], SCHEMA)
 
 
 @pytest.mark.parametrize("how", ["text", "json"])
