@@ -151,7 +151,8 @@ def plan_regression(
         tables.append(pd.DataFrame({**columns, **errors}))
     table = pd.concat(tables, ignore_index=True)
     head = f"{budget} under {adjacency}, {quantity(n, 'record')} assumed; width: over that of intervals without privacy"
-    return table, {"coefficients": table.to_dict("records")}, f"{head}\n{table.round(4).to_string(index=False)}"
+    told = table.round(4).drop(columns=[] if len(declared) > 1 else "formula")
+    return table, {"coefficients": table.to_dict("records")}, f"{head}\n{told.to_string(index=False)}"
 
 
 def _asked_around(network: Any, *, edges: bool = True) -> PlacedModel:

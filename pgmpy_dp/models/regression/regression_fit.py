@@ -43,7 +43,7 @@ class Regression(Shown):
         where there is no interval: see `status`; and of a logit for a coefficient whose noise alone is above 1, as for
         rare cells and separation.
     bse_noise : pandas.Series
-        The part of them that is privacy, and all that is uncertain about the records themselves.
+        The part of them that is privacy.
     network_params : pandas.Series
         What the model says without asking again: points, without intervals.
     nobs, nobs_sd : float
@@ -156,7 +156,8 @@ class Regression(Shown):
         ----------
         alpha : float in (0, 1)
         of_records : bool
-            Whether they are for the records themselves, as of a census, of which noise alone is unknown.
+            Whether they are for the records themselves, as of a census: of noise alone. What the model's error leaves
+            is not in them, so that they hold less often where there is little noise.
         """
         alpha = checked_number("alpha", alpha, positive=True, below_one=True)
         error = self.bse_noise.where(self.bse.notna()) if of_records else self.bse
