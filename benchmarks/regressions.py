@@ -11,7 +11,8 @@ of level .9 for the population's coefficients; standard errors are clustered by 
 coefficients of the standard error over that of a regression without privacy on as many records; "forecast" the median
 of what was foretold over what it was. "z" is how often an interval of .9 excludes 0 for the null covariate.
 
-Runs that were made are kept, and the command goes on where it ended. The method was chosen on Adult and on another
+Runs that were made are kept, and the command goes on where it ended. MST is run where PRIVATE_PGM names a folder with
+the source of private-pgm, as for `benchmarks.compare`. The method was chosen on Adult and on another
 table that is not here. On the tables of churn and recidivism nothing was chosen but when a model is said to be too far,
 which poor networks of Adult and of recidivism decided.
 """
@@ -453,7 +454,7 @@ def page(rows: list[dict[str, Any]], beside: Mapping[str, list[dict[str, Any]]],
         "The same regressions from one synthetic set, drawn from the network, and from the records that MST "
         "(private-pgm's own script) makes for the whole epsilon of the records that the network was learned from: how "
         "often sign and decision are those of a regression of the records, and how often intervals of level .9 hold. "
-        "Where nothing stands, MST was not run."
+        f"Of MST there are {len(beside['mst'])} sets, one of each network; where nothing stands, it was not run."
     )
     head = f"# Private regressions\n\n`{command}`, {describe_machine()}\n\n{text}\n\n{note}\n\n"
     tables = (markdown_table(header, lines), said, markdown_table(more, second))
