@@ -114,7 +114,7 @@ def of_cells(analysis: Analysis, codes: np.ndarray, weights: np.ndarray) -> Scor
     x, y = analysis.design(cells, scaled=False), analysis.response[1][cells[:, 0]] / (1 << 16) * analysis.unit
     scale = np.abs(x).max(axis=0)
     return ScoreEquations(
-        analysis, x / scale, y + analysis.origin, probability / probability.sum(), np.diag(1 / scale), 1.0, True
+        analysis, x / scale, y + analysis.origin, probability / probability.sum(), np.diag(1 / scale), 1.0
     )
 
 

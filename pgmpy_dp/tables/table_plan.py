@@ -152,8 +152,8 @@ def plan_table(schema: Schema, spent: Budget, n: int, graph: Any, requested: Map
             f"below {CHANCE:g} where an error is further from its bound than the margin):"
         )
         unknown = "depends on the model: plan(model, budget, n, formula=...)"
-        told = [unknown if isnan(margin) else f"{margin:.3g}" for margin in margins["margin"]]
-        lines += [f"  {one}; margin {margin}" for one, margin in zip(margins["criterion"], told, strict=True)]
+        for row in margins.itertuples():
+            lines.append(f"  {row.criterion}; margin {unknown if isnan(row.margin) else f'{row.margin:.3g}'}")
     table = table if "learned" in table else table.assign(learned=nan)
     rows = table.rename(columns={"learned": "expected_error_learned"}).reset_index().astype(object)
     facts |= further | {"tables": rows.where(rows.notna(), None).to_dict("records")}

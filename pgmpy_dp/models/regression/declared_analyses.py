@@ -51,9 +51,9 @@ def regress(
     require_budget(budget, _EXAMPLE)
     records = {"adjacency": adjacency, "n_records": n_records, "random_state": random_state}
     settings = arguments_of(regress, family=family, rounds=rounds, others=others, **records)
-    scored, formulas = _asked_around(network), _listed(formula)
+    scored = _asked_around(network)
     schema, orders, merged = _reading(scored, df, schema)
-    declared = _declared(scored, formulas, settings.family, success, scores)
+    declared = _declared(scored, formula, settings.family, success, scores)
     neighbours = Adjacency.parse(adjacency or (df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE))
     start = score_rounds.first_questions(declared, orders, n_records)
     score_rounds.planned(start, settings.rounds, budget, neighbours)
@@ -137,14 +137,17 @@ def plan_regression(
     """
     require_budget(budget, _EXAMPLE)
     settings = arguments_of(regress, family=family, rounds=rounds, adjacency=adjacency)
-    declared = _declared(_asked_around(scored), _listed(formula), settings.family, success, scores)
+    declared = _declared(_asked_around(scored), formula, settings.family, success, scores)
     spent = unit_budget(budget, rows_per_unit)
     first = score_rounds.first_questions(declared, {}, n)
     law = "gaussian" if budget.delta else "auto"  # as in a ledger that paid for a network: it counts zCDP
     _, planned = score_rounds.planned(first, settings.rounds, spent, Adjacency.parse(adjacency), law)
     tables = []
-    for one, start, noises in zip(declared, first, planned, strict=True):
-        sampling, noise = score_rounds.forecast(one, start, noises[-1], n * one.complete, spent.rows)
+    for one, start, last in zip(declared, first, planned, strict=True):
+        made = score_rounds.Round.of(one, start, np.zeros(len(start.shape) + 1), last, n * one.complete)
+        square = one.analysis.unit**2
+        sampling = np.diag(one.sampling(made.start)) * square * spent.rows / (n * one.complete)
+        noise = np.diag(one.back @ made.noise @ one.back.T) * square
         ratio = np.divide(noise, sampling, out=np.full_like(noise, np.inf), where=sampling > 0)
         columns = {"formula": one.analysis.formula, "coefficient": [column.name for column in one.analysis.columns]}
         errors = {"bse": np.sqrt(sampling + noise), "bse_noise": np.sqrt(noise), "width": np.sqrt(1.0 + ratio)}
@@ -170,26 +173,18 @@ def _asked_around(network: Any, *, edges: bool = True) -> PlacedModel:
     return scored
 
 
-def _listed(formula: Any) -> list[str]:
-    formulas = list(formula) if isinstance(formula, Sequence) and not isinstance(formula, str) else [formula]
-    if not formulas:
-        raise ValueError("formula is an empty list; pass one formula, or several")
-    return formulas
-
-
-def _reading(
-    scored: PlacedModel, df: Any, schema: Any
-) -> tuple[Schema | None, Mapping[Hashable, Sequence[int]], tuple[Schema, Mapping] | None]:
+def _reading(scored: PlacedModel, df: Any, schema: Any) -> tuple[Schema | None, dict, tuple[Schema, dict] | None]:
     """The schema that reads records, orders of states in it, and the merging that brings it to the model's states."""
     passed = isinstance(df, PrivateTable)
     read = schema if passed else scored.reading(schema)
     return (read, *scored.placed((df.schema if passed else read).fine()))
 
 
-def _declared(
-    scored: PlacedModel, formulas: Sequence[str], family: str, success: Hashable, scores: Any
-) -> list[ScoreEquations]:
-    """The equations of each formula in the states of a model."""
+def _declared(scored: PlacedModel, formula: Any, family: str, success: Hashable, scores: Any) -> list[ScoreEquations]:
+    """The equations of one formula, or of each of several, in the states of a model."""
+    formulas = list(formula) if isinstance(formula, Sequence) and not isinstance(formula, str) else [formula]
+    if not formulas:
+        raise ValueError("formula is an empty list; pass one formula, or several")
     states = States.checked(scored, scores)
     return [ScoreEquations.of(analysis_of(one, states, family, success), scored.model) for one in formulas]
 
@@ -200,15 +195,12 @@ def _facts(
     """What a release tells: settings, the model's digest, the guarantee that adds up. ValueError where none does."""
     earlier = None if others else network.privacy
     if earlier is not None:
-        for name, ours, theirs in (
-            ("adjacency", str(table.adjacency), str(earlier.adjacency)),
-            ("unit", table.unit, earlier.unit),
-        ):
-            if ours != theirs:
-                raise ValueError(
-                    f"the model was learned under {name}={theirs!r}, and the records are under {ours!r}: their costs "
-                    f"do not add up. Use one {name} for both; or pass others=True if it was learned from other people"
-                )
+        ours, theirs = (f"adjacency={str(one.adjacency)!r} and unit={one.unit!r}" for one in (table, earlier))
+        if ours != theirs:
+            raise ValueError(
+                f"the model was learned under {theirs}, and the records are under {ours}: their costs do not add up. "
+                "Use the same for both; or pass others=True if it was learned from other people"
+            )
         if table.ledger.path is not None and earlier.ledger not in (None, table.ledger.id):
             raise ValueError(
                 "another ledger paid for the model: the records' ledger would not say all that is known of them. Pass "

@@ -108,7 +108,6 @@ class Regression(Shown):
         none = np.array(said["no_interval"], dtype=bool) | (said["status"] in ("far", "few"))
         error = np.sqrt(np.diag(sampling) + np.diag(noise))
         whose = "a random record of a random unit" if release.public.get("rows_per_unit") == "shares" else "records"
-        lacking = ", ".join(map(shown, said["variables"]))
         return cls(
             *(said["formula"], said["family"], said["modelled"]),
             pd.Series(said["params"], names),
@@ -116,7 +115,7 @@ class Regression(Shown):
             pd.Series(np.sqrt(np.diag(noise)), names),
             pd.Series(said["network_params"], names),
             *(float(said["n"]), float(said["n_sd"]), said["status"]),
-            f"{whose} with a value of each of {lacking}",
+            f"{whose} with a value of each of {', '.join(map(shown, said['variables']))}",
             *(release, Privacy.of(release) if privacy is None else privacy),
             (sampling, noise),
         )

@@ -28,7 +28,7 @@ _ITERATIONS = 60
 
 @dataclass(frozen=True, eq=False)
 class ScoreEquations:
-    """The cells of an analysis with their probabilities.
+    """The cells of an analysis with their probabilities: all of them, or those of records that were drawn.
 
     Attributes
     ----------
@@ -42,8 +42,6 @@ class ScoreEquations:
         From coefficients of these columns to those of the columns as they were declared.
     complete : float
         The model's probability that a record has all values.
-    exact : bool
-        Whether these are all cells; else cells that were drawn from the model.
     """
 
     analysis: Analysis
@@ -52,7 +50,6 @@ class ScoreEquations:
     probability: np.ndarray
     back: np.ndarray
     complete: float
-    exact: bool
 
     @classmethod
     def of(cls, analysis: Analysis, model: LogLinearModel) -> ScoreEquations:
@@ -77,7 +74,7 @@ class ScoreEquations:
         scaled, declared = (analysis.design(some, scaled=scaled) for scaled in (True, False))
         forth = np.linalg.lstsq(scaled, declared, rcond=None)[0]  # declared = scaled @ forth
         x, y = analysis.design(codes, scaled=True), analysis.response[1][codes[:, 0]] / VALUE
-        return cls(analysis, x, y, weights / weights.sum(), np.linalg.inv(forth), complete, table is not None)
+        return cls(analysis, x, y, weights / weights.sum(), np.linalg.inv(forth), complete)
 
     def mean(self, b: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
         """m(x'b) of each cell, or of rows x of the design."""

@@ -112,8 +112,8 @@ def first_questions(
 
 def planned(
     start: Sequence[ScoreSums], rounds: int, budget: Budget, adjacency: Adjacency, noise: str = "auto"
-) -> tuple[PureDP | ZCDP, list[list[Noise]]]:
-    """The cost, and the noise of each analysis's rounds, `noise` as `least_noise` has it.
+) -> tuple[PureDP | ZCDP, list[Noise]]:
+    """The cost, and the noise of each analysis's last round, `noise` as `least_noise` has it.
 
     ValueError where noise would bury any sum.
     """
@@ -123,30 +123,7 @@ def planned(
         return [ScoreSums.noise_of(one.l1_bound, adjacency, cost, share) for one in start for share in parts]
 
     cost = least_noise(noises, [len(one.shape) + 1 for one in start for _ in parts], budget, noise)
-    of_each = noises(cost)
-    return cost, [of_each[k * rounds : (k + 1) * rounds] for k in range(len(start))]
-
-
-def forecast(
-    one: ScoreEquations, first: ScoreSums, noise: Noise, n: float, rows: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
-    """Variances of sampling and of noise of coefficients as declared, of n complete records: before anything is spent.
-
-    Parameters
-    ----------
-    one : ScoreEquations
-    first : ScoreSums
-        The question at the model's own coefficients.
-    noise : Noise
-        Of the last round.
-    n : float
-    rows : int
-        Records of a person, which may all be alike.
-    """
-    made = Round.of(one, first, np.zeros(len(first.shape) + 1), noise, n)
-    unit = one.analysis.unit
-    sampling = np.diag(one.sampling(made.start)) * rows / n
-    return sampling * unit**2, np.diag(one.back @ made.noise @ one.back.T) * unit**2
+    return cost, noises(cost)[rounds - 1 :: rounds]
 
 
 def run(
@@ -190,7 +167,8 @@ def run(
         fine=True,
     )
     results: list[dict[str, Any]] = []
-    names: list[str] = []
+    parts = shares(len(declared), settings.rounds)
+    names = [f"analysis {k}, round {number}" for k, _ in enumerate(declared, 1) for number, _ in enumerate(parts, 1)]
 
     def released() -> Release:
         return curator.release("regression", {**facts, "analyses": results}, curator.called(*names))
@@ -198,10 +176,8 @@ def run(
     with curator.keeping(released):
         if merged is not None:
             curator.merge(*merged)
-        parts = shares(len(declared), settings.rounds)
-        for place, (one, first) in enumerate(zip(declared, start, strict=True), 1):
-            made, n, deviation = in_rounds(curator, one, first, orders, parts, names, f"analysis {place}, round")
-            results.append(_result(one, made, n, deviation, unit_budget.rows))
+        for one, first in zip(declared, start, strict=True):
+            results.append(_result(one, *in_rounds(curator, one, first, orders, parts), unit_budget.rows))
     return released()
 
 
@@ -211,8 +187,6 @@ def in_rounds(
     asked: ScoreSums,
     orders: Mapping[Any, Sequence[int]],
     parts: Sequence[Fraction],
-    names: list[str],
-    what: str = "",
 ) -> tuple[list[Round], float, float]:
     """Ask about one analysis in rounds of these shares, each from where the one before ended.
 
@@ -230,7 +204,6 @@ def in_rounds(
         (noise,) = curator.noise(asked, share)
         assert noise is not None
         sums = curator.ask(asked, share)
-        names.append(f"{what} {len(made) + 1}")
         counted, precision = counted + sums[-1] / noise.variance, precision + 1 / noise.variance
         n = max(counted / precision / COUNT, 1.0)
         made.append(Round.of(one, asked, sums, noise, n))
@@ -279,11 +252,9 @@ def _result(
         "n_sd": deviation,
         "params": declared(last.end),
         "network_params": declared(rounds[0].start),
-        "earlier_params": declared(rounds[-2].end) if len(rounds) > 1 else None,
         "cov_sampling": (sampling * unit**2).tolist(),
         "cov_noise": (noise * unit**2).tolist(),
         "no_interval": wild.tolist(),
         "step": math.sqrt(length / max(len(errors), 1)),
         "rows": rows,
-        "exact": equations.exact,
     }

@@ -207,14 +207,15 @@ def _analysis(where: str, entry: Mapping[str, Any], schema: Schema) -> dict[str,
     family, fine = entry.get("family", "logit"), schema.fine()
     require_choice(f"{where}: family", family, FAMILIES)
     states = States(fine.states, {name: one.centres for name, one in fine.numbers.items()}, fine.other, {})
+    said = {"formula": entry["formula"], "family": family, "success": entry.get("success")}
     try:
-        columns = analysis_of(entry["formula"], states, family, entry.get("success")).columns[1:]
+        columns = analysis_of(**said, states=states).columns[1:]
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from None
     names, wanted = [one.name for one in columns], entry.get("of", ())
     if isinstance(wanted, str) or not isinstance(wanted, Sequence) or not set(wanted) <= set(names):
         raise ValueError(f"{where}: of={wanted!r} is no list of coefficients; there are {', '.join(names)}")
-    return {"formula": entry["formula"], "family": family, "success": entry.get("success"), "of": tuple(wanted)}
+    return {**said, "of": tuple(wanted)}
 
 
 def _below(where: str, name: str, bound: float, most: float) -> float:

@@ -76,8 +76,8 @@ def margins(criteria: Criteria, n: float, budget: Budget, chance: float) -> list
     one of at most chance/(2 k). That of a regression is NaN: how much noise its coefficients have depends on the model.
     """
     distances = reaches(criteria, budget, chance)
-    pairs = zip(criteria.each, distances, strict=True)
-    return [math.nan if one.analysis else one.unit * reach / n for one, reach in pairs]
+    units = [math.nan if one.analysis else one.unit for one in criteria.each]
+    return [unit * reach / n for unit, reach in zip(units, distances, strict=True)]
 
 
 def run(
@@ -113,26 +113,22 @@ def run(
     curator = TableCurator(table, budget, what=named, random_state=random_state, fine=True)
     n = float(curator.ask(RecordCount(), counted))
     answers: dict[int, float] = {}
-    decided: dict[int, tuple[float, bool]] = {}
     if means:  # before states merge: of the numbers in the finest cells that there are
         operator = _of_means(table.schema.fine(), model, means)
         answers |= dict(zip(map(id, means), curator.ask(operator, share * len(means)), strict=True))
+    orders, merged = scored.placed(table.schema.fine()) if others or regressions else ({}, None)
+    if merged is not None:
+        curator.merge(*merged)
     if tables is not None:
-        if tables.merged is not None:
-            curator.merge(*tables.merged)
         known = {frozenset(scope): (scope, cells) for scope, cells in zip(tables.scopes, tables.tables, strict=True)}
         operator = _of_tables(known, others)
         answers |= dict(zip(map(id, others), curator.ask(operator, share * len(others)), strict=True))
+    each = CHANCE / len(criteria)
+    decided = {id(one): _of_regression(one, scored, curator, orders, share, each) for one in regressions}
     for one, reach in zip(criteria.each, reaches(criteria, budget, CHANCE), strict=True):
-        if id(one) in answers:
+        if not one.analysis:
             number = float(answers[id(one)])
             decided[id(one)] = one.unit * number / n if n > 0 else math.nan, max(number, reach) <= one.part * n
-    if regressions:
-        orders, merged = scored.placed(table.schema.fine())
-        if merged is not None and (tables is None or tables.merged is None):
-            curator.merge(*merged)
-        for one in regressions:
-            decided[id(one)] = _of_regression(one, scored, curator, orders, share, CHANCE / len(criteria))
     rows = [(str(one), one.bound, *decided[id(one)]) for one in criteria.each]
     return pd.DataFrame(rows, columns=["criterion", "bound", "found", "met"])
 
@@ -149,18 +145,19 @@ def _of_regression(
 
     As of other criteria, noise that may be larger than the bound says "no". So do states of a model that cannot say.
     """
-    wanted = one.analysis
+    said = dict(one.analysis)
+    wanted = said.pop("of")
     try:
-        analysis = analysis_of(wanted["formula"], States.checked(scored), wanted["family"], wanted["success"])
+        analysis = analysis_of(**said, states=States.checked(scored))
         equations = ScoreEquations.of(analysis, scored.model)
         (first,) = score_rounds.first_questions([equations], orders)
     except ValueError:
         return math.nan, False
     names = [column.name for column in analysis.columns]
-    kept = [names.index(name) for name in wanted["of"] or names[1:] if name in names]
+    kept = [names.index(name) for name in wanted or names[1:] if name in names]
     parts = [share * part for part in score_rounds.shares(1, 2)]
-    made, n, deviation = score_rounds.in_rounds(curator, equations, first, orders, parts, [])
-    if n < _COUNTED * deviation or len(kept) < len(wanted["of"]):
+    made, n, deviation = score_rounds.in_rounds(curator, equations, first, orders, parts)
+    if n < _COUNTED * deviation or len(kept) < len(wanted):
         return math.nan, False
     back = equations.back[kept] * analysis.unit
     off = float(np.abs(back @ (made[-1].end - made[0].start)).max())
