@@ -56,9 +56,19 @@ class Families:
 
 def _drawn(model: LinkedModel, n: int, rng: np.random.Generator) -> Completed:
     if model._wide.ordered:
-        return Completed(model, model._in_first_slots.sample(n, rng, "stratified").astype(np.int64), rng)
-    candidates = Completed(model, _candidates(model, model._in_first_slots, n, rng), rng)
-    return candidates.part(model._choice.chosen(candidates, rng))
+        drawn = Completed(model, model._in_first_slots.sample(n, rng, "stratified").astype(np.int64), rng)
+        taken = np.arange(n)
+    else:
+        drawn = Completed(model, _candidates(model, model._in_first_slots, n, rng), rng)
+        taken = model._choice.chosen(drawn, rng)
+    broken = drawn.broken()
+    for k in np.flatnonzero(broken[taken]):
+        like = np.flatnonzero(~broken & (drawn.size == drawn.size[taken[k]]))
+        if not len(like):
+            size = f"{drawn.size[taken[k]]} of {model.linked.names[1]}"
+            raise ValueError(f"impossible={list(model.linked.impossible)} and other rules leave no family of {size}")
+        taken[k] = rng.choice(like)
+    return drawn.part(taken)
 
 
 def _candidates(model: LinkedModel, distribution: LogLinearModel, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -84,6 +94,8 @@ class Completed:
             np.arange(len(wide.schema.states[c])) < len(wide.child.states[x])
             for x, c in zip(wide.child, wide.slots[0], strict=True)
         ]
+        limits, columns = model.linked.count_limits(wide.child), list(wide.child)
+        self._limits = {columns.index(name): one for name, one in limits.items()}
         if not len(codes):
             pass
         elif wide.ordered:
@@ -95,6 +107,10 @@ class Completed:
             for k in range(_TOGETHER, self.size.max(initial=0)):
                 rows = np.flatnonzero(self.size > k)
                 self._draw(rows, np.full(len(rows), k), known=k)
+        wrong = np.flatnonzero(self.broken())  # a rule about columns of a child left it no state that it needed
+        for k in range(self._most if len(wrong) else 0):
+            rows = wrong[self.size[wrong] > k]
+            self._draw(rows, np.full(len(rows), k), known=k)
         self.counted = self._counted()
 
     def part(self, rows: np.ndarray) -> Completed:
@@ -118,7 +134,7 @@ class Completed:
             rows = np.flatnonzero(outside[:, k] & (self.size > k))
             self._draw(rows, np.full(len(rows), k), known=min(_TOGETHER, self._most))
 
-    def _draw(self, rows: np.ndarray, which: np.ndarray, known: int | None = None, allowed: list | None = None) -> None:
+    def _draw(self, rows: np.ndarray, which: np.ndarray, known: int | None = None) -> None:
         """Draw a child of some families, given all others, or the one before it.
 
         Parameters
@@ -129,12 +145,13 @@ class Completed:
             The child of each.
         known : int, optional
             Only so many children were drawn yet.
-        allowed : list of ndarray, optional
-            For each column the states that may be drawn.
         """
         if len(rows) == 0:
             return
-        codes, masks = self.codes[rows].copy(), self._inside if allowed is None else allowed
+        there = which
+        if not self._wide.ordered:
+            there = np.minimum(self.size[rows], self._most if known is None else known)
+        codes, masks = self.codes[rows].copy(), self._allowed(rows, which, there)
         draws = self._model._draws
         if self._wide.ordered:
             codes[:, self._ranks] = which + 1 - self._model.linked.least
@@ -142,7 +159,6 @@ class Completed:
             codes[:, self._slots[1]] = np.where((which > 0)[:, None], before, np.array(self._wide.absent))
             self.children[rows, which] = draws.draw(codes, self._rng, masks)
             return
-        there = np.minimum(self.size[rows], self._most if known is None else known)
         for alone in (True, False):
             some = np.flatnonzero((there - (which < there) < 1) == alone)
             if len(some) == 0:
@@ -158,6 +174,26 @@ class Completed:
             siblings = self.children[rows[some], : there.max()]
             drawn = draws.draw(codes[some], self._rng, _of(masks, some), siblings, weight)
             self.children[rows[some], which[some]] = drawn
+
+    def _allowed(self, rows: np.ndarray, which: np.ndarray, there: np.ndarray) -> list[np.ndarray]:
+        """For each column the states that a child may have, by the schema and by what rules on counts leave."""
+        allowed, every = list(self._inside), np.arange(self._most)
+        others = (every < there[:, None]) & (every != which[:, None])
+        at_once = not self._wide.ordered and bool((which >= there).all())
+        for j, one in self._limits.items():
+            left = one.allowed(self.children[rows, :, j], others, self.size[rows], at_once)
+            allowed[j] = np.pad(left, ((0, 0), (0, len(allowed[j]) - left.shape[1])))
+        return allowed
+
+    def broken(self) -> np.ndarray:
+        """Families that break a rule on counts, or have a child whom rules left nothing."""
+        there, broken = np.arange(self._most) < self.size[:, None], np.zeros(len(self.size), dtype=bool)
+        for j, inside in enumerate(self._inside if self._limits else []):
+            broken |= (there & ~inside[self.children[:, :, j]]).any(axis=1)
+        for j, one in self._limits.items():
+            low, high = one.left(self.children[:, :, j], there, self.size)
+            broken |= ((low > 0) | (high < 0)).any(axis=0)
+        return broken
 
     def _counted(self) -> np.ndarray:
         """The number of children in each family that meet each of the declared conditions."""
@@ -310,7 +346,7 @@ class FamilyChoice:
 
     def chosen(self, candidates: Completed, rng: np.random.Generator) -> np.ndarray:
         """Rows of the families that are taken, one of each `_AMONG`."""
-        scores = self._of_like(candidates)
+        scores = np.where(candidates.broken(), -1e9, 0.0) + self._of_like(candidates)
         for whose, cells, share in self._cells(candidates):
             scores += np.bincount(whose, self.weights[cells] * share, len(scores))
         best = (scores + rng.gumbel(size=len(scores))).reshape(-1, _AMONG).argmax(axis=1)

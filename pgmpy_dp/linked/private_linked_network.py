@@ -24,6 +24,7 @@ from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
 from pgmpy_dp.learning.probe_tables import chosen_tables, probe_tables
 from pgmpy_dp.learning.structural_zeros import with_zeros
+from pgmpy_dp.linked.count_raking import raked, under_rules
 from pgmpy_dp.linked.linked_model import LinkedModel, told_of_a_child, words_of_a_child
 from pgmpy_dp.linked.linked_search import LinkedSearch
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
@@ -212,7 +213,9 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         with progress_bar(type(self).__name__, most_iterations()) as progress:
             fit = collective_map(noisy, callback=progress)
         within = _within(linked, wide, release)
-        model = LinkedModel(linked, wide, fit.model, privacy, within, noisy.n_records, noisy.n_records_sd)
+        model = LinkedModel(
+            linked, wide, under_rules(linked, wide, fit.model), privacy, within, noisy.n_records, noisy.n_records_sd
+        )
         return {
             "model_": model,
             "report_": _report(release, noisy.n_records),
@@ -279,6 +282,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
 
         fit, noisy = once(self._last_fit, self._noisy)
         draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=0).obeying(release.schema.zeros)
+        draws = raked(self.model_.linked, self.model_._wide, draws)
         measured = _noisy(release, slots, list(range(probe_tables(release).start)))
         discrepancy = probed_discrepancy(release, measured, learn, rng)
         graph: dict[Hashable, list[Hashable]] = {name: [] for name in release.schema.variables}

@@ -59,8 +59,12 @@ class SlotDraws:
         likely = model.marginal([names[i] for i in joint])
         flat = likely.reshape(len(likely), -1)
         flat = flat / np.maximum(flat.sum(axis=1, keepdims=True), 1e-300)
-        cells = np.maximum(table, _NEVER).transpose([scope.index(i) for i in (*rest, *theirs)])
-        return (*rest, by), cells.reshape(*cells.shape[: len(rest)], -1) @ flat.T
+        cells = table.transpose([scope.index(i) for i in (*rest, *theirs)])
+        cells = cells.reshape(*cells.shape[: len(rest)], -1)
+        possible = np.isfinite(cells)  # what no sibling can have says nothing of an unknown one
+        part = possible @ flat.T
+        mean = (np.where(possible, cells, 0.0) @ flat.T) / np.maximum(part, 1e-300)
+        return (*rest, by), np.where(part > 0, mean, _NEVER)
 
     def _elimination(self, factors: list[set[int]]) -> tuple[list[int], int]:
         """Columns in an order that keeps tables small, greedily, and the cells of the largest one."""

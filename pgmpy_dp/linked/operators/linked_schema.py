@@ -11,10 +11,11 @@ from typing import Any
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.entry import decode_unit
 from pgmpy_dp.schema import Schema, decode_label, encode_label
+from pgmpy_dp.schema.count_rules import CountLimits, CountRule, read_count
 from pgmpy_dp.schema.rules import Column, Rule, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
 
-FORMAT, VERSION = "pgmpy_dp.linked_schema", 1
+FORMAT, VERSION = "pgmpy_dp.linked_schema", 2
 MOST_CHILDREN = 64
 KEY_KINDS = ("text", "integer")
 
@@ -52,10 +53,15 @@ class LinkedSchema:
         is another. "integer": as whole numbers, so that ``"007"`` is 7; a cell that is none is nobody's. Default: as
         "text", but if one table's Parquet files declare integers and the other's texts, they are refused. The types of
         a frame's columns do not matter, as one odd cell can decide which type a library chooses.
+    impossible : list of str, optional
+        Rules on how many children of a parent meet a condition on one of their columns: ``["count(role = head) = 1"]``,
+        by =, <, <=, > or >=, with a number, or with n. A parent without children breaks none, and one whose children
+        lack a value only if it does whatever that is. Of a parent with `most` children or more only what is true of
+        these is obeyed: there "= 1" means at most one.
 
     Attributes
     ----------
-    parent, child, key, most, least, counts, order, size, names, key_kind
+    parent, child, key, most, least, counts, order, size, names, key_kind, impossible
     unit : hashable
         What is protected: the key, or a `Unit` of it, which says that its cells are compared as integers.
 
@@ -98,6 +104,7 @@ class LinkedSchema:
         size: str = "n",
         names: Iterable[str] = ("parent", "child"),
         key_kind: str | None = None,
+        impossible: Iterable[str] = (),
     ) -> None:
         self.parent = None if parent is None else Schema.coerce(parent, argument="parent")
         self.child = Schema.coerce(child, argument="child")
@@ -133,7 +140,10 @@ class LinkedSchema:
                 f"least=0 with a table of parents, or use learn(..., unit={self.key!r}, rows_per_unit=1)"
             )
         self._check_columns()
+        self._count_rules = [self._read(text) for text in _listed("impossible", impossible)]
+        self.impossible = tuple(map(str, self._count_rules))
         self._check_counts()
+        self.count_limits()  # refused here where they leave nothing
         if unknown := [name for name in self.order if name not in self.child]:
             raise ValueError(f"order names {unknown}, which are not columns of the children {list(self.child)}")
 
@@ -174,6 +184,36 @@ class LinkedSchema:
                     ) from None
                 raise ValueError(f"counts: {count!r} {error}") from None
 
+    def _read(self, text: Any) -> CountRule:
+        """The rule that is written so."""
+        try:
+            rule = read_count(_text("impossible", text), self._columns(self.child), self.size)
+            if rule is None:
+                raise ValueError("is not of the form count(role = head) = 1; what else cannot be is said in a Schema")
+            fine = self.child.column(rule.name).divided(rule.cuts(self.child.column(rule.name)))
+            limits = rule.limits(self.most)
+            if not {True, False} <= set(rule.truth(fine)) or not (limits[1] - limits[0] < range(self.most + 1)).any():
+                raise ValueError("forbids nothing, or every state meets its condition, or none; correct it")
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"impossible: the rule {text!r} {error}") from None
+        return rule
+
+    def count_limits(self, child: Schema | None = None) -> dict[Hashable, CountLimits]:
+        """The limits of rules on counts, by the column that they are about.
+
+        Parameters
+        ----------
+        child : Schema, optional
+            As `count_flags` takes it.
+        """
+        child, rules = self.fine_child if child is None else child, dict[Hashable, list[CountRule]]()
+        for rule in self._count_rules:
+            rules.setdefault(rule.name, []).append(rule)
+        try:
+            return {name: CountLimits(of_it, child.column(name), self.most) for name, of_it in rules.items()}
+        except ValueError as error:
+            raise ValueError(f"impossible={list(self.impossible)} {error}") from None
+
     @staticmethod
     def _columns(schema: Schema) -> dict[Hashable, Column]:
         return {name: schema.column(name) for name in schema}
@@ -183,10 +223,14 @@ class LinkedSchema:
         """The cuts at which counts divide the numbers of children."""
         columns = self._columns(self.child)
         rules = [read_rule(count, columns) for count in self.counts]
-        return {
+        cuts = {
             name: [cut for rule in rules if name in rule.names for cut in rule.cuts(columns[name])]
             for name in self.child.numbers
         }
+        for rule in self._count_rules:
+            if rule.name in cuts:
+                cuts[rule.name] += rule.cuts(columns[rule.name])
+        return cuts
 
     @cached_property
     def fine_child(self) -> Schema:
@@ -233,6 +277,7 @@ class LinkedSchema:
             f"key={self.key!r}, most={self.most}",
             *([f"counts={list(self.counts)}"] if self.counts else []),
             *([f"order={list(self.order)}"] if self.order else []),
+            *([f"impossible={list(self.impossible)}"] if self.impossible else []),
         ]
         return f"LinkedSchema({', '.join(parts)})"
 
@@ -248,7 +293,7 @@ class LinkedSchema:
         """
         return {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if self.impossible else 1,  # versions before 2 have no rules
             "parent": None if self.parent is None else self.parent.to_dict(),
             "child": self.child.to_dict(),
             "key": encode_label(self.key),
@@ -259,6 +304,7 @@ class LinkedSchema:
             "size": self.size,
             "names": list(self.names),
             "key_kind": self.key_kind,
+            **({"impossible": list(self.impossible)} if self.impossible else {}),
         }
 
     @classmethod
@@ -283,14 +329,17 @@ class LinkedSchema:
                 "it is not a linked schema, which has 'parent', 'child', 'key' and 'most': two schemas, the column "
                 "that joins the tables, and the number of children that count"
             )
-        if content.get("format", FORMAT) != FORMAT or content.get("version", VERSION) != VERSION:
+        if content.get("format", FORMAT) != FORMAT or content.get("version", 1) not in (1, VERSION):
             raise ValueError(f"it is {content.get('format')!r} of version {content.get('version')!r}; update pgmpy_dp")
         if DIGEST in content:
             try:
                 content = unsealed(content)
             except ValueError as error:
                 raise ValueError(f"{error}; if you edited it, take its last line 'digest' away") from None
-        known = {*("least", "counts", "order", "size", "names", "key_kind"), *("parent", "child", "key", "most")}
+        known = {
+            *("least", "counts", "order", "size", "names", "key_kind", "impossible"),
+            *("parent", "child", "key", "most"),
+        }
         if unknown := content.keys() - known - {"format", "version"}:
             raise ValueError(f"it has {sorted(unknown)}, which is none of {sorted(known)}")
         parent = None if content.get("parent") is None else Schema.from_dict(content["parent"])

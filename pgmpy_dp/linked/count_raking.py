@@ -1,0 +1,112 @@
+"""Models of families that obey rules on counts: the share of children who meet a condition, and pairs that cannot be.
+
+Of n children of whom m meet a condition, a random one meets it with probability m/n. Where m is known, the model is the
+nearest one of which that is true, in relative entropy (iterative proportional fitting; Deming and Stephan 1940), given
+that no two children break a rule. Children of whom it is unknown whether they meet it are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from pgmpy_dp.inference.batch import SumProductBatch
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
+from pgmpy_dp.linked.operators.wide_table import WideTable
+from pgmpy_dp.models.posterior.posterior_draws import Posterior
+from pgmpy_dp.schema.count_rules import CountLimits
+
+_SWEEPS, _CLOSE = 100, 1e-5  # at most; how far off shares are at which they end
+
+
+def under_rules(linked: LinkedSchema, wide: WideTable, model: LogLinearModel) -> LogLinearModel:
+    """One model, as `raked` has several."""
+    one = raked(linked, wide, Posterior(model.cliques, model.theta[None], "", "", model.memory_limit))
+    return replace(model, cliques=one.cliques, theta=one.theta[0])
+
+
+def raked(linked: LinkedSchema, wide: WideTable, draws: Posterior) -> Posterior:
+    """Models that obey the rules on counts, each near to one of `draws`; post-processing of them.
+
+    Parameters
+    ----------
+    linked : LinkedSchema
+    wide : WideTable
+        In the states that the models have.
+    draws : Posterior
+        Models of rows of families.
+
+    Returns
+    -------
+    Posterior
+        Of the same number of models, over a few more tables; the same object where there are no rules.
+    """
+    limits = linked.count_limits(wide.child)
+    if not limits:
+        return draws
+    draws = draws.obeying([box for name, one in limits.items() for box in _boxes(wide, name, one)])
+    place = list(wide.child).index
+    columns = {name: [slot[place(name)] for slot in wide.slots[: 1 if wide.ordered else 2]] for name in limits}
+    scopes = [(wide.size, column) for listed in columns.values() for column in listed]
+    cliques = replace(draws.cliques, scopes=(*draws.cliques.scopes, *scopes))
+    theta = np.pad(draws.theta, ((0, 0), (0, cliques.n_cells - draws.cliques.n_cells)))
+    engine = SumProductBatch(cliques, len(theta), (), draws.memory_limit)
+    parts = dict(zip((column for _, column in scopes), cliques.slices[len(draws.cliques.scopes) :], strict=True))
+    for _ in range(_SWEEPS):
+        largest = 0.0
+        for name, one in limits.items():
+            for rule in range(len(one.met) - 1):
+                marginals = engine.marginals(theta)
+                tables = [
+                    marginals[:, parts[column]].reshape(len(theta), len(wide.patterns), -1) for column in columns[name]
+                ]
+                change, off = _change(tables, wide, one, rule)
+                largest = max(largest, off)
+                for column in columns[name]:
+                    theta[:, parts[column]] += change.reshape(len(theta), -1)
+        if largest < _CLOSE:
+            break
+    return replace(draws, cliques=cliques, theta=theta)
+
+
+def _change(tables: list[np.ndarray], wide: WideTable, one: CountLimits, rule: int) -> tuple[np.ndarray, float]:
+    """What is added to log-potentials of n with a child's column, in each slot; and how far off the share is."""
+    sizes = np.array([n for n, _ in wide.patterns])
+    met, unmet = (states[: tables[0].shape[2]] for states in (one.met[rule], ~one.met[rule] & ~one.unknown[rule]))
+    shares = []
+    for states in (met, unmet):  # of all children of families of one size, whatever their slots
+        cells = sum(
+            np.array([_there(wide, n, present, (slot,)) for n, present in wide.patterns])
+            * table[:, :, states].sum(axis=2)
+            for slot, table in enumerate(tables)
+        )
+        shares.append(cells @ (sizes[:, None] == sizes))
+    share = shares[0] / np.maximum(shares[0] + shares[1], 1e-300)
+    low, high = one.low[rule, sizes], one.high[rule, sizes]
+    wanted = np.clip(share, low / np.maximum(sizes, 1), high / np.maximum(sizes, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change = np.where(met, np.log(wanted / share)[:, :, None], 0.0)
+        change += np.where(unmet, np.log((1.0 - wanted) / (1.0 - share))[:, :, None], 0.0)
+    return np.where(np.isfinite(change), change, 0.0), float(np.abs(np.where(shares[0] > 0, wanted - share, 0.0)).max())
+
+
+def _boxes(wide: WideTable, name: Hashable, one: CountLimits) -> Iterator[dict[Hashable, frozenset[int]]]:
+    """What the rules on a column forbid one child, and two of one family."""
+    columns = [slot[list(wide.child).index(name)] for slot in wide.slots]
+    for met, unknown, low, high in zip(one.met[:-1], one.unknown, one.low, one.high, strict=False):
+        n = np.arange(len(low))
+        for states, never, once in ((met, high == 0, high <= 1), (~met & ~unknown, low == n, low >= n - 1)):
+            cells = frozenset(np.flatnonzero(states).tolist())
+            for slots, forbidden in (((0,), never), ((1,), never), ((0, 1), once)):
+                there = {p for p, (k, present) in enumerate(wide.patterns) if _there(wide, k, present, slots)}
+                sizes = frozenset(p for p in there if forbidden[wide.patterns[p][0]])
+                box = dict.fromkeys([columns[slot] for slot in slots], cells)
+                if cells and sizes:
+                    yield box if sizes == there and len(slots) == 2 else {wide.size: sizes, **box}
+
+
+def _there(wide: WideTable, n: int, present: tuple[int, ...], slots: tuple[int, ...]) -> bool:
+    return n > max(slots) if wide.ordered else set(slots) <= set(present)
