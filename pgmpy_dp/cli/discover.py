@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -83,7 +85,8 @@ def discover(
 
     With --bins, numbers and dates are cut within their bounds. Without it they stay undivided and cost nothing here,
     because fits merge the cells of a fine grid. A number with cuts or bins, each --variable and each --cuts are known.
-    They go into the schema as they are, and cost nothing; --impossible is about these. Columns are in the file's order.
+    They go into the schema as they are, and cost nothing; --impossible is about these, and of linked tables also about
+    how many children are so: "count(role = head) = 1". Columns are in the file's order.
 
     --parents and --children are two tables with the column --key in common, in place of DATA. A parent with all its
     children is protected: in each table one random row of it counts. A column is of the table that has it; of both,
@@ -102,12 +105,14 @@ def discover(
     declared = _declared(categories, reading.codes, column_options.DeclarationOptions(variable, cuts, number, date))
     require_writable(overwrite, (data, tables.parents, tables.children, account.ledger), out=out)
     variables, records, children = declared, None, None
+    rules: Any = impossible or ()
     if are_linked(tables, data):
         records, children = tables_as_written(tables, text)
         variables, by_table = described_tables(declared, linked, tables, records, children)
         if records is not None and not variables["parent"]:
             ask_for("--parents", str(tables.parents), "no column of it was described; leave it out")
         cells = reading_of_tables(by_table, reading)
+        variables["impossible"], rules = rules_of_tables(impossible, by_table)
     else:
         assert data is not None
         records = as_written(data, text)
@@ -118,7 +123,7 @@ def discover(
     budget = spent.budget()
     charged = open_account(account, budget, adjacency, fit=False)
     ledger = charged if isinstance(charged, Ledger) else Ledger(charged, adjacency=str(adjacency))
-    limits: dict[str, Any] = {"impossible": impossible or (), "bins": bins, "max_categories": max_categories}
+    limits: dict[str, Any] = {"impossible": rules, "bins": bins, "max_categories": max_categories}
     limits |= {"n_records": n_records, "other": other or None, "unit": unit, "adjacency": str(adjacency)}
     remedy = "pgmpy_dp.Release.load; what was found is its .schema"
     note_reading(quiet, data, tables.parents, tables.children)
@@ -169,6 +174,23 @@ def reading_of_tables(tables: dict[str, dict[str, Any]], options: column_options
     codes = [one for name in column_options.names_of(options.codes) for one, ways in names.items() if name in ways]
     read = replace(options, missing=named(options.missing, "="), recode=named(options.recode, ":"), codes=codes)
     return column_options.reading_options(names, read)
+
+
+def rules_of_tables(
+    rules: Iterable[str] | None, tables: dict[str, dict[str, Any]]
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Rules on counts of children, and those of each table: the one that has the columns which a rule names."""
+    counts: list[str] = []
+    by_table: dict[str, list[str]] = {table: [] for table in tables}
+    for rule in rules or ():
+        named = [t for t, some in tables.items() if any(re.search(rf"(?<!\w){re.escape(n)}(?!\w)", rule) for n in some)]
+        if re.match(r"\s*count\s*\(", rule):
+            counts.append(rule)
+        elif len(named) == 1:
+            by_table[named[0]].append(rule)
+        else:
+            ask_for("--impossible", rule, "name described columns of one table alone, or count(role = head) = 1")
+    return counts, by_table
 
 
 def _declared(

@@ -87,7 +87,9 @@ def schema(
 
     --impossible says what cannot be: an implication such as "age < 15 -> marital = never", or a combination such as
     "sex = M & pregnant = yes". Conditions are =, !=, <, <=, >, >= and in {a, b}, joined by &. Learned models obey it,
-    and synthetic records never break it. Options that describe a column may be repeated.
+    and synthetic records never break it. Of linked tables it may also say of how many children something is so:
+    "count(role = head) = 1", by =, <, <=, > or >=, with a number or with n. Options that describe a column may be
+    repeated.
     """
     out = None if out == STANDARD_OUTPUT else out
     require_writable(overwrite, (codebook, from_header, as_public), out=out)
@@ -96,7 +98,7 @@ def schema(
             ask_for(name, str(path), "--as-public was passed too; pass one of them")
     states = None if codebook is None else _read_codebook(codebook)
     if tables.children is not None or tables.parents is not None:
-        _of_tables(tables, linked, declared, states, other, reading, text, out, as_json)
+        _of_tables(tables, linked, declared, states, other, reading, impossible, text, out, as_json)
         return
     options = column_options.ColumnOptions(as_public, declared, other, texts, reading, impossible)
     if from_header is not None:
@@ -175,12 +177,13 @@ def _of_tables(
     states: dict[str, list[str]] | None,
     other: list[str] | None,
     reading: column_options.ReadingOptions,
+    impossible: list[str] | None,
     text: option.TextOptions,
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Write the schema of linked tables, by their first lines; columns that are not described have no states."""
-    from pgmpy_dp.cli.discover import described_tables, reading_of_tables
+    from pgmpy_dp.cli.discover import described_tables, reading_of_tables, rules_of_tables
     from pgmpy_dp.linked import LinkedSchema
     from pgmpy_dp.linked.linked_discovery import reading_of_table
     from pgmpy_dp.schema import Schema
@@ -189,6 +192,7 @@ def _of_tables(
     columns_declared = column_options.declarations(states or {}, declared)
     said, by_table = described_tables(columns_declared, linked, tables, *tables_as_written(tables, text))
     cells = reading_of_tables(by_table, reading)
+    said["impossible"], cells["impossible"] = rules_of_tables(impossible, by_table)
     others = dict(parse_assignment(each, "--other") for each in other or [])
     schemas: dict[str, Schema | None] = {"parent": None, "child": None}
     listed: dict[str, tuple[list[str], dict[str, Any]]] = {}

@@ -19,7 +19,7 @@ from pgmpy_dp.linked.operators.wide_table import WideTable
 from pgmpy_dp.models.posterior.posterior_draws import Posterior
 from pgmpy_dp.schema.count_rules import CountLimits
 
-_SWEEPS, _CLOSE = 100, 1e-5  # at most; how far off shares are at which they end
+_SWEEPS, _CLOSE = 25, 1e-4  # at most; how far off shares are at which they end
 
 
 def under_rules(linked: LinkedSchema, wide: WideTable, model: LogLinearModel) -> LogLinearModel:

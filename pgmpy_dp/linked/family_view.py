@@ -33,6 +33,7 @@ import numpy as np
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.linked.slots import Slots
+from pgmpy_dp.models.answer import Answer, Estimate
 from pgmpy_dp.models.answers import Answers, require_open
 from pgmpy_dp.models.evidence import Evidence, Known, checked_evidence, counted
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 OF = ("child", "family", "pair", "family pair")
 """Of whom: a child, a family (or a child of it), two children of one family, or two children of a random family."""
+
+STRANGERS = "By this, two of one family can hardly be told from two strangers."
 
 
 class FamilyView(Answers):
@@ -179,6 +182,32 @@ class FamilyView(Answers):
         children = 2 if "pair" in self.of else int(self.of == "child" or not of_children.isdisjoint(names))
         return self._linked._weights(children, "family" not in self.of)
 
+    def _answered(
+        self, facts: Any, question: Question, names: Any, known: Any, shares: Any, *rest: Any, drawn: Any = None
+    ) -> Answer:
+        """As of any model; of one column of two children also how often they have the same state."""
+        pairs = zip(*(titles.values() for titles in self._child_titles), strict=True)
+        if "pair" not in self.of or known or tuple(names) not in pairs:
+            return super()._answered(facts, question, names, known, shares, *rest)
+        if self._refusal(names, facts.posterior) is None:
+            drawn = facts.posterior.tables([question])[0]
+        answer = super()._answered(facts, question, names, known, shares, *rest, drawn)
+        tables = [answer.shares, *([] if drawn is None else question.answers(drawn.draws))]
+        told = np.array([[np.trace(t), np.trace(t) - t.sum(axis=1) @ t.sum(axis=0)] for t in tables])
+        alike, hardly = [Estimate(float(one)) for one in told[0]], not self._pairs_measured(self._model)
+        if len(told) * (1.0 - answer.level) > 2.0 - 1e-9:  # as many draws as the level needs
+            limits = facts.posterior.draws.interval_of(told[1:], answer.level)
+            ends = np.stack([limits.lower, limits.upper]) + told[0] - limits.estimate
+            alike = [Estimate(one.value, *map(float, two)) for one, two in zip(alike, ends.T, strict=True)]
+            hardly = hardly or ends[0, 1] <= 0.0 <= ends[1, 1]
+        strangers = STRANGERS if hardly else None
+        return replace(answer, alike=tuple(alike), worth=replace(answer.worth, strangers=strangers))
+
+    def _pairs_measured(self, model: LogLinearModel) -> bool:
+        """Whether a table of two children says more than what rules forbid."""
+        tables = zip(model.cliques.indices, model.cliques.split(model.theta), strict=True)
+        return any(self._slots.count(scope) > 1 and (table[np.isfinite(table)] != 0.0).any() for scope, table in tables)
+
     def _axes(self, names: Sequence[Hashable], known: Known, weights: np.ndarray) -> dict[Hashable, Axis]:
         size = self._linked._wide.size
         axes: dict[Hashable, Axis] = {}
@@ -205,7 +234,7 @@ class FamilyView(Answers):
     def _refusal(self, names: Sequence[Hashable], posterior: Any) -> str | None:
         refusal = super()._refusal(names, posterior)
         of_two = "pair" in self.of or not set(self.children[1].values()).isdisjoint(names)
-        if refusal or not of_two or any(self._slots.count(scope) > 1 for scope in posterior.draws.cliques.indices):
+        if refusal or not of_two or self._pairs_measured(posterior.draws.model(0)):
             return refusal
         return (
             "no table of two children was measured (siblings=0, or a small budget), so the model takes them for "

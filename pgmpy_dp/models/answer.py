@@ -78,6 +78,8 @@ class Worth:
     refusal, outside, conditional : str or None
         Why there are no intervals; why nothing vouches for them; what is to be said of a model that was published
         because it met criteria.
+    strangers : str or None
+        That two children of one family can hardly be told from two strangers.
     """
 
     unmeasured: Sequence[Pair] = ()
@@ -88,6 +90,7 @@ class Worth:
     refusal: str | None = NO_DRAWS
     outside: str | None = None
     conditional: str | None = None
+    strangers: str | None = None
 
     @property
     def sentences(self) -> list[str]:
@@ -98,6 +101,7 @@ class Worth:
             self.piled,
             SENTENCES["unmeasured"].format(pairs=pairs) if pairs else None,
             self.conditional,
+            self.strangers,
         ]
         if self.refusal:
             told.append(SENTENCES["refusal"].format(why=self.refusal))
@@ -113,7 +117,7 @@ class Worth:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        names = ("share", "records", "missing", "piled", "outside", "conditional")
+        names = ("share", "records", "missing", "piled", "outside", "conditional", "strangers")
         pairs = [[encode_label(one), encode_label(other), error] for one, other, error in self.unmeasured]
         return {"unmeasured": pairs, "no_intervals": self.refusal} | {name: getattr(self, name) for name in names}
 
@@ -142,6 +146,8 @@ class Answer(Shown):
         Whom the question is about, in a model of linked tables.
     level : float
         The level of intervals.
+    alike : pair of Estimate, or None
+        Of two children of one family, how often they have the same state, and how much more often than two strangers.
     """
 
     states: Mapping[Hashable, Sequence]
@@ -153,6 +159,7 @@ class Answer(Shown):
     number: Number | None = None
     of: str | None = None
     level: float = 0.9
+    alike: tuple[Estimate, Estimate] | None = None
 
     @property
     def rows(self) -> Iterator[tuple[tuple, dict[str, float]]]:
@@ -179,6 +186,8 @@ class Answer(Shown):
             "level": self.level,
             **self.worth.to_dict(),
         }
+        if self.alike:
+            document["alike"] = dict(zip(("same", "more_than_strangers"), map(list, self.alike), strict=True))
         if self.numbers:
             document["summary"] = {str(k): self._plain(one.value) for k, one in self.numbers.items()}
             ends = {str(k): self._ends(one) for k, one in self.numbers.items() if one.lower is not None}
@@ -212,6 +221,9 @@ class Answer(Shown):
         told += [note for name, one in self.evidence.items() if (note := one.note(name, bool(self.interval)))]
         if self.numbers:
             told.append(f"Where it is not missing: {', '.join(map(self._number_text, self.numbers))}")
+        if self.alike:
+            same, more = map(percent_text, self.alike)
+            told.append(f"Both have the same in {same}; more often than two strangers by {more}")
         return "\n".join([*told, *([self.worth.held] if self.evidence else []), *self.worth.sentences])
 
     __repr__ = __str__
@@ -232,6 +244,18 @@ class Answer(Shown):
         value, low, high = (f"{v:.6g}" if isinstance(v, float) else v for v in values)
         name = _NAMES.get(key) or f"{100 * key:g} % quantile"
         return f"{name} {value}" + ("" if one.lower is None else f" ({low} to {high})")
+
+
+def percent_text(one: Estimate) -> str:
+    """A share with its interval, if it has one.
+
+    Examples
+    --------
+    >>> percent_text(Estimate(0.25, 0.2, 0.31)), percent_text(Estimate(-0.5))
+    ('25.0 % (20.0 to 31.0)', '-50.0 %')
+    """
+    ends = "" if one.lower is None or one.upper is None else f" ({100 * one.lower:.1f} to {100 * one.upper:.1f})"
+    return f"{100 * one.value:.1f} %{ends}"
 
 
 def state_text(state: object) -> str:

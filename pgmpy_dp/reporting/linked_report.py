@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.models.answer import Answer, state_text
+from pgmpy_dp.models.answer import Answer, percent_text, state_text
 from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.reporting.attacks import ATTACKER
 from pgmpy_dp.reporting.marginals import QUANTILES, variable_rows
@@ -64,10 +65,14 @@ def linked_report_page(
     """
     linked, (of_parents, of_children) = model.linked, model.columns
     parent, child = map(shown, linked.names)
+    columns = [*of_parents, *(f"{linked.names[1]}.{name}" for name in of_children)]
     guarantee, answers = guarantee_words(model.privacy), model.marginal_answers(level, QUANTILES)
     family = model.view("family")
-    pairs = {name: _of_two(model, name, level) for name in of_children} if linked.most > 1 else {}
-    columns = [*of_parents, *(f"{linked.names[1]}.{name}" for name in of_children)]
+    pairs = (
+        {name: model.ask(name, of="pair", level=level) for name in columns[len(of_parents) :]}
+        if linked.most > 1
+        else {}
+    )
     return render(
         "linked.html",
         title=title or f"A model of {parent} and {child}",
@@ -90,10 +95,15 @@ def linked_report_page(
         intervals=interval_words(model.posterior, level),
         has_intervals=model.posterior is not None,
         level=percent(level),
-        pairs=[_told(name, answer) for name, answer in pairs.items()],
-        worth=list(dict.fromkeys(line for answer in pairs.values() for line in answer.worth.sentences)),
+        pairs=[_told(name, answer) for name, answer in zip(of_children, pairs.values(), strict=False)],
+        hardly=bool(pairs) and all(answer.worth.strangers for answer in pairs.values()),
+        worth=list(
+            dict.fromkeys(line for answer in pairs.values() for line in replace(answer.worth, strangers=None).sentences)
+        ),
         ordered=bool(linked.order),
-        rules=[shown(str(rule)) for schema in (linked.parent, linked.child) if schema for rule in schema.impossible],
+        rules=[
+            shown(rule) for one in (linked.parent, linked.child, linked) if one is not None for rule in one.impossible
+        ],
         citation=CITATION,
     )
 
@@ -108,10 +118,6 @@ def _whole(model: Any, parent: str, child: str) -> str:
     )
 
 
-def _of_two(model: Any, name: Hashable, level: float) -> Answer:
-    return model.ask(f"{model.linked.names[1]}.{name}", of="pair", level=level)
-
-
 def _told(name: Hashable, answer: Answer) -> dict[str, Any]:
     """Words on how often two children of one parent have the same state, and their table."""
     table, (listed, _) = answer.shares, answer.states.values()
@@ -124,7 +130,8 @@ def _told(name: Hashable, answer: Answer) -> dict[str, Any]:
     ]
     return {
         "name": str(name),
-        "same": share_text(float(np.trace(table))),
+        "same": percent_text(answer.alike[0]),
+        "more": percent_text(answer.alike[1]),
         "strangers": share_text(float(np.trace(apart))),
         "moved": variation(float(0.5 * np.abs(table - apart).sum())),
         "states": states,

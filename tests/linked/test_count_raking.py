@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -120,7 +119,7 @@ class TestDraws:
         assert model.query("ill", {"n": 3}).values[0] == pytest.approx(1 / 3, abs=1e-4)
 
     def test_rules_that_contradict_others_are_obeyed_or_a_sample_says_so(self):
-        """A head is male by the children's schema, and nobody is by the rules: of three persons none can be the head."""
+        """A head is male by the children's schema, and nobody is by the rules: no person can be one."""
         child = Schema({"sex": ["f", "m"], "role": ROLES}, impossible=["role = head -> sex = m"])
         rules = ["count(role = head) = 1", "count(sex = f) = n"]
         schema = LinkedSchema(None, child, "household", 4, names=NAMES, impossible=rules)

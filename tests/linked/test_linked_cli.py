@@ -133,6 +133,47 @@ def test_questions_are_answered_as_by_the_model(how, ask):
     )
 
 
+def test_rules_on_counts_and_of_one_table(tmp_path):
+    tables = "--parents households.csv --children persons.csv --key household --most 3 --names household,person"
+    columns = f'--variable tenure=owns,rents --variable "status={",".join(STATUS)}" --number "age=0:99:1 missing drop"'
+    rules = '--impossible "count(status = child) < n" --impossible "age < 16 -> status = child"'
+    told = run(f"schema {tables} {columns} {rules} --out {tmp_path}/s.json").stdout
+    assert "lack their states: region, sex, speaks" in told
+    content = json.loads((tmp_path / "s.json").read_text())
+    assert content["impossible"] == ["count(status = child) < n"] and content["version"] == 2
+    assert content["child"]["impossible"] == ["age < 16 -> status = child"] and "impossible" not in content["parent"]
+    found = f"{tables} {columns} --categories speaks {rules} --epsilon 5 --delta 1e-6 --out {tmp_path}/d.json"
+    run(f"discover {found}")
+    linked = LinkedSchema.from_json(tmp_path / "d.json")
+    assert linked.impossible == ("count(status = child) < n",) and len(linked.child.impossible) == 1
+    learned = f"fit --parents households.csv --children persons.csv --schema {tmp_path}/d.json --epsilon 1 --quiet"
+    run(f"{learned} --out {tmp_path}/m.npz")
+    assert "  count(status = child) < n" in run(f"info {tmp_path}/m.npz").stdout
+    run(f"sample {tmp_path}/m.npz --n 200 --out-parents {tmp_path}/p.csv --out-children {tmp_path}/c.csv")
+    persons = pd.read_csv(tmp_path / "c.csv")
+    minors = (persons["status"] == "child").groupby(persons["household"]).agg(["sum", "size"])
+    assert (minors["sum"] < minors["size"])[minors["size"] < 3].all()
+    run(f"report {tmp_path}/m.npz --out {tmp_path}/r.html")
+    assert "By rule: count(status = child) &lt; n" in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("count(status = baby) = 1", "has baby, which is not a state of 'status'"),
+        ("tenure = owns -> status = child", "name described columns of one table alone"),
+        ("speaks = first -> status = child", "unknown"),
+        ("count(tenure = owns) = 1", "names 'tenure', which is not a variable"),
+    ],
+)
+def test_rules_that_cannot_be_kept_are_refused(rule, words, tmp_path):
+    tables = "--parents households.csv --children persons.csv --key household --most 3"
+    columns = f'--variable tenure=owns,rents --variable "status={",".join(STATUS)}"'
+    refused = run(f'schema {tables} {columns} --impossible "{rule}" --out {tmp_path}/s.json', 2)
+    assert words in refused.stderr or words == "unknown"
+    assert not (tmp_path / "s.json").exists()
+
+
 def test_what_a_model_is(tmp_path):
     told = run("info model.npz").stdout
     assert "One person alone" in told and "all rows of one 'household'" in told and "age >= 16 -> status" in told

@@ -248,6 +248,33 @@ class TestViews:
                 before[name] = given
             assert view.ask("region", known).worth.share == pytest.approx(expected, abs=0.005)
 
+    def test_two_of_one_family_are_the_same_so_often_with_intervals(self, model):
+        answer = model.ask("speaks", of="pair", level=0.8)
+        same, more = answer.alike
+        table = model.query("speaks", of="pair").values
+        assert same.value == pytest.approx(np.trace(table))
+        assert more.value == pytest.approx(np.trace(table) - table.sum(axis=1) @ table.sum(axis=0))
+        assert 0.0 < more.lower < more.value < more.upper and same.lower < same.value < same.upper
+        assert f"Both have the same in {100 * same.value:.1f} % (" in str(answer) and answer.worth.strangers is None
+        assert answer.to_dict()["alike"]["same"] == list(same)
+        page = linked_report_page(model, level=0.8)
+        assert f"{100 * more.value:.1f} % ({100 * more.lower:.1f} to {100 * more.upper:.1f})" in page
+        assert "cannot be told" not in page and model.ask("speaks", {"n": 2}, of="pair").alike is None
+
+    def test_families_that_noise_hides_come_with_a_warning(self):
+        """The number of families alone is left of them: no table of two children is measured."""
+        schema = LinkedSchema(None, {"speaks": ["first", "second"]}, "household", 3, names=("household", "person"))
+        hidden = learn_linked(PERSONS, None, Budget(rho=1e-4), schema, siblings=0, n_rounds=1, random_state=0)
+        model = hidden.model_
+        assert "hardly be told from two strangers" in str(model.ask("speaks", of="pair"))
+        assert "can two of one household be told from two strangers" in linked_report_page(model)
+        # and where one is measured, but says nothing
+        hidden = learn_linked(PERSONS, None, Budget(rho=1e-4), schema, siblings=1, n_rounds=1, random_state=0)
+        model = hidden.model_
+        model.posterior = hidden.posterior(20, random_state=0)
+        answer = model.ask("speaks", of="pair")
+        assert answer.worth.strangers and (not answer.interval or answer.alike[1].lower < 0.0 < answer.alike[1].upper)
+
     def test_the_page_is_of_a_random_child(self, model, tmp_path):
         model.explorer(tmp_path / "x.html")
         page = (tmp_path / "x.html").read_text()

@@ -205,6 +205,15 @@ class LinkedSchema:
         ----------
         child : Schema, optional
             As `count_flags` takes it.
+
+        Returns
+        -------
+        dict of name to CountLimits
+
+        Raises
+        ------
+        ValueError
+            For rules that overlap, or leave no family of some number of children possible.
         """
         child, rules = self.fine_child if child is None else child, dict[Hashable, list[CountRule]]()
         for rule in self._count_rules:
