@@ -45,12 +45,7 @@ def linked_info(path: Path, as_json: bool) -> None:
     ]
     for table, columns in zip(linked.names, model.columns, strict=True):
         lines.append(f"  {shown(table)}: {', '.join(map(shown, columns))}")
-    rules = [
-        *(linked.parent.impossible if linked.parent is not None else ()),
-        *linked.child.impossible,
-        *linked.impossible,
-    ]
-    lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
+    lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in linked.rules)] if linked.rules else []
     show(document, "\n".join(lines), as_json)
 
 

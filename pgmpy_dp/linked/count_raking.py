@@ -48,49 +48,42 @@ def raked(linked: LinkedSchema, wide: WideTable, draws: Posterior) -> Posterior:
     if not limits:
         return draws
     draws = draws.obeying([box for name, one in limits.items() for box in _boxes(wide, name, one)])
-    place = list(wide.child).index
-    columns = {name: [slot[place(name)] for slot in wide.slots[: 1 if wide.ordered else 2]] for name in limits}
-    scopes = [(wide.size, column) for listed in columns.values() for column in listed]
+    slots = wide.slots[: 1 if wide.ordered else 2]
+    scopes = [(wide.size, slot[list(wide.child).index(name)]) for name in limits for slot in slots]
     cliques = replace(draws.cliques, scopes=(*draws.cliques.scopes, *scopes))
     theta = np.pad(draws.theta, ((0, 0), (0, cliques.n_cells - draws.cliques.n_cells)))
     engine = SumProductBatch(cliques, len(theta), (), draws.memory_limit)
-    parts = dict(zip((column for _, column in scopes), cliques.slices[len(draws.cliques.scopes) :], strict=True))
+    parts = cliques.slices[len(draws.cliques.scopes) :]
+    of_column = [parts[k : k + len(slots)] for k in range(0, len(parts), len(slots))]
     for _ in range(_SWEEPS):
-        largest = 0.0
-        for name, one in limits.items():
+        furthest = 0.0
+        for one, of_slots in zip(limits.values(), of_column, strict=True):
             for rule in range(len(one.met) - 1):
                 marginals = engine.marginals(theta)
-                tables = [
-                    marginals[:, parts[column]].reshape(len(theta), len(wide.patterns), -1) for column in columns[name]
-                ]
-                change, off = _change(tables, wide, one, rule)
-                largest = max(largest, off)
-                for column in columns[name]:
-                    theta[:, parts[column]] += change.reshape(len(theta), -1)
-        if largest < _CLOSE:
+                tables = np.stack([marginals[:, part] for part in of_slots])
+                change, off = _change(tables.reshape(*tables.shape[:2], len(wide.patterns), -1), wide, one, rule)
+                furthest = max(furthest, off)
+                for part in of_slots:
+                    theta[:, part] += change.reshape(len(theta), -1)
+        if furthest < _CLOSE:
             break
     return replace(draws, cliques=cliques, theta=theta)
 
 
-def _change(tables: list[np.ndarray], wide: WideTable, one: CountLimits, rule: int) -> tuple[np.ndarray, float]:
+def _change(tables: np.ndarray, wide: WideTable, one: CountLimits, rule: int) -> tuple[np.ndarray, float]:
     """What is added to log-potentials of n with a child's column, in each slot; and how far off the share is."""
     sizes = np.array([n for n, _ in wide.patterns])
-    met, unmet = (states[: tables[0].shape[2]] for states in (one.met[rule], ~one.met[rule] & ~one.unknown[rule]))
-    shares = []
-    for states in (met, unmet):  # of all children of families of one size, whatever their slots
-        cells = sum(
-            np.array([_there(wide, n, present, (slot,)) for n, present in wide.patterns])
-            * table[:, :, states].sum(axis=2)
-            for slot, table in enumerate(tables)
-        )
-        shares.append(cells @ (sizes[:, None] == sizes))
-    share = shares[0] / np.maximum(shares[0] + shares[1], 1e-300)
-    low, high = one.low[rule, sizes], one.high[rule, sizes]
-    wanted = np.clip(share, low / np.maximum(sizes, 1), high / np.maximum(sizes, 1))
+    there = np.array([[_there(wide, *pattern, (slot,)) for pattern in wide.patterns] for slot in range(len(tables))])
+    every = (tables * there[:, None, :, None]).sum(axis=0)  # of all children of families of one size:
+    every = np.einsum("kps,pq->kqs", every, (sizes[:, None] == sizes).astype(float))
+    met, unmet = (states[: every.shape[2]] for states in (one.met[rule], ~one.met[rule] & ~one.unknown[rule]))
+    of_met = every[:, :, met].sum(axis=2)
+    share = of_met / np.maximum(of_met + every[:, :, unmet].sum(axis=2), 1e-300)
+    wanted = np.clip(share, *(ends[rule, sizes] / np.maximum(sizes, 1) for ends in (one.low, one.high)))
     with np.errstate(divide="ignore", invalid="ignore"):
         change = np.where(met, np.log(wanted / share)[:, :, None], 0.0)
         change += np.where(unmet, np.log((1.0 - wanted) / (1.0 - share))[:, :, None], 0.0)
-    return np.where(np.isfinite(change), change, 0.0), float(np.abs(np.where(shares[0] > 0, wanted - share, 0.0)).max())
+    return np.where(np.isfinite(change), change, 0.0), float(np.abs(wanted - share)[of_met > 0].max(initial=0.0))
 
 
 def _boxes(wide: WideTable, name: Hashable, one: CountLimits) -> Iterator[dict[Hashable, frozenset[int]]]:

@@ -56,19 +56,20 @@ class Families:
 
 def _drawn(model: LinkedModel, n: int, rng: np.random.Generator) -> Completed:
     if model._wide.ordered:
-        drawn = Completed(model, model._in_first_slots.sample(n, rng, "stratified").astype(np.int64), rng)
-        taken = np.arange(n)
+        drawn, taken = model._in_first_slots.sample(n, rng, "stratified").astype(np.int64), np.arange(n)
+        candidates = Completed(model, drawn, rng)
     else:
-        drawn = Completed(model, _candidates(model, model._in_first_slots, n, rng), rng)
-        taken = model._choice.chosen(drawn, rng)
-    broken = drawn.broken()
-    for k in np.flatnonzero(broken[taken]):
-        like = np.flatnonzero(~broken & (drawn.size == drawn.size[taken[k]]))
+        candidates = Completed(model, _candidates(model, model._in_first_slots, n, rng), rng)
+        taken = model._choice.chosen(candidates, rng)
+    broken = candidates.broken()
+    for k in np.flatnonzero(broken[taken]):  # rules about columns of a child left it none that it could be
+        like = np.flatnonzero(~broken & (candidates.size == (size := candidates.size[taken[k]])))
         if not len(like):
-            size = f"{drawn.size[taken[k]]} of {model.linked.names[1]}"
-            raise ValueError(f"impossible={list(model.linked.impossible)} and other rules leave no family of {size}")
+            raise ValueError(
+                f"impossible={list(model.linked.impossible)} and other rules leave no family of n = {size}"
+            )
         taken[k] = rng.choice(like)
-    return drawn.part(taken)
+    return candidates.part(taken)
 
 
 def _candidates(model: LinkedModel, distribution: LogLinearModel, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -107,10 +108,6 @@ class Completed:
             for k in range(_TOGETHER, self.size.max(initial=0)):
                 rows = np.flatnonzero(self.size > k)
                 self._draw(rows, np.full(len(rows), k), known=k)
-        wrong = np.flatnonzero(self.broken())  # a rule about columns of a child left it no state that it needed
-        for k in range(self._most if len(wrong) else 0):
-            rows = wrong[self.size[wrong] > k]
-            self._draw(rows, np.full(len(rows), k), known=k)
         self.counted = self._counted()
 
     def part(self, rows: np.ndarray) -> Completed:
@@ -148,9 +145,7 @@ class Completed:
         """
         if len(rows) == 0:
             return
-        there = which
-        if not self._wide.ordered:
-            there = np.minimum(self.size[rows], self._most if known is None else known)
+        there = which if self._wide.ordered else np.minimum(self.size[rows], self._most if known is None else known)
         codes, masks = self.codes[rows].copy(), self._allowed(rows, which, there)
         draws = self._model._draws
         if self._wide.ordered:

@@ -101,9 +101,7 @@ def linked_report_page(
             dict.fromkeys(line for answer in pairs.values() for line in replace(answer.worth, strangers=None).sentences)
         ),
         ordered=bool(linked.order),
-        rules=[
-            shown(rule) for one in (linked.parent, linked.child, linked) if one is not None for rule in one.impossible
-        ],
+        rules=[shown(rule) for rule in linked.rules],
         citation=CITATION,
     )
 

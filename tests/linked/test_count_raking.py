@@ -124,7 +124,7 @@ class TestDraws:
         rules = ["count(role = head) = 1", "count(sex = f) = n"]
         schema = LinkedSchema(None, child, "household", 4, names=NAMES, impossible=rules)
         model = learn_linked(PERSONS, None, Budget(rho=0.05), schema, n_rounds=2, random_state=1).model_
-        with pytest.raises(ValueError, match=r"impossible=.*leave no family of \d of person"):
+        with pytest.raises(ValueError, match=r"impossible=.*leave no family of n = \d"):
             model.sample(500, random_state=0)
 
 

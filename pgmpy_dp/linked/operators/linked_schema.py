@@ -223,6 +223,11 @@ class LinkedSchema:
         except ValueError as error:
             raise ValueError(f"impossible={list(self.impossible)} {error}") from None
 
+    @property
+    def rules(self) -> list[str]:
+        """All rules on what is impossible: of parents, of children, and on counts."""
+        return [rule for one in (self.parent, self.child, self) if one is not None for rule in one.impossible]
+
     @staticmethod
     def _columns(schema: Schema) -> dict[Hashable, Column]:
         return {name: schema.column(name) for name in schema}
