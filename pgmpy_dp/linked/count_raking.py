@@ -48,38 +48,33 @@ def raked(linked: LinkedSchema, wide: WideTable, draws: Posterior) -> Posterior:
     if not limits:
         return draws
     draws = draws.obeying([box for name, one in limits.items() for box in _boxes(wide, name, one)])
-    slots = wide.slots[: 1 if wide.ordered else 2]
-    scopes = [(wide.size, slot[list(wide.child).index(name)]) for name in limits for slot in slots]
+    slots = range(1 if wide.ordered else 2)
+    columns = [(name, slot) for name in limits for slot in slots]
+    scopes = [(wide.size, wide.slots[slot][list(wide.child).index(name)]) for name, slot in columns]
     cliques = replace(draws.cliques, scopes=(*draws.cliques.scopes, *scopes))
     theta = np.pad(draws.theta, ((0, 0), (0, cliques.n_cells - draws.cliques.n_cells)))
     engine = SumProductBatch(cliques, len(theta), (), draws.memory_limit)
     parts = cliques.slices[len(draws.cliques.scopes) :]
-    of_column = [parts[k : k + len(slots)] for k in range(0, len(parts), len(slots))]
     for _ in range(_SWEEPS):
         furthest = 0.0
-        for one, of_slots in zip(limits.values(), of_column, strict=True):
-            for rule in range(len(one.met) - 1):
-                marginals = engine.marginals(theta)
-                tables = np.stack([marginals[:, part] for part in of_slots])
-                change, off = _change(tables.reshape(*tables.shape[:2], len(wide.patterns), -1), wide, one, rule)
+        for (name, slot), part in zip(columns, parts, strict=True):
+            for rule in range(len(limits[name].met) - 1):
+                table = engine.marginals(theta)[:, part].reshape(len(theta), len(wide.patterns), -1)
+                change, off = _change(table, wide, slot, limits[name], rule)
+                theta[:, part] += change.reshape(len(theta), -1)
                 furthest = max(furthest, off)
-                for part in of_slots:
-                    theta[:, part] += change.reshape(len(theta), -1)
         if furthest < _CLOSE:
             break
     return replace(draws, cliques=cliques, theta=theta)
 
 
-def _change(tables: np.ndarray, wide: WideTable, one: CountLimits, rule: int) -> tuple[np.ndarray, float]:
-    """What is added to log-potentials of n with a child's column, in each slot; and how far off the share is."""
-    sizes = np.array([n for n, _ in wide.patterns])
-    there = np.array([[_there(wide, *pattern, (slot,)) for pattern in wide.patterns] for slot in range(len(tables))])
-    every = (tables * there[:, None, :, None]).sum(axis=0)  # of all children of families of one size:
-    every = np.einsum("kps,pq->kqs", every, (sizes[:, None] == sizes).astype(float))
-    met, unmet = (states[: every.shape[2]] for states in (one.met[rule], ~one.met[rule] & ~one.unknown[rule]))
-    of_met = every[:, :, met].sum(axis=2)
-    share = of_met / np.maximum(of_met + every[:, :, unmet].sum(axis=2), 1e-300)
-    wanted = np.clip(share, *(ends[rule, sizes] / np.maximum(sizes, 1) for ends in (one.low, one.high)))
+def _change(table: np.ndarray, wide: WideTable, slot: int, one: CountLimits, rule: int) -> tuple[np.ndarray, float]:
+    """What is added to log-potentials of n with a child's column; and how far off the share was."""
+    n = np.array([n if _there(wide, n, present, (slot,)) else 0 for n, present in wide.patterns])
+    met, unmet = (states[: table.shape[2]] for states in (one.met[rule], ~one.met[rule] & ~one.unknown[rule]))
+    of_met = table[:, :, met].sum(axis=2)
+    share = of_met / np.maximum(of_met + table[:, :, unmet].sum(axis=2), 1e-300)
+    wanted = np.clip(share, *(ends[rule, n] / np.maximum(n, 1) for ends in (one.low, one.high)))
     with np.errstate(divide="ignore", invalid="ignore"):
         change = np.where(met, np.log(wanted / share)[:, :, None], 0.0)
         change += np.where(unmet, np.log((1.0 - wanted) / (1.0 - share))[:, :, None], 0.0)
