@@ -76,8 +76,8 @@ def _change(table: np.ndarray, wide: WideTable, slot: int, one: CountLimits, rul
     share = of_met / np.maximum(of_met + table[:, :, unmet].sum(axis=2), 1e-300)
     wanted = np.clip(share, *(ends[rule, n] / np.maximum(n, 1) for ends in (one.low, one.high)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        change = np.where(met, np.log(wanted / share)[:, :, None], 0.0)
-        change += np.where(unmet, np.log((1.0 - wanted) / (1.0 - share))[:, :, None], 0.0)
+        odds = np.log(wanted / share * (1.0 - share) / (1.0 - wanted))  # of the unknown nothing is fixed
+        change = met * ((1.0 - wanted) * odds)[:, :, None] - unmet * (wanted * odds)[:, :, None]
     return np.where(np.isfinite(change), change, 0.0), float(np.abs(wanted - share)[of_met > 0].max(initial=0.0))
 
 

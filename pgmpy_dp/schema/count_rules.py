@@ -216,4 +216,6 @@ class CountLimits:
             allowed[:, state] = self.possible(low - (met | unknown), high - met)
             wanted[:, state] = (met & lacking).any(axis=0)
         wanted &= allowed & at_once
-        return np.where(wanted.any(axis=1)[:, None], wanted | (allowed & self.unknown[:, :-2].any(axis=0)), allowed)
+        return np.where(
+            wanted.any(axis=1, keepdims=True), wanted | (allowed & self.unknown[:, :-2].any(axis=0)), allowed
+        )

@@ -12,7 +12,7 @@ from pgmpy_dp import Budget, Number, learn_linked
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.structural_zeros import obeying
-from pgmpy_dp.linked import LinkedModel, LinkedSchema, PrivateLinkedNetwork, made_up_families
+from pgmpy_dp.linked import LinkedModel, LinkedSchema, PrivateLinkedNetwork, count_raking, made_up_families
 from pgmpy_dp.linked.count_raking import raked, under_rules
 from pgmpy_dp.linked.operators.wide_table import wide_table
 from pgmpy_dp.models.posterior.posterior_draws import Posterior
@@ -155,8 +155,10 @@ class TestAnswers:
             known = model.posterior.draws.query(["n", f"{slot}.role"])[:, 3, :3]  # of three persons
             np.testing.assert_allclose(known[:, 0] / known.sum(axis=1), 1 / 3, atol=2e-3)
 
-    def test_the_nearest_model_in_relative_entropy(self):
+    def test_the_nearest_model_in_relative_entropy(self, monkeypatch):
         """Written out: of its logarithm, what was added is a function of n with one child or with the other."""
+        monkeypatch.setattr(count_raking, "_CLOSE", 1e-12)
+        monkeypatch.setattr(count_raking, "_SWEEPS", 500)
         schema = LinkedSchema(None, {"role": ["head", "other"]}, "home", 4, impossible=["count(role = head) = 1"])
         wide = wide_table(schema)
         names, rng = wide.schema.variables, np.random.default_rng(0)
