@@ -91,7 +91,7 @@ def _boxes(wide: WideTable, name: Hashable, one: CountLimits) -> Iterator[dict[H
             for slots, forbidden in (((0,), never), ((1,), never), ((0, 1), once)):
                 there = {p for p, (k, present) in enumerate(wide.patterns) if _there(wide, k, present, slots)}
                 sizes = frozenset(p for p in there if forbidden[wide.patterns[p][0]])
-                box = dict.fromkeys([columns[slot] for slot in slots], cells)
+                box: dict[Hashable, frozenset[int]] = dict.fromkeys([columns[slot] for slot in slots], cells)
                 if cells and sizes:
                     yield box if sizes == there and len(slots) == 2 else {wide.size: sizes, **box}
 

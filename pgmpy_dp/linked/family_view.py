@@ -191,7 +191,7 @@ class FamilyView(Answers):
             return super()._answered(facts, question, names, known, shares, *rest)
         if self._refusal(names, facts.posterior) is None:
             drawn = facts.posterior.tables([question])[0]
-        answer = super()._answered(facts, question, names, known, shares, *rest, drawn)
+        answer = super()._answered(facts, question, names, known, shares, *rest, drawn=drawn)
         tables = [answer.shares, *([] if drawn is None else question.answers(drawn.draws))]
         told = np.array([[np.trace(t), np.trace(t) - t.sum(axis=1) @ t.sum(axis=0)] for t in tables])
         alike, hardly = [Estimate(float(one)) for one in told[0]], not self._pairs_measured(self._model)
@@ -201,7 +201,7 @@ class FamilyView(Answers):
             alike = [Estimate(one.value, *map(float, two)) for one, two in zip(alike, ends.T, strict=True)]
             hardly = hardly or ends[0, 1] <= 0.0 <= ends[1, 1]
         strangers = STRANGERS if hardly else None
-        return replace(answer, alike=tuple(alike), worth=replace(answer.worth, strangers=strangers))
+        return replace(answer, alike=(alike[0], alike[1]), worth=replace(answer.worth, strangers=strangers))
 
     def _pairs_measured(self, model: LogLinearModel) -> bool:
         """Whether a table of two children says more than what rules forbid."""

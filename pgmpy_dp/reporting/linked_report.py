@@ -118,7 +118,8 @@ def _whole(model: Any, parent: str, child: str) -> str:
 
 def _told(name: Hashable, answer: Answer) -> dict[str, Any]:
     """Words on how often two children of one parent have the same state, and their table."""
-    table, (listed, _) = answer.shares, answer.states.values()
+    assert answer.alike is not None  # the question is of two
+    table, (listed, _), (same, more) = answer.shares, answer.states.values(), answer.alike
     states = [state_text(state) for state in listed]
     apart = np.outer(table.sum(axis=1), table.sum(axis=0))
     largest = max(float(table.max()), math.ulp(0.0))
@@ -128,8 +129,8 @@ def _told(name: Hashable, answer: Answer) -> dict[str, Any]:
     ]
     return {
         "name": str(name),
-        "same": percent_text(answer.alike[0]),
-        "more": percent_text(answer.alike[1]),
+        "same": percent_text(same),
+        "more": percent_text(more),
         "strangers": share_text(float(np.trace(apart))),
         "moved": variation(float(0.5 * np.abs(table - apart).sum())),
         "states": states,
