@@ -13,12 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from pgmpy_dp import Budget, Schema
+from pgmpy_dp import Budget, Number, Schema
 from pgmpy_dp.linked.linked_plan import plan_linked
 from pgmpy_dp.linked.made_up import made_up_families
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.linked.private_linked_network import learn_linked
+from pgmpy_dp.private.reading.frames import encode
 
 SIZES, SHARES = [1, 2, 3, 4, 7, 20], [0.2, 0.25, 0.2, 0.15, 0.15, 0.05]
 """Members of families, and how many families have so many."""
@@ -126,3 +127,128 @@ def attenuated(n: int, budget: Budget, seeds: Sequence[int]) -> pd.DataFrame:
                 print(what, siblings, seed, {place: round(r, 3) for place, r in found.items()}, flush=True)
     sizes = [str(size) for size in SIZES if size > 1]
     return pd.DataFrame(rows).T.reindex(columns=sizes)
+
+
+ROLES = ["head", "spouse", "child", "other"]
+_LARGE_MOST, _KEPT = 14, 10  # persons of a household at most, and how many of them a schema counts
+
+
+def large_families(n: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame, LinkedSchema]:
+    """Households of one to fourteen persons, six on average, of whom exactly one is the head.
+
+    Of two and more, three in four have a spouse, four years younger give or take four (the correlation of their ages is
+    .96). Of the others three in four are children of the head, born when the head was 18 to 42; the rest are as young,
+    or parents of the head. Ages reach from 0 to 100, and are declared without cuts.
+    """
+    rng = np.random.default_rng(seed)
+    size = 1 + np.minimum(rng.poisson(rng.gamma(3.0, 1.75, n)), _LARGE_MOST - 1)
+    owner = np.repeat(np.arange(n), size)
+    place = np.arange(len(owner)) - (np.cumsum(size) - size)[owner]
+    married = (size > 1) & (rng.random(n) < 0.75)
+    is_head, is_spouse = place == 0, (place == 1) & married[owner]
+    is_child = ~is_head & ~is_spouse & (rng.random(len(owner)) < 0.75)
+    head = np.clip(rng.normal(46.0, 14.0, n), 18.0, 100.0)[owner]
+    spouse, child = head - 4.0 + rng.normal(0.0, 4.0, len(owner)), head - rng.uniform(18.0, 42.0, len(owner))
+    old = rng.random(len(owner)) < 0.3
+    other = np.where(old, head + rng.normal(25.0, 6.0, len(owner)), rng.normal(20.0, 12.0, len(owner)))
+    age = np.select([is_head, is_spouse, is_child], [head, np.maximum(spouse, 16.0), child], other)
+    age = np.clip(np.round(age), 0, 100).astype(int)
+    male = rng.random(n)[owner] < 0.7
+    sex = np.select([is_head, is_spouse], [male, ~male], rng.random(len(owner)) < 0.5)
+    works = rng.random(len(owner)) < np.select([age < 15, age > 64], [0.0, 0.2], 0.5 + 0.3 * is_head)
+    persons = pd.DataFrame(
+        {
+            "household": owner,
+            "role": np.array(ROLES, dtype=object)[np.select([is_head, is_spouse, is_child], [0, 1, 2], 3)],
+            "age": age,
+            "sex": np.where(sex, "m", "f"),
+            "work": np.where(works, "works", "none"),
+        }
+    ).iloc[rng.permutation(len(owner))]
+    homes = pd.DataFrame(
+        {
+            "household": np.arange(n),
+            "region": rng.choice(["north", "south", "east", "west"], n),
+            "tenure": np.where(rng.random(n) < 0.3 + 0.03 * size, "owns", "rents"),
+        }
+    )
+    ages = Number(0, 110, resolution=1, missing="drop")
+    child_schema = Schema({"role": ROLES, "age": ages, "sex": ["f", "m"], "work": ["none", "works"]})
+    parent = Schema({"region": ["north", "south", "east", "west"], "tenure": ["owns", "rents"]})
+    names = ("household", "person")
+    return homes, persons.reset_index(drop=True), LinkedSchema(parent, child_schema, "household", _KEPT, least=1, names=names)
+
+
+def large_measured(n: int, budget: Budget, fits: int, draws: int, level: float = 0.9) -> pd.DataFrame:
+    """What is wrong in models of `large_families`, a row a fit.
+
+    ``covered``: of the shares of persons, one column after the other, in intervals of `level`, and ``households`` of the
+    shares of parents; ``slope``: how far shares of persons lie towards those of a random person of a random household (1:
+    all the way); ``same``: a column of two persons of a household, in total variation; the parts of households drawn
+    without a head and with several, of heads drawn below 15; the oldest drawn.
+    """
+    truth, rows = large_families(200_000, 10**6), []
+    for seed in range(fits):
+        homes, persons, schema = large_families(n, seed)
+        start = time.process_time()
+        fitted = learn_linked(homes, persons, budget, schema, random_state=seed)
+        model = fitted.model_
+        spent = time.process_time() - start
+        model.posterior = fitted.posterior(draws, seed)
+        child, hits, off, away, same, homes_hit = model._wide.child, [], [], [], [], []
+        codes, owner = encode(truth[1], child).astype(int), truth[1]["household"].to_numpy()
+        size = np.bincount(owner)
+        for k, name in enumerate(child):
+            states = len(child.states[name])
+            of_persons, of_homes = (np.bincount(codes[:, k], w, states) for w in (None, 1 / size[owner]))
+            of_persons, of_homes = of_persons / len(codes), of_homes / len(size)
+            answer = model.ask(name, level=level).to_frame()
+            seen = of_persons >= 0.01
+            hits += ((answer["lower"] <= of_persons) & (of_persons <= answer["upper"]))[seen].tolist()
+            off += (answer.iloc[:, 1].to_numpy() - of_persons).tolist()
+            away += (of_homes - of_persons).tolist()
+        for name in schema.parent or ():
+            answer = model.ask(name, level=level).to_frame()
+            shares = truth[0][name].value_counts(normalize=True).reindex(answer.iloc[:, 0]).to_numpy()
+            homes_hit += ((answer["lower"] <= shares) & (shares <= answer["upper"])).tolist()
+        start = time.process_time()
+        drawn = model.sample(n, seed)
+        drawing = time.process_time() - start
+        cuts = schema.child.replaced({"age": Number(0, 110, cuts=[5, 15, 25, 35, 45, 60], missing="drop")})
+        real, made = _of_two(truth[1], cuts), _of_two(drawn[1], cuts)
+        same = [0.5 * np.abs(a - b).sum() for a, b in zip(real, made, strict=True)]
+        is_head = drawn[1]["role"] == "head"
+        heads = is_head.groupby(drawn[1]["household"]).sum()
+        slope = float(np.dot(off, away) / np.dot(away, away))
+        rows.append(
+            {
+                "covered": np.mean(hits),
+                "households": np.mean(homes_hit),
+                "slope": slope,
+                "same": np.mean(same),
+                "roles": same[0],
+                "ages": same[1],
+                "no head": (heads == 0).mean(),
+                "several": (heads > 1).mean(),
+                "young heads": (drawn[1]["age"][is_head] < 15).mean(),
+                "oldest": drawn[1]["age"].max(),
+                "seconds": spent,
+                "drawing": drawing,
+            }
+        )
+        print(pd.DataFrame(rows[-1:]).round(3).to_string(index=False, header=len(rows) == 1), flush=True)
+    return pd.DataFrame(rows)
+
+
+def _of_two(persons: pd.DataFrame, schema: Schema) -> list[np.ndarray]:
+    """Of each column the table of two persons of a household, in which households count once."""
+    codes, owner = encode(persons, schema).astype(int), persons["household"].to_numpy()
+    owner = np.unique(owner, return_inverse=True)[1]
+    size, tables = np.bincount(owner), []
+    for k, name in enumerate(schema):
+        one = np.zeros((len(size), len(schema.states[name])))
+        np.add.at(one, (owner, codes[:, k]), 1.0)
+        some, m = one[size > 1], size[size > 1]
+        both = np.einsum("fi,fj,f->ij", some, some, 1 / (m * (m - 1)))
+        tables.append((both - np.diag((some / (m * (m - 1))[:, None]).sum(axis=0))) / len(m))
+    return tables
