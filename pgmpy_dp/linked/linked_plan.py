@@ -14,7 +14,7 @@ from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.fine_grids import undivided
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.linked.linked_model import guarantee_of_a_child, told_of_a_child, words_of_a_child
-from pgmpy_dp.linked.linked_search import pairs_of_children, siblings_at
+from pgmpy_dp.linked.linked_search import largest_states, pairs_of_children, siblings_at
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork, as_two_tables
@@ -144,7 +144,7 @@ def plan_linked(
     parsed = Adjacency.parse(adjacency)
     settings, among, siblings = learner._search(linked)
     wide = wide_table(linked)
-    shares = network_shares(wide.schema, parsed, settings, budget, among)
+    shares = network_shares(wide.schema, parsed, settings, budget, among, largest_states(linked))
     if siblings is None:
         siblings = siblings_at(shares.strength(n))
     requested = budget.guarantee if budget.delta else None

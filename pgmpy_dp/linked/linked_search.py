@@ -7,6 +7,7 @@ sets are candidates is a function of public numbers and of the first release, so
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -16,22 +17,24 @@ import numpy as np
 
 from pgmpy_dp.inference.scope_marginals import Scope
 from pgmpy_dp.learning.fine_grids import undivided
-from pgmpy_dp.learning.merging import Merging, merge_states, useful_bins
+from pgmpy_dp.learning.merging import MOST_BINS, Merging, merge_states, useful_bins
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.linked.slots import Slots
+from pgmpy_dp.models.number_density import Counts, NumberDensity, number_density
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import encode_label
+from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.tables.networks.adaptive_search import Search
-from pgmpy_dp.tables.networks.search_policy import Measurement, Spending
+from pgmpy_dp.tables.networks.search_policy import Measurement, Spending, is_clear
 
 _PAIRS_FROM = 200.0
 """Records over the noise of a cell with the whole budget, above which two children are learned together."""
 
-_OF_ONE, _OF_TWO, _DROWNED = Fraction(3, 5), Fraction(7, 10), 0.5
-"""Of what rounds have, for pairs of columns of children where these are learned alone, and with a sibling; of the
-records, what such a table's noise is below."""
+_OF_ONE, _OF_TWO = Fraction(3, 5), Fraction(7, 10)
+"""Of what rounds have, for pairs of columns of children where these are learned alone, and with a sibling."""
+
+_DEPENDENCE = 0.5  # of the strongest that two columns can have, which a pair's table has to tell from noise
 
 _SAME, _WITHIN, _ACROSS = range(3)
 _WEIGHT = {_SAME: Fraction(1), _WITHIN: Fraction(8, 5), _ACROSS: Fraction(9, 10)}
@@ -42,6 +45,19 @@ about one child."""
 def siblings_at(strength: float) -> int:
     """The default number of siblings that a child is learned with; `strength` as `NetworkShares` has it."""
     return int(strength >= _PAIRS_FROM)
+
+
+def largest_states(linked: LinkedSchema) -> dict[Hashable, int]:
+    """The most states that columns of undivided numbers of children have, once these are merged: alike in all slots."""
+    wide, child = wide_table(linked), linked.fine_child
+    most: dict[Hashable, int] = {}
+    for name in undivided(linked.child):
+        cuts = {*child.rule_cuts(name), *linked.count_cuts[name]}
+        for slot in wide.slots:
+            column = slot[child.variables.index(name)]
+            states = wide.schema.cardinality(column)
+            most[column] = min(states, MOST_BINS + len(cuts) + states - len(child.numbers[name].cells))
+    return most
 
 
 def pairs_of_children(
@@ -140,16 +156,35 @@ class LinkedSearch(Search):
         if self.slots.wide.ordered:
             return
         shares = pairs_of_children(self.slots, self.pairs, self.sets.cells, min(self.shares.rounds, self.left))
-        most = self.n_records * _DROWNED
         for of_kind in shares.values():
             scopes: list[Scope] = []
             for pair, share in of_kind.items():
-                drowned = self.sets.cells(pair) * self.shares.expected_noise(share) > most
-                if not drowned and self.tree.admits([pair])[0]:
+                if self._tells(pair, share) and self.tree.admits([pair])[0]:
                     self._join(pair)
                     scopes.append(pair)
             if scopes:
                 yield Measurement("tables", share * len(scopes), scopes)
+
+    def _tells(self, pair: Scope, share: Fraction) -> bool:
+        """Whether a table of columns of children would tell a dependence of theirs from its noise, as far as is known.
+
+        Of x and y, as indicators of their states, with covariances X and Y, the covariance of both is ``X^(1/2) K
+        Y^(1/2)`` with singular values of K of at most 1; so the sum of its squares is at most ``|X| |Y|`` in Frobenius
+        norms, which is attained where x says what y is. All of it is of released tables.
+        """
+        wide, norms, free = self.slots.wide, [], 1
+        for place in pair:
+            name = self.names[place]
+            column = next(slot.index(name) for slot in wide.slots if name in slot)
+            likely = self.fit.one_way[place][: len(wide.child.states[wide.child.variables[column]])]
+            likely = likely / max(float(likely.sum()), 1e-300)
+            squares = float((likely**2).sum())
+            norms.append(math.sqrt(max(squares - 2 * float((likely**3).sum()) + squares**2, 0.0)))
+            free *= len(likely) - 1
+        slots = {self.slots.slot_of[place] for place in pair}
+        filled = [slots <= set(present) for _, present in wide.patterns]
+        families = self.n_records * float(self.fit.one_way[self._place[wide.size]][filled].sum())
+        return is_clear((_DEPENDENCE * families) ** 2 * math.prod(norms), free, self.shares.noise(share).variance)
 
     def _of(self, scope: Scope) -> list[Scope]:
         if scope not in self._images:
@@ -181,12 +216,27 @@ def merged_parts(linked: LinkedSchema, wide: WideTable, tables: Tables, bins: in
     """Merge the undivided numbers of children and of parents, by the first tables and the deviations of their noise."""
     child, first = wide.child, dict(zip(wide.child, wide.slots[0], strict=True))
     whole = {name: tables[first[name]] for name in undivided(linked.child)}
-    child_tables = {name: (table[: len(child.states[name])], deviation) for name, (table, deviation) in whole.items()}
-    of_child = merge_states(child, child_tables, bins, 0.0, cuts=linked.count_cuts)
+    of_child = merge_states(child, _likely(child, whole), bins, 0.0, cuts=linked.count_cuts)
     if linked.parent is None:
         return of_child, None
-    parent_tables = {name: tables[name] for name in undivided(linked.parent)}
-    return of_child, merge_states(linked.parent.fine(), parent_tables, bins, 0.0)
+    parent = linked.parent.fine()
+    return of_child, merge_states(parent, _likely(parent, {n: tables[n] for n in undivided(linked.parent)}), bins, 0.0)
+
+
+def _likely(schema: Schema, tables: Tables) -> Tables:
+    """The proportions of the states of some numbers by their densities, which have no noise that is known."""
+    likely = {}
+    for name, (table, deviation) in tables.items():
+        _, density = density_of(schema.numbers[name], table, deviation)
+        cells = np.bincount(density.cell, density.likely)
+        likely[name] = np.pad(cells, (0, schema.cardinality(name) - len(cells))), 0.0
+    return likely
+
+
+def density_of(number: Number, table: np.ndarray, deviation: float) -> tuple[Number, NumberDensity]:
+    """The number in parts of its cells, which are a table's first, and its density over them."""
+    n = len(number.cells)
+    return number_density(number, Counts(np.arange(n), table[:n].astype(float), deviation))
 
 
 def _of_slots(

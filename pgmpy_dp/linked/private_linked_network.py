@@ -16,7 +16,6 @@ from pgmpy_dp.learning.collective_base import Progress, budget_bar, progress_bar
 from pgmpy_dp.learning.display import ShowsFit
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
-from pgmpy_dp.learning.merging import likely_proportions
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import Settings, adjacencies, anything, by, number, option, whole
@@ -26,7 +25,7 @@ from pgmpy_dp.learning.probe_tables import chosen_tables, probe_tables
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.linked.count_raking import raked, under_rules
 from pgmpy_dp.linked.linked_model import LinkedModel, told_of_a_child, words_of_a_child
-from pgmpy_dp.linked.linked_search import LinkedSearch
+from pgmpy_dp.linked.linked_search import LinkedSearch, density_of, largest_states
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.linked.operators.wide_table import RANK, WideTable, wide_table
@@ -172,7 +171,8 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         settings, among, siblings = self._search(data.linked)
         search_type = partial(LinkedSearch, data.linked, siblings)
         with budget_bar(type(self).__name__) as progress:
-            return adaptive_search.run(data, settings, budget, progress, search_type=search_type, among=among)
+            how: dict[str, Any] = {"search_type": search_type, "among": among, "largest": largest_states(data.linked)}
+            return adaptive_search.run(data, settings, budget, progress, **how)
 
     def _search(self, linked: LinkedSchema) -> tuple[Settings, Callable[[Any], bool], int | None]:
         """The search's settings, its test of candidates, and the number of siblings that a child is learned with."""
@@ -484,9 +484,10 @@ def _within(linked: LinkedSchema, wide: WideTable, release: Release) -> dict[tup
         c, states = first[(column,)], len(declaration.states)
         noise = release.noise[c]
         counts, deviation = release.values[c][:states], 0.0 if noise is None else float(np.sqrt(noise.variance))
-        likely = likely_proportions(counts, deviation, len(declaration.cells))
-        share = deviation / max(float(counts.sum()), deviation)
-        within[table, name] = Values(declaration, places[column][:states], likely, share)
+        n, to = len(declaration.cells), places[column][:states]
+        parts, density = density_of(declaration, counts, deviation)
+        weights = np.append(density.likely, np.ones(states - n))
+        within[table, name] = Values(parts, np.append(to[density.cell], to[n:]), weights, density=density)
     return within
 
 

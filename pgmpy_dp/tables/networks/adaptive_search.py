@@ -60,6 +60,7 @@ def run(
     prior_privacy: Mapping[str, Any] | None = None,
     search_type: Callable[..., Search] | None = None,
     among: Callable[[Collection[int]], bool] | None = None,
+    largest: Mapping[Hashable, int] | None = None,
 ) -> Release:
     """Release noisy tables of all variables and of small sets of them, chosen one after the other.
 
@@ -143,7 +144,7 @@ def run(
     ((('a',), ('b',), ('c',)), '1-zCDP', '0-zCDP')
     """
     budget = require_table_and_budget(table, budget)
-    shares = network_shares(table.schema, table.adjacency, settings, budget, among)
+    shares = network_shares(table.schema, table.adjacency, settings, budget, among, largest)
     means = f", means of {', '.join(map(shown, settings.means))}" if settings.means else ""
     singles = quantity(table.schema, "variable") + means
     curator = TableCurator(

@@ -257,8 +257,12 @@ def network_shares(
     settings: Settings,
     budget: Budget,
     among: Callable[[Collection[int]], bool] | None = None,
+    largest: Mapping[Hashable, int] | None = None,
 ) -> NetworkShares:
-    """Check public arguments, and divide the budget; `among` says which sets are candidates (`Candidates`).
+    """Check public arguments, and divide the budget.
+
+    `among` says which sets are candidates (`Candidates`), `largest` how many states some variables have at most in
+    tables of several (of others :func:`~pgmpy_dp.learning.fine_grids.largest_sizes`).
 
     Raises
     ------
@@ -266,7 +270,7 @@ def network_shares(
         For sets of unknown variables, required tables whose junction tree is too large, more cells than fit
         in memory, and a budget too small for any selection.
     """
-    required, sets, candidates = _tables_to_choose(schema, settings, among)
+    required, sets, candidates = _tables_to_choose(schema, settings, among, largest or {})
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
     numbers = Fraction(settings.number_share) if fine_grained(schema) else Fraction(0)
@@ -327,7 +331,10 @@ def network_shares(
 
 
 def _tables_to_choose(
-    schema: Schema, settings: Settings, among: Callable[[Collection[int]], bool] | None
+    schema: Schema,
+    settings: Settings,
+    among: Callable[[Collection[int]], bool] | None,
+    largest: Mapping[Hashable, int],
 ) -> tuple[tuple[Scope, ...], Candidates, tuple[Scope, ...]]:
     """Tables that are required, sets that may be chosen, and the pairs among these."""
     required = _positions(schema, "required_edges", settings.required_edges or ())
@@ -335,8 +342,8 @@ def _tables_to_choose(
     workload = settings.workload or ()
     wanted = _positions(schema, "workload", [names for names, _ in workload])
     target = None if settings.target is None else _positions(schema, "target", [(settings.target,)])[0][0]
-    most, zeros = largest_sizes(schema), schema.fine().zeros
-    merged = set(schema.variables if settings.merge_rare else undivided(schema))  # into whatever few states
+    most, zeros = {**largest_sizes(schema), **largest}, schema.fine().zeros
+    merged = {*(schema.variables if settings.merge_rare else undivided(schema)), *largest}  # into whatever few states
     least = [1 if name in merged else most[name] for name in schema.variables]
     _require_measurable(workload, [math.prod(least[i] for i in scope) for scope in wanted], settings)
     sizes = tuple(most[name] for name in schema.variables)

@@ -152,13 +152,25 @@ def gain(value: np.ndarray, before: np.ndarray, after: np.ndarray, n_records: fl
     size, change = max(float((difference**2).sum()), 1e-300), float((moved**2).sum())
     free = value.size - 1 - sum(k - 1 for k in value.shape)
     noise = variance / n_records**2
-    clear = size > (free + _DEVIATIONS * math.sqrt(2 * free)) * noise
-    signal = 1 - free * noise / size if clear else 0.0
+    signal = 1 - free * noise / size if is_clear(size, free, noise) else 0.0
     part = min(max((change / size) ** 0.5, 1e-9), 1.0)
     margins = sum(_divergence(p, q) for p, q in zip(_margins(after), _margins(before), strict=True))
     # As much as variables can tell of one another at all.
     nats = min(max(_divergence(after, before) - margins, 0.0), math.log(value.size / max(value.shape)))
     return np.array([nats, change]) * (2 * signal / part - 1)
+
+
+def is_clear(size: float, free: int, variance: float) -> bool:
+    """Whether a sum of squares is above what noise alone would make it, by two of its standard deviations.
+
+    Parameters
+    ----------
+    size : float
+    free : int
+        Interactions that noise moves independently, each with the variance.
+    variance : float
+    """
+    return bool(size > (free + _DEVIATIONS * math.sqrt(2 * free)) * variance)
 
 
 def losses(tables: Sequence[np.ndarray], deviations: np.ndarray) -> np.ndarray:
